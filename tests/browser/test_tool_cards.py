@@ -46,6 +46,7 @@ GREP = call(
     {"query": "val.e"},
     {
         "totalMatches": 3,
+        "truncated": True,
         "matches": [
             "/src/double.py:4: def double(value: int) -> int:",
             "/src/double.py:5:     return value * 2",
@@ -126,6 +127,7 @@ def test_listings_are_tables_and_matches_are_grouped_and_marked(tab: ChatPage, l
     expect(matches).to_contain_text("3 matches in 2 files")
     expect(matches.locator(".matched")).to_have_count(2)
     expect(matches.locator("mark")).to_have_text(["value", "value", "VALUE"])
+    expect(matches.locator(".argument")).to_have_text(["TruncatedYes"])
 
 
 @pytest.mark.smoke
@@ -223,6 +225,25 @@ def test_hostile_output_is_text_in_its_own_order(tab: ChatPage, live_product: Li
         assert body.locator("img, script, a[href^=javascript]").count() == 0
         assert OVERRIDE not in body.locator(".lines, .diff, .matches").first.inner_text()
     assert "evil.example" not in tab.page.get_by_role("group", name="Output").inner_text()
+
+
+@pytest.mark.smoke
+def test_a_running_call_tells_how_far_it_has_come_and_shows_its_picture_at_the_end(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=desk")
+    tab.write('call tool survey {"seconds": 3}\nsay: Seen.')
+    summary = tab.page.locator("details.tool summary")
+    expect(summary).to_contain_text("Half of it")
+    summary.click()
+    body = tab.page.locator("details.tool .fold-body")
+    expect(body.locator(".argument")).to_have_text(["Pages3"])
+    expect(summary).to_contain_text("All of it")
+    expect(body.locator(".argument")).to_have_text(["Pages6"])
+    picture = body.get_by_role("img", name="Image: map.png")
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    expect(body.locator(".file-image")).to_have_attribute("target", "_blank")
+    tab.rest()
+    tab.page.reload()
+    expect(summary).to_contain_text("All of it")
 
 
 def test_a_title_and_details_show_while_it_runs(tab: ChatPage, live_product: LiveProduct) -> None:

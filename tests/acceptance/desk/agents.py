@@ -22,12 +22,14 @@ from chat.think import (
     USE_LOOP,
     ChatOptions,
     ClientConnection,
+    Media,
     RecoveryContext,
     SessionSetup,
     StoredSkills,
     Think,
     Tool,
     ToolContext,
+    ToolOutput,
     action,
     client_tool,
     tool,
@@ -60,6 +62,20 @@ async def linger(seconds: float) -> str:
     return f"lingered {seconds:g}"
 
 
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63fccfc0500f000485018084"
+    "a98c210000000049454e44ae426082"
+)
+
+
+@tool
+async def survey(seconds: float, context: ToolContext) -> ToolOutput:
+    """Tell how far it has come, and return a picture."""
+    context.progress(title="Half of it", metadata={"pages": 3})
+    await asyncio.sleep(seconds)
+    return ToolOutput(value="seen", title="All of it", metadata={"pages": 6}, media=[Media(data=PIXEL, name="map.png")])
+
+
 @tool(needs_approval=True)
 def sign(path: str, context: ToolContext) -> str:
     """Write a line to a file: how often this ran is seen there."""
@@ -86,7 +102,7 @@ class Desk(Think):
 
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
-        return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
+        return [linger, pay, spend, sign, survey, ask_remote, client_tool("locate", "Ask the browser where it is.")]
 
 
 @tool(

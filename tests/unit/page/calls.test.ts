@@ -19,6 +19,9 @@ import { changedFiles } from "../../../static/src/app/store/changed_files.ts";
 import { detailsOf } from "../../../static/src/app/store/tool_details.ts";
 import { kindOf, normalised, pathOf } from "../../../static/src/app/store/tool_kinds.ts";
 import { hintOf, titleOfTool } from "../../../static/src/app/store/tool_words.ts";
+import type { Chunk } from "../../../static/src/app/net/frames.ts";
+import { fromItem, type RawMessage } from "../../../static/src/app/store/path.ts";
+import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import type { ToolPart } from "../../../static/src/app/store/types.ts";
 import { same } from "./making.ts";
 
@@ -64,6 +67,23 @@ Deno.test("people read the tool's own words, else those of its kind, else its na
   same(titleOfTool(call("search_orders", { text: "ls" })), "Search orders");
   const reports = call("bash", { script: "make" }, undefined, { toolMetadata: { think: { title: "Building" } } });
   same(hintOf(reports), "Building");
+});
+
+Deno.test("what a running call tells is shown until its result says what it said last", () => {
+  const stream = new TurnStream("r");
+  const message = fromItem({ id: "a", role: "assistant", parts: [] } as unknown as RawMessage);
+  const take = (chunk: unknown) => stream.take(chunk as Chunk, undefined, () => message);
+  const told = () => [hintOf(message.parts[0] as ToolPart), detailsOf(message.parts[0] as ToolPart).metadata];
+  take({ type: "start", messageId: "a" });
+  take({ type: "tool-input-available", toolCallId: "c", toolName: "walk", input: { far: 3 } });
+  const progress = { toolCallId: "c", title: "Half", metadata: { steps: 1 } };
+  same(take({ type: "data-think-progress", data: progress, transient: true }), "applied");
+  same(told(), ["Half", { steps: 1 }]);
+  same(take({ type: "data-think-progress", data: { ...progress, toolCallId: "other" }, transient: true }), "ignored");
+  take({ type: "tool-output-available", toolCallId: "c", output: 1, toolMetadata: { think: { title: "All" } } });
+  same(told(), ["All", {}]);
+  same(take({ type: "data-think-progress", data: progress, transient: true }), "ignored");
+  same(told(), ["All", {}]);
 });
 
 Deno.test("paths are those of the workspace", () => {

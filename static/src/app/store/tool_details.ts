@@ -1,5 +1,6 @@
 // What is known of a call besides its arguments and its result: the server keeps it in the part's metadata. Pure.
 
+import { isSettled } from "./fold.ts";
 import type { FilePart, ToolPart } from "./types.ts";
 
 /** A file that a call returned. `error`: why it was not kept. */
@@ -30,7 +31,8 @@ export const textIn = (value: unknown, name: string): string => {
   return typeof found === "string" ? found : "";
 };
 
-const detailsIn = (part: ToolPart): unknown => part.toolMetadata?.think;
+const detailsIn = (part: ToolPart): unknown =>
+  isSettled(part) ? part.toolMetadata?.think : part.reported ?? part.toolMetadata?.think;
 
 /** The title of this call, of a running one as well; "" where the tool gave none. */
 export const callTitle = (part: ToolPart): string => textIn(detailsIn(part), "title");

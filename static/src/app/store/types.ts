@@ -66,6 +66,8 @@ export interface ToolPart extends Watched {
   callProviderMetadata?: Record<string, unknown>;
   resultProviderMetadata?: Record<string, unknown>;
   inputEncoding?: string;
+  /** What it has told of itself while it runs, as `toolMetadata.think`; this tab has heard it. */
+  reported?: Record<string, unknown>;
 }
 
 export interface FilePart {

@@ -5,9 +5,10 @@ import { useState } from "preact/hooks";
 import { fileSize } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import { terminalText } from "../../lib/readable.ts";
+import { messageOf } from "../../net/api.ts";
 import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
-import { type CallDetails, type CallFile, detailsOf, type WholeOutput } from "../../store/tool_details.ts";
+import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
 import { kindOf } from "../../store/tool_kinds.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { ArgumentsTable } from "../arguments_table.tsx";
@@ -70,9 +71,14 @@ function Plain({ part }: { part: ToolPart }) {
 
 const SHOWN_BY_VIEWS = new Set(["stdout", "stderr", "exitCode", "output", "calls", "logs", "console", "changedFiles"]);
 
+// Of results whose main part a view shows: what else is worth a word.
+const WORTH_A_WORD = ["note", "truncated", "fuzzyMatch", "filesSkipped", "skippedFiles", "errors"];
+
 /** What the tool tells people besides; of a call that has a view, what that does not show. */
 function Report({ part, details, hasView }: { part: ToolPart; details: CallDetails; hasView: boolean }) {
   const facts = Object.entries(details.metadata).filter(([name]) => !hasView || !SHOWN_BY_VIEWS.has(name));
+  const output = hasView && isRecord(part.output) ? part.output : {};
+  for (const name of WORTH_A_WORD) if (output[name]) facts.push([name, output[name]]);
   if (!facts.length) return null;
   const isOver = part.output !== undefined && !part.preliminary;
   return (
@@ -107,7 +113,7 @@ function Whole({ whole: { url, bytes, lines } }: { whole: WholeOutput }) {
     try {
       setText(await api.textAt(url));
     } catch (error) {
-      setProblem((error as Error).message);
+      setProblem(messageOf(error));
     }
   };
   return (
