@@ -23,7 +23,7 @@ def open_for_scope(scope: str, owner_id: int | None, name: str = DEFAULT_NAME) -
 
     Errors: `WorkspaceNameInvalid`.
     """
-    return DatabaseWorkspace(ScopeKey(scope=scope, name=_checked(name), owner_id=owner_id))
+    return DatabaseWorkspace(ScopeKey(scope=scope, name=checked_name(name), owner_id=owner_id))
 
 
 def open_workspace(workspace_id: str, *, can_write: bool = True) -> DatabaseWorkspace:
@@ -33,7 +33,13 @@ def open_workspace(workspace_id: str, *, can_write: bool = True) -> DatabaseWork
 
 def create_workspace(owner_id: int | None, name: str = DEFAULT_NAME) -> StoredWorkspace:
     """Make a workspace that nothing is attached to. No owner: a shared one. Errors: `WorkspaceNameInvalid`."""
-    return StoredWorkspace.objects.create(owner_id=owner_id, name=_checked(name))
+    return StoredWorkspace.objects.create(owner_id=owner_id, name=checked_name(name))
+
+
+@transaction.atomic
+def ensure_for_scope(scope: str, owner_id: int | None, name: str = DEFAULT_NAME) -> StoredWorkspace:
+    """The row of the workspace that a scope knows by a name, made where there is none. Errors: as `open_for_scope`."""
+    return open_for_scope(scope, owner_id, name).ensure()
 
 
 @transaction.atomic
@@ -43,7 +49,7 @@ def attach(workspace_id: str, scope: str, *, name: str = DEFAULT_NAME, can_write
     Errors: `WorkspaceNotFound`; `WorkspaceExists` where the scope has another one of this name;
     `WorkspaceNameInvalid`.
     """
-    _checked(name)
+    checked_name(name)
     if not _hold([workspace_id]):
         raise WorkspaceNotFound
     link = WorkspaceAttachment.objects.filter(scope=scope, name=name).first()
@@ -106,7 +112,8 @@ def _delete(ids: list[str]) -> int:
     return len(ids)
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
+    """The name of a workspace, if it may be one. Errors: `WorkspaceNameInvalid`."""
     if len(name) > 64 or not re.match(WORKSPACE_NAME, name):
         raise WorkspaceNameInvalid
     return name

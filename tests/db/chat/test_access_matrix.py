@@ -150,6 +150,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/turns/{turn_id}/files"): None,
     ("GET", "/api/v1/sessions/{session_id}/context"): None,
     ("POST", "/api/v1/sessions/{session_id}/prompt"): None,
     ("PUT", "/api/v1/sessions/{session_id}/context/{label}"): {"content": "Taken"},
@@ -213,7 +214,7 @@ OWN: dict[tuple[str, str], Any] = {
 ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
-    "/workspace/search",
+    *("/workspace/search", "{turn_id}/files"),
 )
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
