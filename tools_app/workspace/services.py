@@ -13,6 +13,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.errors import WorkspaceExists, WorkspaceNameInvalid, WorkspaceNotFound
 from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
+from tools_app.workspace.objects import referenced
 from tools_app.workspace.stores.database import DatabaseWorkspace, ScopeKey
 
 DEFAULT_NAME = "default"
@@ -108,7 +109,7 @@ def _delete(ids: list[str]) -> int:
     names = set(entries.exclude(storage_name="").values_list("storage_name", flat=True))
     entries.delete()
     StoredWorkspace.objects.filter(pk__in=ids).delete()
-    delete_after_commit(sorted(names))
+    delete_after_commit(sorted(names - referenced(names)))  # copies of a workspace share its objects
     return len(ids)
 
 

@@ -55,6 +55,7 @@ def call(name: str, call_id: str, **arguments: Any) -> str:
 
 
 async def files_of(room: Room, turn: Turn) -> list[dict[str, Any]]:
+    assert room.key.owner_id is not None
     user = await User.objects.aget(pk=room.key.owner_id)
     reply = await sync_to_async(lambda: ApiClient(user).get(f"/turns/{turn.pk}/files"), thread_sensitive=False)()
     assert reply.status_code == 200
