@@ -44,6 +44,7 @@ class Execution(models.Model):
         verbose_name_plural = _("executions")
         indexes = [
             models.Index(fields=["scope", "-id"], name="think_execution_scope"),
+            models.Index(fields=["turn_id"], name="think_execution_turn"),
             models.Index(
                 fields=["owner", "-id"],
                 condition=models.Q(status=ExecutionStatus.WAITING),

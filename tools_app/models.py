@@ -198,3 +198,32 @@ class WorkspaceAttachment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scope} {self.name}"
+
+
+class FileBackup(models.Model):
+    """A file of a workspace as it was before a turn changed it, for the first time in that turn.
+
+    Goes with its workspace and with its turn, and after `THINK_WORKSPACE_BACKUP_DAYS`.
+    """
+
+    workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="backups", db_index=False)
+    turn_id = models.CharField(max_length=64)  # opaque here
+    path = CodePointText(max_length=4096)
+    path_key = CodePointText(max_length=400)
+    is_new = models.BooleanField(default=False)  # there was no such file
+    size = models.PositiveBigIntegerField(default=0)
+    content = models.BinaryField(null=True)
+    is_cut = models.BooleanField(default=False)  # it was too large to be kept
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("file before a turn")
+        verbose_name_plural = _("files before turns")
+        constraints = [models.UniqueConstraint(fields=["turn_id", "workspace", "path_key"], name="think_file_backup")]
+        indexes = [
+            models.Index(fields=["workspace", "path_key"], name="think_file_backup_path"),
+            models.Index(fields=["created_at"], name="think_file_backup_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.turn_id}"

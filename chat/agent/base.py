@@ -54,7 +54,12 @@ class InstanceKey:
 
 
 class Host(Protocol):
-    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks."""
+    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks.
+
+    `turn_id`: the turn that the agent object works for; empty outside of one.
+    """
+
+    turn_id: str
 
     async def load_state(self, default: JSONValue = None) -> JSONValue:
         """Give the stored state, or the default when none was ever stored."""

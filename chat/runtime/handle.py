@@ -23,6 +23,7 @@ from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.config import load_config, save_config
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
+from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
 from chat.runtime.agent_factory import ChatDatabaseHost, context_of
 from chat.runtime.turn_callbacks import report_end, run_turn
@@ -38,6 +39,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.files.workspace import Workspace
+from tools_app.workspace.services import DEFAULT_NAME, checked_name
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -79,6 +82,33 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, 
     def context(self) -> ContextMethods:
         """The context blocks of the conversation, to read and write."""
         return context_of(self.key)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The files of this conversation: its own workspace in the database. Nothing is made before the first write."""
+        return self.open_workspace()
+
+    def open_workspace(self, name: str = DEFAULT_NAME) -> Workspace:
+        """Open the workspace that the conversation knows by a name. Errors: `WorkspaceNameInvalid`."""
+        return InstanceWorkspace(self.key, name=checked_name(name))
+
+    async def attach_workspace(
+        self, other: "InstanceKey | AgentHandle | str", *, name: str = DEFAULT_NAME, can_write: bool = True
+    ) -> str:
+        """Let this conversation use the workspace of another one, under a name; again, to change `can_write`.
+
+        `other`: the other conversation, whose workspace of this name is meant, or the id of a workspace. Only what
+        belongs to the same person, or to nobody, can be attached. Returns the id of the workspace. Durable when it
+        returns; it lives as long as any conversation uses it.
+        Errors: `WorkspaceNotFound` for that of somebody else, too; `WorkspaceExists` where this conversation has
+        another one of this name already, which it has from its first write on.
+        """
+        found = other.key if isinstance(other, AgentHandle) else other
+        return await db(lambda: attach_workspace(self.key, found, name=name, can_write=can_write))
+
+    async def detach_workspace(self, workspace_id: str) -> bool:
+        """End what `attach_workspace` began; false where it was not attached. The workspace and its files stay."""
+        return await db(detach_workspace, self.key, workspace_id)
 
     def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.

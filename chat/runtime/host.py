@@ -23,6 +23,7 @@ class DatabaseHost:
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
+        self.turn_id = ""
 
     async def load_state(self, default: JSONValue = None) -> JSONValue:
         """Give the stored state, or the default when none was ever stored."""
@@ -45,8 +46,8 @@ class DatabaseHost:
         return await db(load_choice, self.key)
 
     def open_workspace(self, name: str = DEFAULT_NAME) -> Workspace:
-        """Open a workspace of the instance."""
-        return InstanceWorkspace(self.key, name=name)
+        """Open a workspace of the instance; within a turn, as that turn works on it."""
+        return InstanceWorkspace(self.key, name=name).in_turn(self.turn_id)
 
     async def messages(self) -> list[Message]:
         """Read the shown path of the current session."""

@@ -37,6 +37,11 @@ class WorkspaceSettings:
         24,
         doc="Hours after which an object in storage that no file of a workspace refers to is removed.",
     )
+    backup_days = Setting(
+        "THINK_WORKSPACE_BACKUP_DAYS",
+        30,
+        doc="Days for which files are kept as they were before a turn changed them; 0: as long as the turn.",
+    )
 
 
 workspace_settings = WorkspaceSettings()

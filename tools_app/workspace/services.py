@@ -13,6 +13,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.errors import WorkspaceExists, WorkspaceNameInvalid, WorkspaceNotFound
 from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
+from tools_app.workspace.objects import referenced
 from tools_app.workspace.stores.database import DatabaseWorkspace, ScopeKey
 
 DEFAULT_NAME = "default"
@@ -23,7 +24,7 @@ def open_for_scope(scope: str, owner_id: int | None, name: str = DEFAULT_NAME) -
 
     Errors: `WorkspaceNameInvalid`.
     """
-    return DatabaseWorkspace(ScopeKey(scope=scope, name=_checked(name), owner_id=owner_id))
+    return DatabaseWorkspace(ScopeKey(scope=scope, name=checked_name(name), owner_id=owner_id))
 
 
 def open_workspace(workspace_id: str, *, can_write: bool = True) -> DatabaseWorkspace:
@@ -33,7 +34,13 @@ def open_workspace(workspace_id: str, *, can_write: bool = True) -> DatabaseWork
 
 def create_workspace(owner_id: int | None, name: str = DEFAULT_NAME) -> StoredWorkspace:
     """Make a workspace that nothing is attached to. No owner: a shared one. Errors: `WorkspaceNameInvalid`."""
-    return StoredWorkspace.objects.create(owner_id=owner_id, name=_checked(name))
+    return StoredWorkspace.objects.create(owner_id=owner_id, name=checked_name(name))
+
+
+@transaction.atomic
+def ensure_for_scope(scope: str, owner_id: int | None, name: str = DEFAULT_NAME) -> StoredWorkspace:
+    """The row of the workspace that a scope knows by a name, made where there is none. Errors: as `open_for_scope`."""
+    return open_for_scope(scope, owner_id, name).ensure()
 
 
 @transaction.atomic
@@ -43,7 +50,7 @@ def attach(workspace_id: str, scope: str, *, name: str = DEFAULT_NAME, can_write
     Errors: `WorkspaceNotFound`; `WorkspaceExists` where the scope has another one of this name;
     `WorkspaceNameInvalid`.
     """
-    _checked(name)
+    checked_name(name)
     if not _hold([workspace_id]):
         raise WorkspaceNotFound
     link = WorkspaceAttachment.objects.filter(scope=scope, name=name).first()
@@ -102,11 +109,12 @@ def _delete(ids: list[str]) -> int:
     names = set(entries.exclude(storage_name="").values_list("storage_name", flat=True))
     entries.delete()
     StoredWorkspace.objects.filter(pk__in=ids).delete()
-    delete_after_commit(sorted(names))
+    delete_after_commit(sorted(names - referenced(names)))  # copies of a workspace share its objects
     return len(ids)
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
+    """The name of a workspace, if it may be one. Errors: `WorkspaceNameInvalid`."""
     if len(name) > 64 or not re.match(WORKSPACE_NAME, name):
         raise WorkspaceNameInvalid
     return name

@@ -63,11 +63,17 @@ class Assembled:
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
-async def make_think(key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None) -> Think:
-    """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's."""
+async def make_think(
+    key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None, *, turn_id: str = ""
+) -> Think:
+    """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's.
+
+    `turn_id`: the turn that it works for, if it is one.
+    """
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
     agent.model_choice = stored_choice(model_choice)
+    agent.host.turn_id = turn_id
     await notify_hook(agent, "on_start")
     return agent
 

@@ -146,7 +146,9 @@ class TurnRun:
         return await self._finish(writer, "completed")
 
     async def _answer(self, writer: StreamWriter) -> None:
-        self._agent = agent = await make_think(self._facts.key, self._make_agent, self._facts.model_choice)
+        self._agent = agent = await make_think(
+            self._facts.key, self._make_agent, self._facts.model_choice, turn_id=self._turn_id
+        )
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)

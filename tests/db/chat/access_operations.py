@@ -68,6 +68,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/turns/{turn_id}/files"): None,
     ("GET", "/api/v1/sessions/{session_id}/context"): None,
     ("POST", "/api/v1/sessions/{session_id}/prompt"): None,
     ("PUT", "/api/v1/sessions/{session_id}/context/{label}"): {"content": "Taken"},

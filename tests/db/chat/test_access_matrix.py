@@ -89,7 +89,7 @@ class Hers:
 ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
-    "/workspace/search",
+    *("/workspace/search", "{turn_id}/files"),
 )
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}

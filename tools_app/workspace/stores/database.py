@@ -1,9 +1,10 @@
 """A workspace in the database, its large files in storage."""
 
 import asyncio
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from django.db import IntegrityError, transaction
 
@@ -38,10 +39,30 @@ class DatabaseWorkspace(Writes):
         super().__init__()
         self._key = key
         self._can_write = can_write
+        self._turn_id = ""
+
+    def in_turn(self, turn_id: str) -> Self:
+        """The same workspace as a turn works on it: files are kept as they were before the turn changed them.
+
+        What is kept is written in the transaction of the change (`tools_app.workspace.turn_files`). An empty id keeps
+        nothing. Listeners are shared.
+        """
+        opened = copy.copy(self)
+        opened._turn_id = turn_id
+        return opened
 
     async def workspace_id(self) -> str | None:
         """The id of the row; `None` before the first write."""
         return await db(lambda: row.pk if (row := self._find()[0]) else None)
+
+    def ensure(self) -> StoredWorkspace:
+        """The row of a scope's workspace, made where there is none. Sync, in a transaction; the row is locked."""
+        row, _ = self._find(is_locked=True)
+        if row is None:
+            self._make()
+            row, _ = self._find(is_locked=True)
+        assert row is not None
+        return row
 
     async def _reading(self, work: Callable[[Tree], T]) -> T:
         return await db(lambda: work(DatabaseTree(self._find()[0])))
@@ -61,11 +82,14 @@ class DatabaseWorkspace(Writes):
         with transaction.atomic():
             row, can_write = self._find(is_locked=True)
             try:
-                return work(DatabaseTree(row, can_write=can_write))
+                return work(self._tree(row, can_write))
             except NoWorkspaceYet:
                 self._make()
             row, can_write = self._find(is_locked=True)
-            return work(DatabaseTree(row, can_write=can_write))
+            return work(self._tree(row, can_write))
+
+    def _tree(self, row: StoredWorkspace | None, can_write: bool) -> DatabaseTree:
+        return DatabaseTree(row, can_write=can_write, turn_id=self._turn_id)
 
     def _find(self, *, is_locked: bool = False) -> tuple[StoredWorkspace | None, bool]:
         """The row, locked on demand, and whether it may be written to. One query."""

@@ -6,11 +6,11 @@ Whatever is below a directory is read, removed, copied and moved by one statemen
 import io
 import itertools
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import F, Q, QuerySet, Value
 from django.utils import timezone
 
@@ -21,6 +21,8 @@ from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
 from tools_app.models import StoredWorkspace, WorkspaceEntry
 from tools_app.workspace import objects
 from tools_app.workspace.quotas import check_room
+from tools_app.workspace.stores.backups import FileBackups
+from tools_app.workspace.stores.inserting import insert_from
 from tools_app.workspace.stores.keys import HEAD_CHARS, below_prefix, key_of, relocated
 from tools_app.workspace.stores.planning import moved
 from tools_app.workspace.stores.tree import Changes, Committed, Planned
@@ -59,11 +61,15 @@ class _Totals:
 
 
 class DatabaseTree:
-    """Entries of a workspace whose row its caller has locked, if it is to write. No row: it is empty."""
+    """Entries of a workspace whose row its caller has locked, if it is to write. No row: it is empty.
 
-    def __init__(self, row: StoredWorkspace | None, *, can_write: bool = True) -> None:
+    `turn_id`: the turn that changes it, for which files are kept as they were; empty: they are not.
+    """
+
+    def __init__(self, row: StoredWorkspace | None, *, can_write: bool = True, turn_id: str = "") -> None:
         self._row = row
         self._can_write = can_write
+        self._turn_id = turn_id
 
     def root(self) -> Entry:
         """As `Tree.root`."""
@@ -138,6 +144,8 @@ class DatabaseTree:
         for entry, each in zip(entries, made, strict=True):
             delta.add(entry, each.storage_name)
         self._count(row, delta)
+        old = [entry for entry, _ in gone]
+        self._keep(_files_in(_changed(changes)), old)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
         for batch in _batches(made, changes.planned):
@@ -146,8 +154,9 @@ class DatabaseTree:
             )
             for each in batch:
                 each.content = None  # not all contents at once
+        self._note_new(entries, old)
         _forget_objects([name for _, name in gone if name])
-        return Committed(removed=[entry for entry, _ in gone], entries=entries)
+        return Committed(removed=old, entries=entries)
 
     def copy(self, source: Entry, target: str) -> list[Entry]:
         """As `Tree.copy`: one INSERT from a SELECT. Large files share their object."""
@@ -157,8 +166,9 @@ class DatabaseTree:
         for entry, object_name in self._with_objects(inside):
             delta.add(entry, object_name)
         self._count(row, delta)
-        _insert_from(
+        insert_from(
             self._entries().filter(inside),
+            WorkspaceEntry,
             {
                 **relocated(source.path, target),
                 "workspace_id": F("workspace_id"),
@@ -168,17 +178,21 @@ class DatabaseTree:
                 "modified_at": Value(row.modified_at, models.DateTimeField()),
             },
         )
-        made = self._with_objects(_at_or_below(replace(source, path=target)))
-        return [entry for entry, _ in made]
+        made = [entry for entry, _ in self._with_objects(_at_or_below(replace(source, path=target)))]
+        self._note_new(made)
+        return made
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
         """As `Tree.move`: one UPDATE."""
         row = self._writable()
         inside = _at_or_below(source)
         old = [entry for entry, _ in self._with_objects(inside)]
+        self._keep([inside], old)
         self._entries().filter(inside).update(**relocated(source.path, target))
         self._count(row, _Totals())
-        return old, [replace(entry, path=moved(entry.path, source.path, target)) for entry in old]
+        new = [replace(entry, path=moved(entry.path, source.path, target)) for entry in old]
+        self._note_new(new)
+        return old, new
 
     def info(self) -> WorkspaceInfo:
         """As `Tree.info`: the totals are in the row."""
@@ -217,12 +231,26 @@ class DatabaseTree:
         self._row.modified_at = timezone.now()
         return self._row
 
+    def _keep(self, changed: Iterable[Q], gone: Sequence[Entry]) -> None:
+        """Keep for the turn what is about to be replaced or removed; `changed` selects what `gone` has."""
+        if self._turn_id and any(entry.kind is EntryKind.FILE for entry in gone):
+            for some in changed:
+                FileBackups(self._turn_id).keep(self._entries().filter(some, kind=EntryKind.FILE.value))
+
+    def _note_new(self, made: Sequence[Entry], gone: Sequence[Entry] = ()) -> None:
+        """Note for the turn which files it has made where there was none."""
+        if not self._turn_id:
+            return
+        known = {entry.path for entry in gone if entry.kind is EntryKind.FILE}
+        keys = [key_of(each.path) for each in made if each.kind is EntryKind.FILE and each.path not in known]
+        for start in range(0, len(keys), BATCH_KEYS):
+            FileBackups(self._turn_id).note_new(self._entries().filter(path_key__in=keys[start : start + BATCH_KEYS]))
+
     def _gone(self, changes: Changes) -> list[tuple[Entry, str]]:
         """The entries that are removed or replaced, each once, with the names of objects."""
-        replaced = [before for each in changes.planned if (before := each.before) is not None]
         found = {
             entry.path: (entry, name)
-            for some in _removals([*changes.removed, *replaced])
+            for some in _removals(_changed(changes))
             for entry, name in self._with_objects(some)
         }
         return [found[path] for path in sorted(found)]
@@ -281,11 +309,28 @@ def _at_or_below(source: Entry) -> Q:
     return at | below_prefix(below(source.path)) if source.kind is EntryKind.DIRECTORY else at
 
 
+def _changed(changes: Changes) -> list[Entry]:
+    """The entries that are removed, without what is below them, and those that are replaced."""
+    return [*changes.removed, *(before for each in changes.planned if (before := each.before) is not None)]
+
+
 def _removals(entries: Sequence[Entry]) -> Iterator[Q]:
     """Conditions that select these entries and all below them, for few statements."""
+    return itertools.chain(_at(entries), _below(entries))
+
+
+def _files_in(entries: Sequence[Entry]) -> Iterator[Q]:
+    """Conditions that select the files among these entries, and all that is below directories."""
+    return itertools.chain(_at([entry for entry in entries if entry.kind is EntryKind.FILE]), _below(entries))
+
+
+def _at(entries: Sequence[Entry]) -> Iterator[Q]:
     keys = [key_of(entry.path) for entry in entries]
     for start in range(0, len(keys), BATCH_KEYS):
         yield Q(path_key__in=keys[start : start + BATCH_KEYS])
+
+
+def _below(entries: Sequence[Entry]) -> Iterator[Q]:
     ranges = [below_prefix(below(entry.path)) for entry in entries if entry.kind is EntryKind.DIRECTORY]
     for start in range(0, len(ranges), _RANGES):
         some = Q()
@@ -309,16 +354,6 @@ def _batches(made: Sequence[WorkspaceEntry], planned: Sequence[Planned]) -> Iter
         size += weight
     if batch:
         yield batch
-
-
-def _insert_from(rows: QuerySet[WorkspaceEntry], values: dict[str, Any]) -> None:
-    """`INSERT INTO … SELECT …`, which the ORM cannot say: it compiles the SELECT. `values`: by attribute name."""
-    columns = {field.attname: field.column for field in WorkspaceEntry._meta.concrete_fields}
-    selected = rows.order_by().annotate(**{f"new_{name}": value for name, value in values.items()})
-    query, params = selected.values_list(*(f"new_{name}" for name in values)).query.sql_with_params()
-    listed = ", ".join(f'"{columns[name]}"' for name in values)
-    with connection.cursor() as cursor:
-        cursor.execute(f'INSERT INTO "{WorkspaceEntry._meta.db_table}" ({listed}) {query}', params)
 
 
 def _entry(row: Sequence[Any]) -> Entry:

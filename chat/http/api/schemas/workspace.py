@@ -62,6 +62,31 @@ class FileChangesOut(Schema):
     changes: list[FileChangeOut]
 
 
+class TurnFileOut(Schema):
+    """A file that a turn changed, before it and after it.
+
+    `before`, `after`: texts; null where there was no file, where it is no text in UTF-8, and where it is too large to
+    be shown (`is_cut`). `diff`: unified, with three lines of context; empty unless texts can be compared. `added`,
+    `removed`: lines of it.
+    """
+
+    path: str
+    kind: Literal["created", "updated", "deleted"]
+    before: str | None
+    after: str | None
+    diff: str
+    added: int
+    removed: int
+    is_cut: bool
+
+
+class TurnFilesOut(Schema):
+    """What a turn changed in workspaces, by path; `has_more`: not all of it is shown."""
+
+    items: list[TurnFileOut]
+    has_more: bool
+
+
 class DirectoryIn(Input):
     """A directory to make, with those above it."""
 

@@ -3,7 +3,9 @@
 Async, because the agent's class chooses the workspace, and its code runs.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Annotated
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -12,7 +14,7 @@ from django.utils.http import content_disposition_header
 from ninja import File, Header, Query, Router, Status
 from ninja.files import UploadedFile
 
-from chat.access.auth import open_instance
+from chat.access.auth import open_instance, open_turn
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import ServedFile, workspace_response
@@ -24,6 +26,7 @@ from chat.http.api.schemas.workspace import (
     FilePath,
     FoundFilesOut,
     MoveIn,
+    TurnFilesOut,
     WorkspaceEntriesOut,
     WorkspaceEntryOut,
     WorkspaceOut,
@@ -37,6 +40,7 @@ from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import Entry, FileChange
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
+from tools_app.workspace.turn_files import changed_in_turn, compared
 
 router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 PIECE_BYTES = 256 * 1024
@@ -259,6 +263,19 @@ async def workspace_import(
     """Unpack a zip file into a directory, all of it or nothing. Files that are there are replaced."""
     viewed = await _writable(request, instance_id)
     return {"changes": [_change(each) for each in await import_zip(viewed.workspace, file.open("rb"), path)]}
+
+
+@router.get("/turns/{turn_id}/files", response=TurnFilesOut, operation_id="list_turn_files")
+async def turn_files(request: HttpRequest, turn_id: str, limit: Few = 200) -> object:
+    """Files that a turn changed, as they were before it and as the next turn found them, or as they are now.
+
+    Empty once what was kept is older than `THINK_WORKSPACE_BACKUP_DAYS`. Files of a store outside of the database are
+    not kept.
+    """
+    turn = await db(open_turn, caller_of(request).user, turn_id)
+    found = await db(lambda: changed_in_turn(turn.pk, limit=limit + 1))
+    items = await asyncio.to_thread(compared, found[:limit])
+    return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}
 
 
 async def _viewed(request: HttpRequest, instance_id: str) -> ViewedWorkspace:

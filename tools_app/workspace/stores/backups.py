@@ -1,0 +1,82 @@
+"""Files as they were before a turn changed them, written in the transaction of the change.
+
+Of each path the first state counts: what a turn changes twice is kept once.
+"""
+
+from typing import Final
+
+from django.db.models import (
+    BigIntegerField,
+    BinaryField,
+    BooleanField,
+    Case,
+    CharField,
+    DateTimeField,
+    F,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models import Window as Over
+from django.db.models.lookups import LessThanOrEqual
+from django.utils import timezone
+
+from tools_app.models import FileBackup, WorkspaceEntry
+from tools_app.workspace.stores.inserting import insert_from
+
+MAX_BACKUP_BYTES: Final = 256 * 1024
+"""Of larger files only the size is kept."""
+
+MAX_STATEMENT_BYTES: Final = 16 * 1024 * 1024
+"""Of so many bytes the contents are kept at a time, in the order of paths: who removes a large tree pays no copy."""
+
+
+class FileBackups:
+    """What is kept for one turn of a workspace whose row the caller has locked."""
+
+    def __init__(self, turn_id: str) -> None:
+        self._turn_id = turn_id
+
+    def keep(self, files: QuerySet[WorkspaceEntry]) -> None:
+        """Keep files that are about to be changed: one INSERT from a SELECT."""
+        total = Over(Sum("size"), order_by="path_key")
+        has_content = {"storage_name": "", "size__lte": MAX_BACKUP_BYTES}
+        fits = LessThanOrEqual(total, Value(MAX_STATEMENT_BYTES))
+        no_content = Value(None, BinaryField())
+        content = Case(When(**has_content, then=F("content")), default=no_content, output_field=BinaryField())
+        is_cut = Case(When(**has_content, then=Value(False)), default=Value(True), output_field=BooleanField())
+        insert_from(
+            files,
+            FileBackup,
+            {
+                "workspace_id": F("workspace_id"),
+                "turn_id": Value(self._turn_id, CharField()),
+                "path": F("path"),
+                "path_key": F("path_key"),
+                "is_new": Value(False, BooleanField()),
+                "size": F("size"),
+                "content": Case(When(fits, then=content), default=no_content, output_field=BinaryField()),
+                "is_cut": Case(When(fits, then=is_cut), default=Value(True), output_field=BooleanField()),
+                "created_at": Value(timezone.now(), DateTimeField()),
+            },
+            ignores_conflicts=True,
+        )
+
+    def note_new(self, files: QuerySet[WorkspaceEntry]) -> None:
+        """Note files that have just been made where there was none."""
+        insert_from(
+            files,
+            FileBackup,
+            {
+                "workspace_id": F("workspace_id"),
+                "turn_id": Value(self._turn_id, CharField()),
+                "path": F("path"),
+                "path_key": F("path_key"),
+                "is_new": Value(True, BooleanField()),
+                "size": Value(0, BigIntegerField()),
+                "is_cut": Value(False, BooleanField()),
+                "created_at": Value(timezone.now(), DateTimeField()),
+            },
+            ignores_conflicts=True,
+        )
