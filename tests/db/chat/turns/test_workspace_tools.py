@@ -247,9 +247,7 @@ async def test_names_of_files_do_not_end_the_tag(make_room: MakeRoom) -> None:
     assert last_system().count("</files>") == 1
 
 
-async def test_a_prompt_of_the_turn_stands_in_its_place(
-    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_prompt_of_the_turn_stands_in_its_place(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PromptDesk, "replaced", "Only this.")
     room = make_room("prompt-desk")
     await room.say("say: hi")
