@@ -96,6 +96,10 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     workspace_tools: ClassVar[bool] = True
     """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete."""
 
+    workspace_in_prompt: ClassVar[bool] = False
+    """Whether the system prompt ends with the tree of the workspace, as the turn begins: at most 200 entries and 8,000
+    characters, without what `.gitignore` files exclude. A prompt that `before_turn` returns stands in its place."""
+
     models: ClassVar[Sequence[str] | None] = None
     """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of
     the site (`THINK_MODELS`); an empty tuple lets them choose none."""

@@ -30,7 +30,7 @@ from chat.turns.state.merging import merge_history
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
-from chat.user_code.workspace import workspace_of
+from chat.user_code.workspace import files_in_prompt, workspace_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
@@ -134,6 +134,7 @@ async def build_model_input(
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
+    system += await files_in_prompt(agent)
     request = ToolRequest(agent=agent, context=context, state=state, client_tools=place.client_tools)
     offered = _enabled(agent, (await gather_tools(request)).merged())
     return ModelInput(
