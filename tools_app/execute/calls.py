@@ -1,28 +1,24 @@
 """The functions that code may call: tools, the workspace, and the catalogue of both."""
 
-import asyncio
 import functools
-import logging
 from dataclasses import dataclass, replace
 
 from fibers.errors import FiberError, Parked
 from fibers.waits import WaitEnd
-from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.asking import must_ask
 from tools_app.core.code.catalogue import Catalogue
+from tools_app.core.inner_calls import Ask, AskedCall, inner_call_id
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import CodeInvalid
 from tools_app.execute import records
-from tools_app.execute.ask import Ask, AskedCall
 from tools_app.execute.journal import Attempt, CallJournal, Outcome
 from tools_app.execute.state.functions import StateFunctions
 from tools_app.execution_models import ExecutionCallStatus
 from tools_app.executor import execute
 from tools_app.sandbox.contract import Answer
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +65,7 @@ class CodeCalls:
         ordinal = attempt.row.ordinal
         if attempt.was_cut and not tool.reruns:
             return Outcome(output=records.INTERRUPTED, is_error=True)
-        call = ToolCall(call_id=f"{self.context.call_id}:{ordinal}", tool_name=tool.name, input=value)
+        call = ToolCall(call_id=inner_call_id(self.context.call_id, ordinal), tool_name=tool.name, input=value)
         context = replace(
             self.context,
             call_id=call.call_id,
@@ -105,7 +101,7 @@ class CodeCalls:
             call = replace(call, input=attempt.row.edited_input)
         if status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:
             return call  # needs none, or has been decided
-        if status == ExecutionCallStatus.BEGUN and not await _must_ask(tool, call, context):
+        if status == ExecutionCallStatus.BEGUN and not await must_ask(tool, call, context):
             await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING)
             return call
         if status == ExecutionCallStatus.BEGUN:
@@ -126,19 +122,6 @@ class CodeCalls:
 
     async def _wait(self, ordinal: int, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
         return await self.context.wait(kind, label=label, key=f"{ordinal}:{key or kind}", seconds=seconds)
-
-
-async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Whether a person must approve the call. A rule that fails leaves it to the person."""
-    rule = tool.needs_approval
-    if not callable(rule):
-        return rule
-    try:
-        async with asyncio.timeout(tool.timeout_seconds):
-            return bool(await call_user_code(rule, call.input, context))
-    except Exception:  # a developer's function may raise anything; the person decides
-        logger.warning("needs_approval failed", exc_info=True, extra={"action": "approval_rule", "tool": tool.name})
-        return True
 
 
 def _one_object(name: str, args: list[JSONValue]) -> JSONObject:

@@ -5,7 +5,6 @@ answer continues the conversation (`chat/turns/admission/tool_answers.py`). The 
 the approval.
 """
 
-import asyncio
 import functools
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -32,20 +31,20 @@ from chat.files.tool_outputs import CallPlace, keep_files, keep_whole
 from chat.turns.execution.assembly import Assembled
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.authorization import ActionGate
-from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
+from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
-from thinkproject.kernel.aio import call_user_code, db
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.actions.running import RunAction
+from tools_app.asking import must_ask, question_for
 from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
-from tools_app.core.questions import Question, fill_in, one_line
-from tools_app.core.tool import AnyRule, Tool, ToolContext
+from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media
 from tools_app.core.toolset import Toolset
@@ -153,7 +152,7 @@ class TurnTools:
         tool = self._toolset.get(call.tool_name)
         if tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
-        if not await _must_ask(tool, call, self._tool_context(call, 1, self._facts.turn_id)):
+        if not await must_ask(tool, call, self._tool_context(call, 1, self._facts.turn_id)):
             return None
         if tool.action is not None:
             refusal = await self._gate(call).refusal(tool.action, call.input)
@@ -162,7 +161,7 @@ class TurnTools:
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        question = await _question(tool, call)
+        question = await question_for(tool, call)
         return ToolPause(
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
@@ -280,45 +279,6 @@ def close_cut(context: FiberContext, turn_id: str) -> list[str]:
     """Settle the calls that still ran when their turn was stopped or given up. Returns their ids. Fenced."""
     with context.fenced():
         return close_cut_calls(turn_id, INTERRUPTED)
-
-
-async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
-    rule = tool.needs_approval
-    if isinstance(rule, bool):
-        return rule
-    try:
-        with user_code_boundary("needs_approval"):
-            async with asyncio.timeout(tool.timeout_seconds):
-                for function in rule.rules if isinstance(rule, AnyRule) else (rule,):
-                    if await call_user_code(function, call.input, context):
-                        return True
-                return False
-    except AgentCodeFailed:
-        return True
-
-
-async def _question(tool: Tool, call: ToolCall) -> Question:
-    """The question to the person, in the tool's own words; without a sentence where its function fails."""
-    return Question(
-        title=tool.title,
-        sentence=await _sentence(tool, call),
-        may_edit=tool.editable,
-        input_schema=tool.input_schema if tool.editable else None,
-        risk=(tool.action.risk or "") if tool.action is not None else "",
-    )
-
-
-async def _sentence(tool: Tool, call: ToolCall) -> str:
-    text = tool.approval_text
-    if isinstance(text, str):
-        return fill_in(text, call.input, tool.input_schema)
-    try:
-        with user_code_boundary("approval_text"):
-            async with asyncio.timeout(tool.timeout_seconds):
-                return one_line(str(await call_user_code(text, call.input)))
-    except AgentCodeFailed:
-        return ""
 
 
 def _seen_files(entries: Sequence[JSONObject], media: Sequence[Media]) -> dict[str, FileContent]:
