@@ -17,10 +17,11 @@ _ROOM: Final = 100
 
 def inner_call_id(outer: str, ordinal: int) -> str:
     """The id of a call within another one: `<outer>:<ordinal>`. That of an outer id which is too long is shortened."""
-    return f"{_inner_prefix(outer)}{ordinal}"
+    return f"{inner_prefix(outer)}{ordinal}"
 
 
-def _inner_prefix(outer: str) -> str:
+def inner_prefix(outer: str) -> str:
+    """The beginning of the ids of all calls within another one."""
     if len(outer) > _ROOM:
         outer = f"{outer[: _ROOM - 17]}~{hashlib.sha256(outer.encode()).hexdigest()[:16]}"
     return f"{outer}:"

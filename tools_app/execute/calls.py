@@ -19,6 +19,15 @@ from tools_app.execute.state.functions import StateFunctions
 from tools_app.execution_models import ExecutionCallStatus
 from tools_app.executor import execute
 from tools_app.sandbox.contract import Answer
+from tools_app.services import settle_inner_call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Allowed:
+    """A call that may run. `was_asked`: a person has approved it."""
+
+    call: ToolCall
+    was_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,35 +88,47 @@ class CodeCalls:
         except ThinkError as error:
             return Outcome(output=error.message, is_error=True)
         allowed = await self._allowed(tool, call, context, attempt)
-        if isinstance(allowed, Outcome):
-            return allowed
-        return await self._execute(tool, allowed, context, attempt)
+        if isinstance(allowed, _Allowed):
+            outcome = await self._execute(tool, allowed, context, attempt)
+        else:
+            outcome = allowed
+        is_asked = not isinstance(allowed, _Allowed) or allowed.was_asked
+        if not is_asked or self.context.asker is None:
+            return outcome
+        return replace(outcome, also=functools.partial(_settle_asked, call.call_id, context.turn_id))
 
-    async def _execute(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> Outcome:
-        result = ToolResult(output=None)
+    async def _execute(self, tool: Tool, allowed: _Allowed, context: ToolContext, attempt: Attempt) -> Outcome:
+        inner, call, result = self.context.inner, allowed.call, ToolResult(output=None)
+        if inner is None:
+            items = execute(tool, call, context)
+        else:
+            items = inner.run(tool, call, context, is_approved=allowed.was_asked)
         try:
-            async for item in execute(tool, call, context):
+            async for item in items:
                 if isinstance(item, ToolResult):
                     result = item
         except Parked:
             await self.journal.move(attempt.row, ExecutionCallStatus.WAITING)
             raise
-        return Outcome(output=result.output, is_error=result.is_error)
+        details = {} if inner is None else await inner.keep(call, result)
+        if inner is not None and details:
+            inner.deliver(call.call_id, details)
+        return Outcome(output=result.output, is_error=result.is_error, details=details)
 
-    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> ToolCall | Outcome:
+    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> _Allowed | Outcome:
         """The call as it may run, or why it may not. Parks while a person has not decided."""
-        status = attempt.row.status
-        if attempt.row.edited_input is not None:
-            call = replace(call, input=attempt.row.edited_input)
-        if status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:
-            return call  # needs none, or has been decided
-        if status == ExecutionCallStatus.BEGUN and not await must_ask(tool, call, context):
-            await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING)
-            return call
-        if status == ExecutionCallStatus.BEGUN:
-            await self.journal.move(attempt.row, ExecutionCallStatus.ASKED)
-        asked = AskedCall(tool=tool, call=call, ordinal=attempt.row.ordinal, context=self.context)
-        decision = await self.ask(asked)
+        row = attempt.row
+        if row.status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:  # it needs no decision, or has one
+            decided = call if row.edited_input is None else replace(call, input=row.edited_input)
+            return _Allowed(call=decided, was_asked=row.was_asked)
+        if row.status == ExecutionCallStatus.BEGUN and not await must_ask(tool, call, context):
+            await self.journal.move(row, ExecutionCallStatus.RUNNING)
+            return _Allowed(call=call)
+        if row.status == ExecutionCallStatus.BEGUN:
+            await self.journal.move(row, ExecutionCallStatus.ASKED)
+        decision = await self.ask(AskedCall(tool=tool, call=call, ordinal=row.ordinal, context=self.context))
+        if decision.refused is not None:
+            return Outcome(output=decision.refused.output, is_error=decision.refused.is_error)
         if not decision.is_approved:
             reason = f": {decision.reason}" if decision.reason else "."
             return Outcome(output=f"A person did not approve this call{reason}", is_error=True)
@@ -117,11 +138,17 @@ class CodeCalls:
             except ThinkError as error:
                 return Outcome(output=error.message, is_error=True)
             call = replace(call, input=decision.edited_input)
-        await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
-        return call
+        await self.journal.move(row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
+        return _Allowed(call=call, was_asked=True)
 
     async def _wait(self, ordinal: int, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
         return await self.context.wait(kind, label=label, key=f"{ordinal}:{key or kind}", seconds=seconds)
+
+
+def _settle_asked(call_id: str, turn_id: str, outcome: Outcome, duration_ms: int) -> None:
+    """Write how a call ended into the row of the question that a person was asked."""
+    result = ToolResult(output=outcome.output, is_error=outcome.is_error, duration_ms=duration_ms)
+    settle_inner_call(call_id, turn_id=turn_id, result=result)
 
 
 def _one_object(name: str, args: list[JSONValue]) -> JSONObject:

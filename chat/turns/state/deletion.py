@@ -1,8 +1,9 @@
-"""Removal of turns with their logs and calls."""
+"""Removal of turns with their logs, calls and the code that ran in them."""
 
 from django.db.models import QuerySet
 
 from chat.models import StreamSegment, Turn
+from tools_app.execute.records import forget_executions
 from tools_app.services import forget_calls
 
 BATCH = 200
@@ -14,4 +15,5 @@ def delete_turns(turns: QuerySet[Turn]) -> None:
     while turn_ids := list(turns.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         StreamSegment.objects.filter(stream__in=turn_ids).delete()
         forget_calls(turn_ids=turn_ids)
+        forget_executions(turn_ids=turn_ids)
         Turn.objects.filter(pk__in=turn_ids).delete()
