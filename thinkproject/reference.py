@@ -23,6 +23,9 @@ PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", 
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 PUBLIC = {
     "chat.think": "What agents are written with.",
+    "chat.tools.files": "Tools for files, and where the files are.",
+    "chat.tools.code": "Tools that run code.",
+    "chat.tools.web": "Tools that read the web.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
     "chat.runtime.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",

@@ -77,7 +77,9 @@ class ExecutionCall(models.Model):
     input_hash = models.CharField(max_length=64)
     edited_input = JSONText(null=True, blank=True)  # what runs instead, where a decision changed it
     status = models.CharField(max_length=16, choices=ExecutionCallStatus.choices)
+    was_asked = models.BooleanField(default=False)  # a person was asked whether it may run
     output = JSONText(null=True, blank=True)
+    details = JSONText(null=True, blank=True)  # what the result of the tool call with the code has of it: its files
     settled_as = models.PositiveIntegerField(null=True, blank=True)  # its place among the answers, from 1
     clock_ms = models.BigIntegerField(default=0)  # the code's time when it has its answer
     attempt = models.PositiveIntegerField(default=1)

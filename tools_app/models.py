@@ -40,6 +40,8 @@ class ToolCallRecord(models.Model):
     approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked
     question = JSONText(null=True, blank=True)  # what that person was asked: `tools_app.core.questions.Question`
     edited_input = JSONText(null=True, blank=True)  # the arguments that run instead, where the decision changed them
+    wait_key = models.CharField(max_length=150, blank=True, default="")  # of the parked turn that its decision wakes:
+    # set for a call that another call makes, as code does. Such a call is no part of a message.
     continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
     expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
     created_at = models.DateTimeField(auto_now_add=True)

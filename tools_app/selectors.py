@@ -44,9 +44,14 @@ def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
     return ToolCallRecord.objects.filter(scope=scope, call_id=call_id).order_by("-pk").first()
 
 
+def find_inner_call(turn_id: str, call_id: str) -> ToolCallRecord | None:
+    """Read a call that a call of this turn made and a person was asked about, whatever became of it."""
+    return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id).exclude(wait_key="").first()
+
+
 def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
-    """Calls of one turn that were handed out, whatever became of them, oldest first."""
-    rows = ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="")
+    """Calls of one turn's model that were handed out, whatever became of them, oldest first."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, wait_key="").exclude(scope="")
     return rows.exclude(status=CallStatus.EARLY).order_by("pk")
 
 
@@ -56,8 +61,10 @@ def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:
 
 
 def approved_calls(turn_id: str) -> list[ToolCallRecord]:
-    """Calls of a turn that a person approved and that have no result, begun ones included; oldest first."""
-    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.APPROVED, CallStatus.RUNNING))
+    """Calls of a turn's model that a person approved and that have no result, begun ones included; oldest first."""
+    rows = ToolCallRecord.objects.filter(
+        turn_id=turn_id, wait_key="", status__in=(CallStatus.APPROVED, CallStatus.RUNNING)
+    )
     return list(rows.exclude(approval_id="").order_by("pk"))
 
 

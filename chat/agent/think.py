@@ -100,6 +100,11 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     """Whether the system prompt ends with the tree of the workspace, as the turn begins: at most 200 entries and 8,000
     characters, without what `.gitignore` files exclude. A prompt that `before_turn` returns stands in its place."""
 
+    code_tool: ClassVar[bool | Sequence[str]] = False
+    """Whether the model gets a tool that runs code which calls the other tools of the turn, and `state.*` for the files
+    of the workspace. Names and patterns choose what code may call, as in `enabled_tools`. A person approves and hooks
+    see its calls like the model's own; their `call_id` is that of the call with the code, a colon and an ordinal."""
+
     models: ClassVar[Sequence[str] | None] = None
     """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of
     the site (`THINK_MODELS`); an empty tuple lets them choose none."""
@@ -203,11 +208,12 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     def before_tool_call(self, context: ToolCallContext) -> Any:
         """Run before a tool; return `Allow`, `Block` or `Substitute`. Raising makes the call fail.
 
-        Runs again for a call that a crash cut.
+        Runs again for a call that a crash cut. Also runs for the calls that code makes within a call; their `call_id`
+        is that of the call with the code, a colon and their place among its calls.
         """
 
     def after_tool_call(self, outcome: ToolOutcome) -> Any:
-        """Run after a tool, blocked and substituted calls included."""
+        """Run after a tool, blocked and substituted calls and those that code makes included."""
 
     def on_chunk(self, context: ChunkContext) -> Any:
         """Run for each chunk; observation only. Costs a call per token, so it is only made when overridden."""

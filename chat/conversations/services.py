@@ -168,6 +168,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     attachments.forget_files_of(family)
     AgentInstance.objects.filter(pk__in=family).update(session=None)
     forget_calls(scopes=family)
+    forget_workspaces_of(family)
     forget_effects(family)
     forget_workspaces_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))

@@ -12,6 +12,8 @@ from typing import Final
 from django.db import DatabaseError
 from django.db.models import Q
 
+from chat.core.context.result_files import is_seen
+from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentNotFound, ChatError
 from chat.files import attachments
 from chat.files.attachments import MadeBy
@@ -74,6 +76,18 @@ def keep_files(place: CallPlace, media: Sequence[Media]) -> list[JSONObject]:
     Shape: `{url, mediaType, filename}` each, or `{filename, error}`. Not inside a transaction.
     """
     return [_keep_file(place, number, item) for number, item in enumerate(media)]
+
+
+def seen_files(entries: Sequence[JSONObject], media: Sequence[Media]) -> dict[str, FileContent]:
+    """Files that models may be sent in the same turn, by their URL: they are at hand and need not be read.
+
+    `entries`: what `keep_files` gave for them.
+    """
+    return {
+        entry["url"]: FileContent(media_type=entry["mediaType"], data=item.data, filename=entry["filename"])
+        for entry, item in zip(entries, media, strict=True)
+        if is_seen(str(entry.get("mediaType")))
+    }
 
 
 def _keep_file(place: CallPlace, number: int, item: Media) -> JSONObject:

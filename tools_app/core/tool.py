@@ -14,7 +14,7 @@ import re
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
@@ -27,6 +27,9 @@ from tools_app.core.questions import Editable, check_editable, check_template, c
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
 from tools_app.core.tool_output import Media
 from tools_app.errors import ToolDeclarationInvalid, ToolError
+
+if TYPE_CHECKING:
+    from tools_app.core.inner_calls import Ask, InnerCalls
 
 NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -53,6 +56,8 @@ class ToolContext:
     reporter: "Reporter | None" = None
     attach: "Attach | None" = None
     act: "Act | None" = None  # runs the function of an action
+    asker: "Ask | None" = None  # has a person decide about a call that this one makes
+    inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
 
     def progress(self, *, title: str | None = None, metadata: JSONObject | None = None) -> None:
         """Show people how far the call is: on its card, while it runs. From any thread, at any rate.
@@ -114,7 +119,10 @@ class AnyRule:
 ApprovalRule: TypeAlias = bool | RuleFunction | AnyRule
 """Whether a person must approve a call: always, never, or what functions of its input say."""
 
-ApprovalText: TypeAlias = str | Callable[[JSONObject], str | Awaitable[str]]
+TextFunction: TypeAlias = Callable[[JSONObject], str | Awaitable[str]]
+"""Makes the sentence that asks a person, of the arguments of a call. May be async."""
+
+ApprovalText: TypeAlias = str | TextFunction
 """The sentence that asks a person: with names of arguments in braces, or made by a function of the input."""
 
 

@@ -1,40 +1,21 @@
-"""Ask a person about a call that code makes: one function, which an agent may replace by another."""
+"""Ask a person about a call that code makes: as its turn does, or by waiting for an answer."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from thinkproject.kernel.jsonvalue import JSONObject, dump
-from tools_app.core.questions import fill_in
-from tools_app.core.tool import Tool, ToolContext
-from tools_app.core.tool_calls import ToolCall
+from thinkproject.kernel.jsonvalue import dump
+from tools_app.asking import question_for
+from tools_app.core.inner_calls import AskedCall, CallDecision
 
 WAIT_SECONDS: Final = 86_400.0
-"""How long code waits for a decision. Afterwards the call counts as denied."""
+"""How long code waits for a decision that no turn looks after. Afterwards the call counts as denied."""
 APPROVAL: Final = "approval"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedCall:
-    """A call of code that a person has to approve. `context`: of the tool call that contains the code."""
-
-    tool: Tool
-    call: ToolCall
-    ordinal: int
-    context: ToolContext
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallDecision:
-    """A person's decision. `edited_input`: the arguments that run instead; they are checked again."""
-
-    is_approved: bool
-    reason: str = ""
-    edited_input: JSONObject | None = None
-
-
-Ask: TypeAlias = Callable[[AskedCall], Awaitable[CallDecision]]
-"""Gives the decision about a call, or parks the turn until there is one (`ToolContext.wait`)."""
+async def ask(asked: AskedCall) -> CallDecision:
+    """Ask as the turn does (`ToolContext.asker`); by waiting where it has no way of its own."""
+    if asked.context.asker is not None:
+        return await asked.context.asker(asked)
+    return await ask_by_waiting(asked)
 
 
 def wait_key(ordinal: int) -> str:
@@ -44,8 +25,9 @@ def wait_key(ordinal: int) -> str:
 
 async def ask_by_waiting(asked: AskedCall) -> CallDecision:
     """Park the turn. The answer to the wait is `{"approved": bool, "reason": str, "input": object or null}`."""
-    sentence = _sentence(asked)
-    end = await asked.context.wait(APPROVAL, label=sentence, key=wait_key(asked.ordinal), seconds=WAIT_SECONDS)
+    sentence = (await question_for(asked.tool, asked.call)).sentence
+    label = sentence or f"{asked.tool.title or asked.tool.name} {dump(asked.call.input)}"[:200]
+    end = await asked.context.wait(APPROVAL, label=label, key=wait_key(asked.ordinal), seconds=WAIT_SECONDS)
     if end.has_expired:
         return CallDecision(is_approved=False, reason="There was no decision in time.")
     answer = end.answer if isinstance(end.answer, dict) else {"approved": end.answer is True}
@@ -55,10 +37,3 @@ async def ask_by_waiting(asked: AskedCall) -> CallDecision:
         reason=str(answer.get("reason") or ""),
         edited_input=edited if isinstance(edited, dict) else None,
     )
-
-
-def _sentence(asked: AskedCall) -> str:
-    text = asked.tool.approval_text
-    if isinstance(text, str) and text:
-        return fill_in(text, asked.call.input, asked.tool.input_schema)
-    return f"{asked.tool.title or asked.tool.name} {dump(asked.call.input)}"[:200]

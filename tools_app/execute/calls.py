@@ -1,28 +1,33 @@
 """The functions that code may call: tools, the workspace, and the catalogue of both."""
 
-import asyncio
 import functools
-import logging
 from dataclasses import dataclass, replace
 
 from fibers.errors import FiberError, Parked
 from fibers.waits import WaitEnd
-from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.asking import must_ask
 from tools_app.core.code.catalogue import Catalogue
+from tools_app.core.inner_calls import Ask, AskedCall, inner_call_id
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import CodeInvalid
 from tools_app.execute import records
-from tools_app.execute.ask import Ask, AskedCall
 from tools_app.execute.journal import Attempt, CallJournal, Outcome
 from tools_app.execute.state.functions import StateFunctions
 from tools_app.execution_models import ExecutionCallStatus
 from tools_app.executor import execute
 from tools_app.sandbox.contract import Answer
+from tools_app.services import settle_inner_call
 
-logger = logging.getLogger(__name__)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Allowed:
+    """A call that may run. `was_asked`: a person has approved it."""
+
+    call: ToolCall
+    was_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ class CodeCalls:
         ordinal = attempt.row.ordinal
         if attempt.was_cut and not tool.reruns:
             return Outcome(output=records.INTERRUPTED, is_error=True)
-        call = ToolCall(call_id=f"{self.context.call_id}:{ordinal}", tool_name=tool.name, input=value)
+        call = ToolCall(call_id=inner_call_id(self.context.call_id, ordinal), tool_name=tool.name, input=value)
         context = replace(
             self.context,
             call_id=call.call_id,
@@ -83,35 +88,47 @@ class CodeCalls:
         except ThinkError as error:
             return Outcome(output=error.message, is_error=True)
         allowed = await self._allowed(tool, call, context, attempt)
-        if isinstance(allowed, Outcome):
-            return allowed
-        return await self._execute(tool, allowed, context, attempt)
+        if isinstance(allowed, _Allowed):
+            outcome = await self._execute(tool, allowed, context, attempt)
+        else:
+            outcome = allowed
+        is_asked = not isinstance(allowed, _Allowed) or allowed.was_asked
+        if not is_asked or self.context.asker is None:
+            return outcome
+        return replace(outcome, also=functools.partial(_settle_asked, call.call_id, context.turn_id))
 
-    async def _execute(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> Outcome:
-        result = ToolResult(output=None)
+    async def _execute(self, tool: Tool, allowed: _Allowed, context: ToolContext, attempt: Attempt) -> Outcome:
+        inner, call, result = self.context.inner, allowed.call, ToolResult(output=None)
+        if inner is None:
+            items = execute(tool, call, context)
+        else:
+            items = inner.run(tool, call, context, is_approved=allowed.was_asked)
         try:
-            async for item in execute(tool, call, context):
+            async for item in items:
                 if isinstance(item, ToolResult):
                     result = item
         except Parked:
             await self.journal.move(attempt.row, ExecutionCallStatus.WAITING)
             raise
-        return Outcome(output=result.output, is_error=result.is_error)
+        details = {} if inner is None else await inner.keep(call, result)
+        if inner is not None and details:
+            inner.deliver(call.call_id, details)
+        return Outcome(output=result.output, is_error=result.is_error, details=details)
 
-    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> ToolCall | Outcome:
+    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> _Allowed | Outcome:
         """The call as it may run, or why it may not. Parks while a person has not decided."""
-        status = attempt.row.status
-        if attempt.row.edited_input is not None:
-            call = replace(call, input=attempt.row.edited_input)
-        if status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:
-            return call  # needs none, or has been decided
-        if status == ExecutionCallStatus.BEGUN and not await _must_ask(tool, call, context):
-            await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING)
-            return call
-        if status == ExecutionCallStatus.BEGUN:
-            await self.journal.move(attempt.row, ExecutionCallStatus.ASKED)
-        asked = AskedCall(tool=tool, call=call, ordinal=attempt.row.ordinal, context=self.context)
-        decision = await self.ask(asked)
+        row = attempt.row
+        if row.status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:  # it needs no decision, or has one
+            decided = call if row.edited_input is None else replace(call, input=row.edited_input)
+            return _Allowed(call=decided, was_asked=row.was_asked)
+        if row.status == ExecutionCallStatus.BEGUN and not await must_ask(tool, call, context):
+            await self.journal.move(row, ExecutionCallStatus.RUNNING)
+            return _Allowed(call=call)
+        if row.status == ExecutionCallStatus.BEGUN:
+            await self.journal.move(row, ExecutionCallStatus.ASKED)
+        decision = await self.ask(AskedCall(tool=tool, call=call, ordinal=row.ordinal, context=self.context))
+        if decision.refused is not None:
+            return Outcome(output=decision.refused.output, is_error=decision.refused.is_error)
         if not decision.is_approved:
             reason = f": {decision.reason}" if decision.reason else "."
             return Outcome(output=f"A person did not approve this call{reason}", is_error=True)
@@ -121,24 +138,17 @@ class CodeCalls:
             except ThinkError as error:
                 return Outcome(output=error.message, is_error=True)
             call = replace(call, input=decision.edited_input)
-        await self.journal.move(attempt.row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
-        return call
+        await self.journal.move(row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
+        return _Allowed(call=call, was_asked=True)
 
     async def _wait(self, ordinal: int, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
         return await self.context.wait(kind, label=label, key=f"{ordinal}:{key or kind}", seconds=seconds)
 
 
-async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Whether a person must approve the call. A rule that fails leaves it to the person."""
-    rule = tool.needs_approval
-    if not callable(rule):
-        return rule
-    try:
-        async with asyncio.timeout(tool.timeout_seconds):
-            return bool(await call_user_code(rule, call.input, context))
-    except Exception:  # a developer's function may raise anything; the person decides
-        logger.warning("needs_approval failed", exc_info=True, extra={"action": "approval_rule", "tool": tool.name})
-        return True
+def _settle_asked(call_id: str, turn_id: str, outcome: Outcome, duration_ms: int) -> None:
+    """Write how a call ended into the row of the question that a person was asked."""
+    result = ToolResult(output=outcome.output, is_error=outcome.is_error, duration_ms=duration_ms)
+    settle_inner_call(call_id, turn_id=turn_id, result=result)
 
 
 def _one_object(name: str, args: list[JSONValue]) -> JSONObject:

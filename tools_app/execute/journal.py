@@ -7,7 +7,8 @@ by its ordinal; that name and arguments agree is checked. Answers are given in t
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from fibers.errors import Parked
@@ -51,10 +52,16 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a call: its output, or the text of its error."""
+    """The outcome of a call: its output, or the text of its error.
+
+    `details`: what the result of the tool call that contains the code has of it. `also` writes in the transaction that
+    records the outcome.
+    """
 
     output: JSONValue
     is_error: bool = False
+    details: JSONObject = field(default_factory=dict)
+    also: Callable[["Outcome", int], None] | None = None
 
 
 Perform = Callable[[Attempt], Awaitable[Outcome]]
@@ -129,7 +136,7 @@ class CallJournal:
         outcome = await perform(attempt)
         if byte_size(outcome.output) > self._max_bytes:
             text = f"The result of this call is larger than {self._max_bytes} bytes."
-            outcome = Outcome(output=text, is_error=True)
+            outcome = replace(outcome, output=text, is_error=True)
         self._answers += 1
         settled = records.Settled(
             output=outcome.output,
@@ -137,8 +144,10 @@ class CallJournal:
             settled_as=self._answers,
             clock_ms=time.time_ns() // 1_000_000,
             duration_ms=round((time.monotonic() - started) * 1000),
+            details=outcome.details,
         )
-        await self._write(records.settle_call, attempt.row.pk, settled)
+        also = None if outcome.also is None else partial(outcome.also, outcome, settled.duration_ms)
+        await self._write(records.settle_call, attempt.row.pk, settled, also)
         return settled
 
     async def _attempt(

@@ -5,13 +5,13 @@ Within a fiber each writes under its fence, so that a worker which lost its leas
 
 import secrets
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from fibers.context import current_fiber
@@ -145,6 +145,8 @@ def move_call(
     """Write that a call that has no result goes on: it waits, or runs (`repeats`: after it was cut)."""
     with _fenced():
         changes: dict[str, object] = {"status": status}
+        if status == ExecutionCallStatus.ASKED:
+            changes["was_asked"] = True
         if edited_input is not None:
             changes["edited_input"] = edited_input
         if repeats:
@@ -154,31 +156,37 @@ def move_call(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The answer to a call. `settled_as`: its place among the answers; `clock_ms`: the code's time then."""
+    """The answer to a call. `settled_as`: its place among the answers; `clock_ms`: the code's time then.
+
+    `details`: what the result of the tool call that contains the code has of it.
+    """
 
     output: JSONValue
     is_error: bool
     settled_as: int
     clock_ms: int
     duration_ms: int
+    details: JSONObject | None = None
 
 
-def settle_call(pk: int, settled: Settled) -> None:
-    """Write the answer to a call, before the code has it."""
+def settle_call(pk: int, settled: Settled, also: Callable[[], None] | None = None) -> None:
+    """Write the answer to a call, before the code has it. `also` writes in the same transaction."""
     with _fenced():
+        if also is not None:
+            also()
         ExecutionCall.objects.filter(pk=pk).exclude(status__in=SETTLED).update(
             status=ExecutionCallStatus.FAILED if settled.is_error else ExecutionCallStatus.SUCCEEDED,
             output=settled.output,
             settled_as=settled.settled_as,
             clock_ms=settled.clock_ms,
             duration_ms=settled.duration_ms,
+            details=settled.details or None,
         )
 
 
 def forget_executions(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
     """Delete the executions of these scopes and turns, with their calls."""
-    Execution.objects.filter(scope__in=scopes).delete()
-    Execution.objects.filter(turn_id__in=turn_ids).delete()
+    Execution.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
 
 
 def executions_of(scope: str) -> QuerySet[Execution]:

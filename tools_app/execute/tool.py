@@ -22,11 +22,12 @@ from tools_app.core.code.catalogue import HOW_TO_FIND, Catalogue
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.inner_calls import Ask, inner_call_id
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import ToolError
 from tools_app.execute import records
-from tools_app.execute.ask import Ask, ask_by_waiting
+from tools_app.execute.ask import ask
 from tools_app.execute.calls import CodeCalls
 from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.journal import CallJournal, RunAborted
@@ -71,7 +72,7 @@ class ExecuteOptions:
     sandbox: Sandbox | None = None
     limits: Limits | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
-    ask: Ask = ask_by_waiting
+    ask: Ask = ask
 
 
 class ExecuteFields(TypedDict, total=False):
@@ -158,6 +159,10 @@ class CodeRunner:
         )
         execution, recorded = await db(records.open_execution, new)
         journal = CallJournal(execution, recorded, max_bytes=self.limits.call_bytes)
+        if context.inner is not None:
+            for row in recorded:
+                if row.details:
+                    context.inner.deliver(inner_call_id(context.call_id, row.ordinal), row.details)
         if execution.status in records.ENDED:
             return _reported(execution, [])
         calls = CodeCalls(

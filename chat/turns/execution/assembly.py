@@ -22,6 +22,7 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
+from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
 from chat.turns.execution.model_input import (
     NOTHING_SAID,
@@ -89,7 +90,8 @@ async def assemble(
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
-    seconds, toolset = config.stall_timeout_seconds, overrides.toolset
+    seconds = config.stall_timeout_seconds
+    toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace)
     chosen = gathered.choice if config.model is None else config.model
     is_same = config.model is None and seconds is None
     model = gathered.model if is_same else guarded_model(agent, chosen, seconds)

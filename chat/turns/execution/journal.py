@@ -12,6 +12,7 @@ from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.models import ToolCallRecord
 from tools_app.services import pause_call, settle_call
 
 
@@ -64,15 +65,26 @@ class TurnJournal:
             expires_seconds=record["expires_seconds"],
             question=record.get("question"),
         )
-        key = self._facts.key
-        row = pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
-        notify_conversation(key.owner_id, key.instance_id)
-        if pause.expires_seconds is not None:
-            start_fiber(
-                EXPIRY_FIBER,
-                {"row_id": row.pk, "instance_id": key.instance_id},
-                key=f"expire:{row.pk}",
-                owner_id=key.owner_id,
-                delay_seconds=pause.expires_seconds,
-                max_retries=3,
-            )
+        hand_out(self._facts, call, pause)
+
+
+def hand_out(facts: TurnFacts, call: ToolCall, pause: ToolPause, *, wait_key: str = "") -> ToolCallRecord:
+    """Record that a call waits for an answer from outside, notify people, and start what ends a question in time.
+
+    Inside a fenced transaction; safe to call again. `wait_key`: of the wait in which the turn is parked meanwhile.
+    """
+    key = facts.key
+    row = pause_call(
+        call, pause, turn_id=facts.turn_id, scope=key.instance_id, owner_id=key.owner_id, wait_key=wait_key
+    )
+    notify_conversation(key.owner_id, key.instance_id)
+    if pause.expires_seconds is not None:
+        start_fiber(
+            EXPIRY_FIBER,
+            {"row_id": row.pk, "instance_id": key.instance_id},
+            key=f"expire:{row.pk}",
+            owner_id=key.owner_id,
+            delay_seconds=pause.expires_seconds,
+            max_retries=3,
+        )
+    return row

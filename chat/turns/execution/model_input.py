@@ -24,6 +24,7 @@ from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
 from chat.llm.wrappers import Preset
 from chat.turns.execution.begin import read_history
+from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
@@ -36,6 +37,7 @@ from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
 from tools_app.core.tool_sources import Source
@@ -92,6 +94,8 @@ class ModelInput:
     state: ContextState
     system: str
     offered: Toolset
+    code: Tool | None = None  # runs code over the offered tools, and is one of them unless it was taken away
+    workspace: Workspace | None = None  # that the agent's tools work in
 
     @property
     def setup(self) -> SessionSetup:
@@ -134,9 +138,16 @@ async def build_model_input(
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
-    system += await files_in_prompt(agent)
-    request = ToolRequest(agent=agent, context=context, state=state, client_tools=place.client_tools)
-    offered = _enabled(agent, (await gather_tools(request)).merged())
+    workspace = await _workspace(agent)
+    system += await files_in_prompt(agent, workspace)
+    request = ToolRequest(
+        agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
+    )
+    sources = await gather_tools(request)
+    code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
+    if code is not None:
+        sources.add(Source.WORKSPACE, [code])
+    offered = _enabled(agent, sources.merged())
     return ModelInput(
         choice=choice,
         model=model,
@@ -148,16 +159,25 @@ async def build_model_input(
         state=state,
         system=system,
         offered=offered,
+        code=code,
+        workspace=workspace,
     )
 
 
-async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
-    if not request.agent.workspace_tools:
-        return ()
+async def _workspace(agent: Think) -> Workspace | None:
+    """The workspace of an agent that does something with it. It is asked for once an attempt."""
+    if not (agent.workspace_tools or agent.code_tool or agent.workspace_in_prompt):
+        return None
     try:
-        return create_workspace_tools(await workspace_of(request.agent))
+        return await workspace_of(agent)
     except WorkspaceMissing:
+        return None
+
+
+async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
+    if request.workspace is None or not request.agent.workspace_tools:
         return ()
+    return create_workspace_tools(request.workspace)
 
 
 async def _tools_of_agent(request: ToolRequest) -> ToolSource:

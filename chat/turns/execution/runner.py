@@ -278,7 +278,8 @@ class TurnRun:
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
         for chunk in reply_chunks(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # of a turn that ends without the end of an answer
-        if outcome != "completed" and self._standing.fold.unsettled_calls():
+        has_open = self._standing.fold.unsettled_calls() or self._facts.is_continuation  # of approved calls as well
+        if outcome != "completed" and has_open:
             cut = await db(close_cut, self._context, self._turn_id)
             for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
                 writer.write(chunk)

@@ -11,18 +11,23 @@ from chat.agent.think import Think
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool_sources import Source, ToolSources
 from tools_app.core.toolset import ToolSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
-    """The facts for a provider: the agent, its conversation's context, and the declarations of the client."""
+    """The facts for a provider: the agent, its conversation's context, and the declarations of the client.
+
+    `workspace`: what the agent works in, where it has tools for files.
+    """
 
     agent: Think
     context: SessionContext
     state: ContextState
     client_tools: tuple[JSONObject, ...]
+    workspace: Workspace | None = None
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]

@@ -68,7 +68,9 @@ async def test_code_parks_its_turn_until_a_person_has_decided(make_room: MakeRoo
     assert sandbox.running == []  # and no process
     (pending,) = await db(records.pending_executions, room.key.owner_id)
     assert (pending.call_id, pending.name) == ("one", "tools.send")
-    assert await room.handle.answer_wait("one", {"approved": True}, wait="approval:2")
+    (question,) = await room.handle.pending_approvals()
+    assert (question.call_id, question.sentence) == ("one:2", "Send it to Ann?")
+    assert await room.handle.approve_execution(question.id)
     await run_until_idle(skip_delays=True)
     turn = await room.turn(turn.pk)
     assert status_of(turn) == "completed"

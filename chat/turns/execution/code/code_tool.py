@@ -1,0 +1,42 @@
+"""The tool with which a model runs code over the other tools of its turn: `Think.code_tool`.
+
+It is made of what the turn has: first of everything that the sources give, and once more when `before_turn` has added
+and limited. So code cannot call what the turn does not have.
+"""
+
+from chat.agent.think import Think
+from chat.errors import TurnConfigInvalid
+from tools_app.core.files.workspace import Workspace
+from tools_app.core.tool import Tool
+from tools_app.core.toolset import Toolset
+from tools_app.errors import ToolDeclarationInvalid
+from tools_app.execute.tool import NAME, create_execute_tool
+
+
+def code_tool(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool | None:
+    """The tool over these, without those that clients run; `None` for an agent that has none, or one of its own.
+
+    Errors: `TurnConfigInvalid` for patterns that are none; `CodeInvalid` where two names are one in code.
+    """
+    if not agent.code_tool or NAME in tools:
+        return None
+    return _made(agent, tools, workspace)
+
+
+def with_code_over(agent: Think, tools: Toolset, code: Tool | None, workspace: Workspace | None) -> Toolset:
+    """The tools of the turn, with code over exactly these. `code`: the tool as it was made before. Errors: as above."""
+    if code is None or NAME not in tools or tools.get(NAME) is not code:
+        return tools
+    renewed = _made(agent, tools, workspace)
+    return Toolset([renewed if tool is code else tool for tool in tools])
+
+
+def _made(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool:
+    chosen = None if isinstance(agent.code_tool, bool) else agent.code_tool
+    try:
+        if isinstance(chosen, str):
+            raise ToolDeclarationInvalid(f"it must be a list of names, not {chosen!r}.")
+        callable_ones = tools.only(chosen)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"code_tool of {type(agent).__name__}: {error.message}") from error
+    return create_execute_tool([tool for tool in callable_ones if tool.name != NAME], workspace=workspace)
