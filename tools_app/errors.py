@@ -2,7 +2,8 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict) · SandboxUnavailable · CodeInvalid · ReplayMismatch
+                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch
 """
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
@@ -83,3 +84,27 @@ class ReplayMismatch(ToolError, Conflict):
     """The code did not repeat its calls, so it cannot go on where it was interrupted."""
 
     code = "replay_mismatch"
+
+
+class WorkspaceNotFound(ToolError, NotFound):
+    """There is no such workspace."""
+
+    code = "workspace_not_found"
+
+
+class WorkspaceExists(ToolError, Conflict):
+    """There is a workspace of this name already."""
+
+    code = "workspace_exists"
+
+
+class WorkspaceNameInvalid(ToolError, Invalid):
+    """A workspace's name begins with a letter, and has up to 64 letters, digits and underscores."""
+
+    code = "workspace_name_invalid"
+
+
+class ArchiveInvalid(ToolError, Invalid):
+    """The archive cannot be imported."""
+
+    code = "archive_invalid"

@@ -1,8 +1,7 @@
 """Files that people attach: taken in, claimed by a message, read by the model, removed.
 
 The object goes to storage first and the row after it; a row goes first and its object after the commit. What a crash
-leaves in between, and what no message claims, `sweep_orphans` removes. Storage is Django's: the alias `think` when
-`STORAGES` has one, else the default; it must not be served by the web server, as access is decided here.
+leaves in between, and what no message claims, `sweep_orphans` removes. Which storage: `kernel.object_storage`.
 """
 
 import base64
@@ -15,7 +14,6 @@ from datetime import timedelta
 from urllib.parse import unquote_to_bytes
 
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import Storage, default_storage, storages
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Q, Sum
 from django.urls import NoReverseMatch, reverse
@@ -24,12 +22,13 @@ from django.utils import timezone
 from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
-from chat.files.media_types import sniff
-from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.files.media_types import sniff
 
 FOLDER = "think/attachments"
 API_NAMESPACE = "think-api"
@@ -84,7 +83,7 @@ def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
 def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced: bool) -> Attachment:
     _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
     attachment_id = new_attachment_id()
-    store = storage()
+    store = object_storage()
     storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
     try:
         with transaction.atomic():
@@ -200,7 +199,7 @@ def read_bytes(row: Attachment) -> bytes:
 def open_file(row: Attachment) -> "File[bytes]":
     """Open the file for reading. Errors: `AttachmentNotFound` when the object is gone."""
     try:
-        return storage().open(row.storage_name, "rb")
+        return object_storage().open(row.storage_name, "rb")
     except FileNotFoundError:
         raise AttachmentNotFound from None
 
@@ -227,7 +226,7 @@ def delete_attachment(row: Attachment) -> None:
     """Remove a file: the row now, its object after the commit. Messages keep a reference that answers 404."""
     with transaction.atomic():
         Attachment.objects.filter(pk=row.pk).delete()
-        _delete_objects([row.storage_name])
+        delete_after_commit([row.storage_name])
 
 
 def forget_files_of(instance_ids: Iterable[str]) -> None:
@@ -235,7 +234,7 @@ def forget_files_of(instance_ids: Iterable[str]) -> None:
     rows = Attachment.objects.filter(instance_id__in=list(instance_ids))
     names = list(rows.values_list("storage_name", flat=True))
     rows.delete()
-    _delete_objects(names)
+    delete_after_commit(names)
 
 
 def usage(owner_id: int) -> Usage:
@@ -257,39 +256,13 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
             with transaction.atomic():
                 row = stale.select_for_update().filter(pk=row_id).first()
                 if row is not None and stale.filter(pk=row_id).delete()[0]:
-                    _delete_objects([row.storage_name])
-    return len(ids) + _sweep_objects(before.timestamp(), dry_run=dry_run, limit=limit)
+                    delete_after_commit([row.storage_name])
+    swept = sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run, limit=limit)
+    return len(ids) + swept
 
 
-def storage() -> Storage:
-    """The path of the bytes in storage."""
-    return storages["think"] if "think" in storages.backends else default_storage
-
-
-def _sweep_objects(before: float, *, dry_run: bool, limit: int) -> int:
-    store = storage()
-    try:
-        names = [f"{FOLDER}/{name}" for name in store.listdir(FOLDER)[1]]
-    except FileNotFoundError:
-        return 0
-    count = 0
-    for start in range(0, len(names), 500):
-        batch = names[start : start + 500]
-        present = set(Attachment.objects.filter(storage_name__in=batch).values_list("storage_name", flat=True))
-        for name in batch:
-            if name not in present and count < limit and store.get_modified_time(name).timestamp() < before:
-                count += 1
-                if not dry_run:
-                    store.delete(name)
-    return count
-
-
-def _delete_objects(names: Sequence[str]) -> None:
-    def remove() -> None:
-        for name in names:
-            storage().delete(name)
-
-    transaction.on_commit(remove, robust=True)
+def _referenced(names: Sequence[str]) -> set[str]:
+    return set(Attachment.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
 
 
 def _adopt(owner_id: int, part: Part, known: dict[str, Attachment]) -> Attachment:

@@ -11,9 +11,9 @@ from django.utils.http import content_disposition_header, parse_etags, quote_eta
 
 from chat.errors import RangeNotSatisfiable
 from chat.files import attachments
-from chat.files.media_types import is_inline
 from chat.http.api.problems import problem_of
 from chat.models import Attachment
+from tools_app.core.files.media_types import is_inline
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 

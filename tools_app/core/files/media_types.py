@@ -34,6 +34,15 @@ def sniff(data: bytes, name: str) -> str:
     return "application/octet-stream"
 
 
+def sniff_head(head: bytes, name: str) -> str:
+    """Do as `sniff` with the first bytes of a longer file, whose last character may be cut."""
+    for cut in range(4):
+        found = sniff(head[: len(head) - cut], name)
+        if found != "application/octet-stream":
+            return found
+    return found
+
+
 def is_inline(media_type: str) -> bool:
     """Whether a browser may show it in a page; everything else is downloaded."""
     return media_type in _INLINE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.files.media_types import is_inline, sniff
+from tools_app.core.files.media_types import is_inline, sniff
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,28 @@
+"""Lists of workspaces with their sizes, from totals in their rows: no file is counted."""
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+
+from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
+
+
+def workspaces_of(owner_id: int) -> QuerySet[StoredWorkspace]:
+    """A user's workspaces, lately changed ones first."""
+    return StoredWorkspace.objects.filter(owner_id=owner_id).order_by("-modified_at", "pk")
+
+
+def all_workspaces() -> QuerySet[StoredWorkspace]:
+    """Every workspace, lately changed ones first."""
+    return StoredWorkspace.objects.order_by("-modified_at", "pk")
+
+
+def attachments_of(scopes: Iterable[str]) -> QuerySet[WorkspaceAttachment]:
+    """What is attached to some scopes, each with its workspace."""
+    rows = WorkspaceAttachment.objects.filter(scope__in=list(scopes))
+    return rows.select_related("workspace").order_by("scope", "name")
+
+
+def entries_of(workspace_id: str) -> QuerySet[WorkspaceEntry]:
+    """The entries of a workspace by path, without their contents."""
+    return WorkspaceEntry.objects.filter(workspace_id=workspace_id).defer("content").order_by("path_key")
