@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_tools", "0005_admin_names"),
+        ("think_tools", "0006_workspaces"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
