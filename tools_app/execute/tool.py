@@ -28,6 +28,7 @@ from tools_app.errors import ToolError
 from tools_app.execute import records
 from tools_app.execute.ask import Ask, ask_by_waiting
 from tools_app.execute.calls import CodeCalls
+from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.journal import CallJournal, RunAborted
 from tools_app.execute.state.declared import DECLARED
 from tools_app.execute.state.functions import StateFunctions
@@ -38,7 +39,6 @@ from tools_app.sandbox.deno import DenoSandbox
 
 NAME: Final = "execute"
 MAX_CODE_CHARS: Final = 200_000
-MAX_CONSOLE_CHARS: Final = 8000
 SLACK_SECONDS: Final = 30.0
 DESCRIPTION: Final = """Run JavaScript or TypeScript that calls functions. Prefer it to many single calls: loops, \
 conditions and filters run in the code, and only what it returns is read.
@@ -213,30 +213,9 @@ def _ending(result: RunResult) -> records.Ending:
 
 def _reported(execution: Execution, made: list[JSONObject]) -> JSONObject:
     """The result for the model. Errors: `ToolError` for code that failed."""
-    console = _short(execution.console)
     if execution.error:
-        lines = "".join(f"\n{_prefixed(line)}" for line in console)
-        words = f"\n\nConsole output:{lines}" if lines else ""
-        raise ToolError(truncated(f"Code execution failed: {execution.error}{words}"))
+        raise ToolError(failure_text(execution.error, execution.console))
     text = dump(execution.value)
     short = truncated(text)
     value = execution.value if short == text else short
-    return {"value": value, "console": console, "calls": made}
-
-
-def _prefixed(line: JSONObject) -> str:
-    level = line["level"]
-    return f"[{level}] {line['text']}" if level in {"warn", "error"} else str(line["text"])
-
-
-def _short(console: list[JSONObject]) -> list[JSONObject]:
-    """The first lines of a console, as many as a model reads."""
-    left = MAX_CONSOLE_CHARS
-    shown: list[JSONObject] = []
-    for line in console:
-        if left <= 0:
-            shown.append({"level": "log", "text": f"({len(console) - len(shown)} more lines)"})
-            break
-        shown.append({"level": line["level"], "text": line["text"][:left]})
-        left -= len(line["text"])
-    return shown
+    return {"value": value, "console": short_console(execution.console), "calls": made}

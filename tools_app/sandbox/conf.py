@@ -1,5 +1,7 @@
 """Settings of code that models write."""
 
+from pathlib import Path
+
 from thinkproject.kernel.conf import Setting
 
 
@@ -13,7 +15,20 @@ class SandboxSettings:
     )
     memory_bytes = Setting("THINK_SANDBOX_MEMORY_BYTES", 256 * 1024 * 1024, doc="Memory of one run of code.")
     seconds = Setting("THINK_SANDBOX_SECONDS", 60.0, doc="Time of one run of code, its calls included.")
+    packages_dir = Setting(
+        "THINK_SANDBOX_PACKAGES_DIR",
+        "",
+        doc="Folder with what code may load: bundled packages and Python. Empty: `.cache/think-sandbox` at home.",
+    )
+    python_memory_bytes = Setting(
+        "THINK_SANDBOX_PYTHON_MEMORY_BYTES", 512 * 1024 * 1024, doc="Memory of one run of Python code."
+    )
     cpu_seconds = Setting("THINK_SANDBOX_CPU_SECONDS", 30, doc="Processor time of one run of code.")
+
+    @property
+    def packages_folder(self) -> Path:
+        """The folder of packages."""
+        return Path(self.packages_dir) if self.packages_dir else Path.home() / ".cache" / "think-sandbox"
 
 
 sandbox_settings = SandboxSettings()

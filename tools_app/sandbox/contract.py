@@ -33,6 +33,7 @@ class Script:
 
     `namespaces`: global names whose members are calls (`tools`: `tools.search(…)` calls `tools.search`).
     `modules`: sources of ES modules by name, given to the code by `await load(name)`.
+    `files`: contents by path, for Python.
     `seed` and `now_ms` (since 1970) make randomness and the clock of the code the same whenever it runs again.
     """
 
@@ -40,6 +41,7 @@ class Script:
     language: Language = "typescript"
     namespaces: tuple[str, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
     seed: str = "0"
     now_ms: int = 0
 

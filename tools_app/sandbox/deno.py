@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import DEFAULT_LIMITS, CallHandler, Limits, RunResult, Script
-from tools_app.sandbox.process import Guest, Walls, candidates, start
+from tools_app.sandbox.process import JAVASCRIPT, Guest, Program, Walls, candidates, start
 from tools_app.sandbox.session import Session
 from tools_app.sandbox.slots import FairSlots
 
@@ -37,7 +37,15 @@ class DenoSandbox:
     `spare`: whether a process is started in advance after each run (about 40 MB, 15 to 30 ms saved).
     """
 
-    def __init__(self, *, spare: bool = True, total: int | None = None, per_share: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        program: Program = JAVASCRIPT,
+        spare: bool = True,
+        total: int | None = None,
+        per_share: int | None = None,
+    ) -> None:
+        self._program = program
         self._wants_spare = spare
         self._total = total
         self._per_share = per_share
@@ -101,7 +109,7 @@ class DenoSandbox:
         return await self._fresh(state, limits)
 
     async def _fresh(self, state: _State, limits: Limits) -> Guest:
-        return await start(await self._found_walls(state, limits), limits)
+        return await start(await self._found_walls(state, limits), limits, self._program)
 
     async def _found_walls(self, state: _State, limits: Limits) -> Walls:
         async with state.trying:
@@ -114,7 +122,7 @@ class DenoSandbox:
         error = SandboxUnavailable()
         for walls in candidates():
             try:
-                await (await start(walls, limits)).end()
+                await (await start(walls, limits, self._program)).end()
             except SandboxUnavailable as refused:
                 logger.warning("sandbox: no %s", walls.name, extra={"action": "sandbox_walls", "walls": walls.name})
                 error = refused

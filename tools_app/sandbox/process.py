@@ -66,9 +66,10 @@ class Walls:
 
 def candidates() -> list[Walls]:
     """Ways to start a guest, the strongest first. Which of them work here is tried, not guessed."""
-    no_rights = ("--no-new-privs", "--pdeathsig", "KILL")
     is_root = os.geteuid() == 0
-    nobody = ("--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    no_caps = ("--inh-caps=-all", "--bounding-set=-all") if is_root else ()
+    no_rights = (*no_caps, "--no-new-privs", "--pdeathsig", "KILL")
+    nobody = ("--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
     network = ("unshare", "--net", "--ipc") if is_root else ("unshare", "--user", "--net", "--ipc")
     found = []
     if is_root:
@@ -81,7 +82,19 @@ def candidates() -> list[Walls]:
     return found
 
 
-def command(walls: Walls, limits: Limits, script: Path = RUNNER, *flags: str) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What a guest runs: a trusted script, with flags of Deno and arguments of its own."""
+
+    script: Path = RUNNER
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+JAVASCRIPT: Final = Program()
+
+
+def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list[str]:
     """The command line of a guest."""
     megabytes = max(16, limits.memory_bytes >> 20)
     kilobytes = (V8_BYTES + limits.memory_bytes) >> 10
@@ -92,7 +105,8 @@ def command(walls: Walls, limits: Limits, script: Path = RUNNER, *flags: str) ->
         _allowed(resource.RLIMIT_CPU, cpu),
         _allowed(resource.RLIMIT_CPU, cpu + 1),
     )
-    deno = [deno_path(), "run", *FLAGS, *flags, f"--v8-flags=--max-old-space-size={megabytes}", str(script)]
+    heap = f"--v8-flags=--max-old-space-size={megabytes}"
+    deno = [deno_path(), "run", *FLAGS, *program.flags, heap, str(program.script), *program.arguments]
     return ["/bin/sh", "-c", SET_LIMITS, "sh", *(str(bound) for bound in bounds), *walls.prefix, *deno]
 
 
@@ -158,10 +172,10 @@ def _page_bytes() -> int:
     return resource.getpagesize()
 
 
-async def start(walls: Walls, limits: Limits) -> Guest:
+async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> Guest:
     """Start a guest and wait until it asks for its script. Errors: `SandboxUnavailable`."""
     line_bytes = max(limits.call_bytes, limits.output_bytes) + LINE_SLACK
-    guest = await spawn(command(walls, limits), line_bytes)
+    guest = await spawn(command(walls, limits, program), line_bytes)
     try:
         async with asyncio.timeout(START_SECONDS):
             line = await guest.stdout.readline()

@@ -5,6 +5,7 @@ to read: its unread results are bounded instead, or two full pipes would wait fo
 """
 
 import asyncio
+import base64
 import logging
 import signal
 import time
@@ -246,6 +247,7 @@ def _run_message(script: Script) -> JSONObject:
         "language": script.language,
         "namespaces": list(script.namespaces),
         "modules": dict(script.modules),
+        "files": {path: base64.b64encode(content).decode() for path, content in script.files.items()},
         "seed": script.seed,
         "now": script.now_ms,
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools_app.sandbox.contract import DEFAULT_LIMITS
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.sandbox.process import command, spawn
+from tools_app.sandbox.process import Program, command, spawn
 from tools_app.sandbox.report import sandbox_report
 
 REACH = """
@@ -35,7 +35,7 @@ async def test_the_walls_hold_without_the_permissions_of_deno(tmp_path: Path) ->
     script.write_text(REACH.replace("PORT", str(port)).replace("TARGET", str(tmp_path / "made")))
     for folder in (script, tmp_path, tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
-    guest = await spawn(command(walls, DEFAULT_LIMITS, script, "--allow-all"), 100_000)
+    guest = await spawn(command(walls, DEFAULT_LIMITS, Program(script=script, flags=("--allow-all",))), 100_000)
     line = await guest.stdout.readline()
     await guest.end()
     server.close()
