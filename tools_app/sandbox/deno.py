@@ -6,12 +6,13 @@ Which walls stand around the process is tried once for each event loop, stronges
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import DEFAULT_LIMITS, CallHandler, Limits, RunResult, Script
-from tools_app.sandbox.process import JAVASCRIPT, Guest, Program, Walls, candidates, start
+from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, Program, Walls, candidates, start
 from tools_app.sandbox.session import Session
 from tools_app.sandbox.slots import FairSlots
 
@@ -90,7 +91,10 @@ class DenoSandbox:
 
     async def walls(self) -> Walls:
         """The walls around guests here. Errors: `SandboxUnavailable`."""
-        return await self._found_walls(self._state(), DEFAULT_LIMITS)
+        state = self._state()
+        if state.walls is None:
+            await (await self._fresh(state, DEFAULT_LIMITS)).end()
+        return cast("Walls", state.walls)  # starting a guest has found them
 
     def _state(self) -> _State:
         loop = asyncio.get_running_loop()
@@ -109,25 +113,24 @@ class DenoSandbox:
         return await self._fresh(state, limits)
 
     async def _fresh(self, state: _State, limits: Limits) -> Guest:
-        return await start(await self._found_walls(state, limits), limits, self._program)
-
-    async def _found_walls(self, state: _State, limits: Limits) -> Walls:
         async with state.trying:
             if state.walls is None:
-                state.walls = await self._strongest(limits)
-            return state.walls
+                return await self._first(state, limits)
+        return await start(state.walls, limits, self._program)
 
-    async def _strongest(self, limits: Limits) -> Walls:
-        """Find the strongest walls that can be had here. Errors: `SandboxUnavailable`."""
-        error = SandboxUnavailable()
+    async def _first(self, state: _State, limits: Limits) -> Guest:
+        """Start a guest behind the strongest walls that can be had here, and keep to them. Errors: as `walls`."""
+        error = NotStarted()
         for walls in candidates():
             try:
-                await (await start(walls, limits, self._program)).end()
-            except SandboxUnavailable as refused:
-                logger.warning("sandbox: no %s", walls.name, extra={"action": "sandbox_walls", "walls": walls.name})
+                guest = await start(walls, limits, self._program)
+            except NotStarted as refused:  # one that is slow is no reason for weaker walls
+                facts = {"action": "sandbox_walls", "walls": walls.name}
+                logger.warning("sandbox: these walls cannot be had here: %s", walls.name, extra=facts)
                 error = refused
                 continue
-            return walls
+            state.walls = walls
+            return guest
         raise error
 
     def _warm(self, state: _State, limits: Limits) -> None:

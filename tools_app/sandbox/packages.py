@@ -17,8 +17,8 @@ from typing import Final
 from tools_app.errors import CodeInvalid, SandboxUnavailable
 from tools_app.sandbox.process import deno_path
 
-NAME: Final = re.compile(r"^(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*$")
-VERSION: Final = re.compile(r"^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$")
+NAME: Final = re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*")
+VERSION: Final = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
 FETCH_SECONDS: Final = 300
 MAX_BUNDLE_BYTES: Final = 8_000_000
 PYODIDE: Final = "314.0.7"
@@ -81,7 +81,7 @@ def python_folder(folder: Path) -> Path:
 
 
 def _check(name: str, version: str) -> None:
-    if not NAME.match(name) or not VERSION.match(version):
+    if not NAME.fullmatch(name) or not VERSION.fullmatch(version):
         raise CodeInvalid(f"{name!r} at {version!r} is not a package at an exact version.")
 
 

@@ -23,7 +23,7 @@ from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.messages import Ready, Violation, read_message
 
 RUNNER: Final = Path(__file__).parent / "runner" / "runner.js"
-START_SECONDS: Final = 20.0
+START_SECONDS: Final = 60.0
 END_SECONDS: Final = 5.0
 LINE_SLACK: Final = 64_000
 V8_BYTES: Final = 1 << 30
@@ -116,6 +116,10 @@ def _allowed(kind: int, wanted: int) -> int:
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
+class NotStarted(SandboxUnavailable):
+    """The process for code ended before it could begin."""
+
+
 class Guest:
     """A process that waits for a script, or runs one. Made by `start`; ended by `end`, always."""
 
@@ -173,7 +177,10 @@ def _page_bytes() -> int:
 
 
 async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> Guest:
-    """Start a guest and wait until it asks for its script. Errors: `SandboxUnavailable`."""
+    """Start a guest and wait until it asks for its script.
+
+    Errors: `NotStarted` where it ended by itself, `SandboxUnavailable` where it takes too long.
+    """
     line_bytes = max(limits.call_bytes, limits.output_bytes) + LINE_SLACK
     guest = await spawn(command(walls, limits, program), line_bytes)
     try:
@@ -181,9 +188,12 @@ async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> 
             line = await guest.stdout.readline()
         if not isinstance(read_message(line), Ready):
             raise Violation("no greeting")
-    except (TimeoutError, Violation, ValueError) as error:
+    except TimeoutError as error:
+        await guest.end()
+        raise SandboxUnavailable(f"The process for code did not start within {START_SECONDS:g} s.") from error
+    except (Violation, ValueError) as error:
         code = await guest.end()
-        raise SandboxUnavailable(f"The process for code did not start (it ended with {code}).") from error
+        raise NotStarted(f"The process for code did not start (it ended with {code}).") from error
     except BaseException:
         await guest.end()
         raise

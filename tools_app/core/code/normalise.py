@@ -12,10 +12,7 @@ import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
 
 EMPTY: Final = "async () => {}"
-FENCE: Final = re.compile(
-    r"^\s*```[ \t]*(?:js|javascript|jsx|mjs|ts|typescript|tsx|mts)?[ \t]*\r?\n(?P<code>.*?)\r?\n?[ \t]*```\s*$",
-    re.DOTALL | re.IGNORECASE,
-)
+FENCE: Final = re.compile(r"^\s*```[ \t]*[\w+.-]*[ \t]*\r?\n(?P<code>.*?)\r?\n?[ \t]*```\s*$", re.DOTALL)
 FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 DECLARATIONS: Final = frozenset({"function_declaration", "generator_function_declaration"})
 

@@ -53,38 +53,35 @@ async def call(made: Tool, code: str) -> ToolResult:
     return result
 
 
-async def test_the_last_expression_is_the_value(sandbox: DenoSandbox) -> None:
-    made = create_python_tool(sandbox=sandbox)
-    code = "```python\nimport statistics, asyncio\nprint('hi')\nawait asyncio.sleep(0)\n{'m': statistics.mean([1, 2, 3])}\n```"
-    result = await call(made, code)
-    assert result.output == {"value": {"m": 2}, "console": [{"level": "log", "text": "hi"}], "files": []}
-
-
-async def test_an_error_has_its_traceback(sandbox: DenoSandbox) -> None:
-    result = await call(create_python_tool(sandbox=sandbox), "print('before')\n\n1 / 0")
-    assert result.is_error
-    assert 'File "<exec>", line 3' in result.output
-    assert "ZeroDivisionError: division by zero" in result.output
-    assert "Console output:\nbefore" in result.output
-
-
-async def test_files_of_the_workspace_come_and_go(sandbox: DenoSandbox) -> None:
+async def test_python_has_a_value_a_console_and_the_files(sandbox: DenoSandbox) -> None:
     files = MemoryFiles(a__csv="x\n1\n2\n", old="gone")
-    code = """
-import csv, os
+    code = """```python
+import asyncio, csv, os, statistics
 rows = list(csv.DictReader(open("a.csv")))
 os.makedirs("out", exist_ok=True)
 open("out/sum.txt", "w").write(str(sum(int(row["x"]) for row in rows)))
 os.remove("old")
-"""
+print("hi")
+await asyncio.sleep(0)
+{"m": statistics.mean([1, 2, 3])}
+```"""
     result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)  # type: ignore[arg-type]
-    assert result.output["files"] == ["/old", "/out/sum.txt"]
+    assert result.output == {
+        "value": {"m": 2},
+        "console": [{"level": "log", "text": "hi"}],
+        "files": ["/old", "/out/sum.txt"],
+    }
     assert files.files == {"/a.csv": b"x\n1\n2\n", "/out/sum.txt": b"3"}
 
 
-async def test_code_that_fails_changes_no_file(sandbox: DenoSandbox) -> None:
+async def test_code_that_fails_has_its_traceback_and_changes_no_file(sandbox: DenoSandbox) -> None:
     files = MemoryFiles(a="1")
-    await call(create_python_tool(sandbox=sandbox, workspace=files), "open('a', 'w').write('2'); 1 / 0")  # type: ignore[arg-type]
+    code = "print('before')\nopen('a', 'w').write('2')\n1 / 0"
+    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)  # type: ignore[arg-type]
+    assert result.is_error
+    assert 'File "<exec>", line 3' in result.output
+    assert "ZeroDivisionError: division by zero" in result.output
+    assert "Console output:\nbefore" in result.output
     assert files.files == {"/a": b"1"}
 
 
@@ -98,7 +95,6 @@ def probe(name, action):
         found[name] = "denied"
 probe("file", lambda: open("/etc/passwd").read())
 probe("environment", lambda: os.environ["SECRET_OF_THE_PARENT"])
-probe("process", lambda: os.system("true") or "ran")
 probe("fork", lambda: os.fork())
 probe("socket", lambda: socket.create_connection(("127.0.0.1", 80), 1))
 probe("read through js", lambda: js.Deno.readTextFileSync("/etc/passwd"))
@@ -118,11 +114,10 @@ async def test_every_way_out_of_python_is_closed(sandbox: DenoSandbox, monkeypat
     monkeypatch.setenv("SECRET_OF_THE_PARENT", "canary")
     result = await call(create_python_tool(sandbox=sandbox), PROBES.replace("FOLDER", str(_folder())))
     found: dict[str, Any] = result.output["value"]
-    allowed = found.pop("process")  # Emscripten's `system` runs nothing
-    assert allowed in {"denied", "-1", "ran", "1"} or allowed.lstrip("-").isdigit()
     assert set(found.values()) == {"denied"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "word"),
     [("while True: pass", "timed out"), ("a = []\nwhile True: a.append(bytearray(1 << 24))", "emory")],

@@ -31,8 +31,8 @@ PROBES = {
     "import literal": 'return (await import("file://FILE", {with: {type: "json"}})).default',
     "import text": 'return (await import("file://FILE", {with: {type: "text"}})).default',
     "import computed": 'const u = "file:" + "//FILE"; return (await import(u, {with: {type: "json"}})).default',
-    "import in data": "return (await import(\"data:application/javascript,import x from 'file://FILE' with {type: 'json'}; "
-    'export default x")).default',
+    "import in data": "return (await import(\"data:application/javascript,import x from 'file://FILE' with "
+    "{type: 'json'}; export default x\")).default",
     "import in typescript": "return (await import(\"data:application/typescript,import x from 'file://FILE' with "
     "{type: 'text'}; export default (x as string)\")).default",
     "import in blob": "return (await import(URL.createObjectURL(new Blob([\"import x from 'file://FILE' with {type: "
@@ -62,10 +62,12 @@ PROBES = {
     "system": "return Deno.hostname()",
     "write": 'await Deno.writeTextFile("/tmp/sandbox-escape", "x"); return 1',
     "temporary file": "return await Deno.makeTempFile()",
-    "permissions": 'return (await Deno.permissions.request({name: "read"})).state === "granted" || (() => { throw 1 })()',
+    "permissions": 'const {state} = await Deno.permissions.request({name: "read"}); '
+    'if (state === "granted") return 1; throw state',
     "worker with permissions": 'new Worker("data:application/javascript,", {type: "module", deno: {permissions: '
     "{read: true}}}); return 1",
-    "prototype of the constructor": "const F = (async () => {}).constructor; return await F(\"return Deno.readTextFile('FILE')\")()",
+    "prototype of the constructor": "const F = (async () => {}).constructor; "
+    "return await F(\"return Deno.readTextFile('FILE')\")()",
     "prototype of a tool": "return await tools.x.constructor.constructor(\"return Deno.readTextFileSync('FILE')\")()",
     "eval": "return await (0, eval)(\"Deno.readTextFile('FILE')\")",
     "vm": "return (await import('node:vm')).runInNewContext('d.readTextFileSync(\"FILE\")', {d: Deno})",

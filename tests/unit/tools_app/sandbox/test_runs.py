@@ -12,7 +12,8 @@ from tools_app.sandbox.deno import DenoSandbox
 
 async def test_a_script_has_a_value_a_console_and_calls(run: Run) -> None:
     result = await run(
-        'console.log("a", {b: 1}); console.warn("w"); const r = await tools.math.add(1, {x: [2]}); return [r, undefined]'
+        'console.log("a", {b: 1}); console.warn("w"); '
+        "const r = await tools.math.add(1, {x: [2]}); return [r, undefined]"
     )
     assert result.outcome is Outcome.OK
     assert result.value == [{"name": "tools.math.add", "args": [1, {"x": [2]}]}, None]
