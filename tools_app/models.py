@@ -181,7 +181,7 @@ class WorkspaceEntry(models.Model):
 
 
 class WorkspaceAttachment(models.Model):
-    """What uses a workspace, under a name of its own: one workspace may serve several scopes."""
+    """The use of a workspace by a scope, under a name of its own: one workspace may serve several."""
 
     workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="attachments")
     scope = models.CharField(max_length=64)  # opaque here: the instance of an agent

@@ -92,7 +92,7 @@ async def import_zip(workspace: Workspace, file: IO[bytes], target: str = "/") -
 
 
 class _Sink:
-    """What a zip file is written to: it cannot seek, and is emptied by its reader."""
+    """The output of a zip file that is being written: it cannot seek, and is emptied by its reader."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -172,7 +172,7 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
         read += size
         _check_size(infos, read)
         media_type = sniff_head(head, name_of(path))
-        source = cast("partial[IO[bytes]]", partial(archive.open, info))
+        source = partial(archive.open, info)
         files.append((path, Content(size=size, media_type=media_type, source=source)))
     return directories, files
 

@@ -13,22 +13,16 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage, sweep_objects
 from tools_app.models import WorkspaceEntry
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.stores.tree import Content
 
 FOLDER: Final = "think/workspaces"
 _log = logging.getLogger(__name__)
 
 
-def store_all(contents: Sequence[Content]) -> None:
-    """Save each as an object and note its name. Errors: the storage's; then those saved before are deleted."""
-    try:
-        for content in contents:
-            file = File(content.open())
-            file.size = content.size  # some storages ask; it would look for a file on disk
-            content.object_name = object_storage().save(f"{FOLDER}/{new_id('obj')}", file)
-    except BaseException:
-        discard([content.object_name for content in contents if content.object_name])
-        raise
+def save_object(content: IO[bytes], size: int) -> str:
+    """Save bytes as an object, and return its name. Its row comes after it."""
+    file = File(content)
+    file.size = size  # some storages ask, and would look for a file on disk
+    return object_storage().save(f"{FOLDER}/{new_id('obj')}", file)
 
 
 def open_object(name: str) -> "IO[bytes] | None":

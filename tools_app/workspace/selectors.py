@@ -18,7 +18,7 @@ def all_workspaces() -> QuerySet[StoredWorkspace]:
 
 
 def attachments_of(scopes: Iterable[str]) -> QuerySet[WorkspaceAttachment]:
-    """What is attached to some scopes, each with its workspace."""
+    """Attachments of some scopes, each with its workspace."""
     rows = WorkspaceAttachment.objects.filter(scope__in=list(scopes))
     return rows.select_related("workspace").order_by("scope", "name")
 

@@ -4,14 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.workspace_contract import (
-    ChangesContract,
-    DirectoriesContract,
-    FilesContract,
-    LinksContract,
-    SearchContract,
-    reported,
-)
+from tests.workspace_contract import DirectoriesContract, FilesContract
+from tests.workspace_links_contract import ChangesContract, LinksContract, SearchContract, reported
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import open_for_scope
 
@@ -19,11 +13,15 @@ __all__ = ["reported"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(params=["rows", "objects"])
-def workspace(request: pytest.FixtureRequest, transactional_db: None, alice: Any, settings: Any) -> Workspace:
-    if request.param == "objects":
-        settings.THINK_WORKSPACE_INLINE_BYTES = 2
-    return open_for_scope("ins_1", alice.pk)
+@pytest.fixture
+def workspace(transactional_db: None) -> Workspace:
+    return open_for_scope("ins_1", None)
+
+
+@pytest.fixture
+def large_files(settings: Any) -> None:
+    """Have storage keep files from two bytes."""
+    settings.THINK_WORKSPACE_INLINE_BYTES = 2
 
 
 class TestFiles(FilesContract): ...
@@ -39,3 +37,11 @@ class TestSearch(SearchContract): ...
 
 
 class TestChanges(ChangesContract): ...
+
+
+@pytest.mark.usefixtures("large_files")
+class TestLargeFiles(FilesContract): ...
+
+
+@pytest.mark.usefixtures("large_files")
+class TestDirectoriesOfLargeFiles(DirectoriesContract): ...

@@ -1,4 +1,4 @@
-"""How the async methods of a workspace reach the sync tree of its store, and who hears of changes."""
+"""The way from the async methods of a workspace to the sync tree of its store, and the listeners."""
 
 import asyncio
 import io

@@ -50,7 +50,7 @@ class DatabaseWorkspace(Writes):
         large = [content for content in contents if content.size >= self.inline_bytes]
         if not large:
             return await db(self._transaction, work)
-        await asyncio.to_thread(objects.store_all, large)
+        await asyncio.to_thread(_store, large)
         try:
             return await db(self._transaction, work)
         except BaseException:
@@ -91,3 +91,13 @@ class DatabaseWorkspace(Writes):
         except IntegrityError:
             if not WorkspaceAttachment.objects.filter(scope=self._key.scope, name=self._key.name).exists():
                 raise  # the owner is gone
+
+
+def _store(contents: Sequence[Content]) -> None:
+    """Save each as an object and note its name. Errors: the storage's; then those saved before are deleted."""
+    try:
+        for content in contents:
+            content.object_name = objects.save_object(content.open(), content.size)
+    except BaseException:
+        objects.discard([content.object_name for content in contents if content.object_name])
+        raise

@@ -5,6 +5,7 @@ import fcntl
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -88,6 +89,11 @@ class DirectoryTree:
                 found += [entry] if entry is not None else []
         return found
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        with rooted.errors_of(path), rooted.directory(self._root, path) as handle:
+            return not os.listdir(handle)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`."""
         with rooted.errors_of(prefix):
@@ -110,29 +116,30 @@ class DirectoryTree:
             with rooted.errors_of(top.path):
                 rooted.remove(self._root, top)
         removed.update({each.path: each.before for each in changes.planned if each.before is not None})
-        return Committed(removed=[removed[path] for path in sorted(removed)], entries=self._make(changes.planned))
+        made = [self._make(each) for each in changes.planned]
+        return Committed(removed=[removed[path] for path in sorted(removed)], entries=made)
 
     def copy(self, source: Entry, target: str) -> list[Entry]:
         """As `Tree.copy`."""
-        planned = []
+        made = []
         for entry in self._at_or_below(source):
-            path = moved(entry.path, source.path, target)
-            planned.append(Planned(path=path, kind=entry.kind, target=entry.target))
-            if entry.kind is EntryKind.FILE:
-                with self.open(entry) as file:
-                    planned[-1].content = Content(size=entry.size, media_type=entry.media_type, file=file)
-                    self._make(planned[-1:])
-            else:
-                self._make(planned[-1:])
-        return [*self.find([each.path for each in planned]).values()]
+            planned = Planned(path=moved(entry.path, source.path, target), kind=entry.kind, target=entry.target)
+            if entry.kind is not EntryKind.FILE:
+                made.append(self._make(planned))
+                continue
+            with self.open(entry) as file:
+                head = rooted.look(self._root, entry.path)
+                media_type = head.media_type if head else ""
+                planned.content = Content(size=entry.size, media_type=media_type, file=file)
+                made.append(self._make(planned))
+        return made
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
         """As `Tree.move`: one step of the file system."""
         old = self._at_or_below(source)
         with rooted.errors_of(target):
             rooted.rename(self._root, source.path, target)
-        found = self.find([moved(entry.path, source.path, target) for entry in old])
-        return old, list(found.values())
+        return old, [replace(entry, path=moved(entry.path, source.path, target)) for entry in old]
 
     def info(self) -> WorkspaceInfo:
         """As `Tree.info`; looks at every entry."""
@@ -145,16 +152,14 @@ class DirectoryTree:
             object_count=0,
         )
 
-    def _make(self, planned: Sequence[Planned]) -> list[Entry]:
-        for each in planned:
-            with rooted.errors_of(each.path):
-                if each.kind is EntryKind.DIRECTORY:
-                    rooted.make_directory(self._root, each.path)
-                elif each.kind is EntryKind.SYMLINK:
-                    rooted.make_link(self._root, each.path, each.target)
-                elif each.content is not None:
-                    rooted.write_file(self._root, each.path, each.content)
-        return list(self.find([each.path for each in planned]).values())
+    def _make(self, planned: Planned) -> Entry:
+        with rooted.errors_of(planned.path):
+            if planned.kind is EntryKind.DIRECTORY:
+                return rooted.make_directory(self._root, planned.path)
+            if planned.kind is EntryKind.SYMLINK:
+                return rooted.make_link(self._root, planned.path, planned.target)
+            assert planned.content is not None
+            return rooted.write_file(self._root, planned.path, planned.content)
 
     def _read(self, entry: Entry) -> bytes | None:
         try:

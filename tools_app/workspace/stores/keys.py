@@ -38,7 +38,7 @@ def below_prefix(prefix: str) -> Q:
 
 
 def relocated(source: str, target: str) -> dict[str, Any]:
-    """What the columns of an entry at or below `source` become where that is `target`: path, keys, name."""
+    """New values of an entry at or below `source` when that becomes `target`: path, keys, name."""
     path = Concat(Value(target, _TEXT), Substr("path", len(source) + 1), output_field=_TEXT)
     is_top = Q(path_key=key_of(source))
     parent = Left(path, Length(path) - Length("name") - 1, output_field=_TEXT)

@@ -64,6 +64,10 @@ class MemoryTree:
         found = [node.entry for each, node in self._nodes.items() if parent_of(each) == path]
         return sorted(found, key=lambda entry: (entry.kind.value, entry.name))[offset : offset + limit]
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        return not self.children(path, limit=1)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`."""
         return iter([self._nodes[path].entry for path in sorted(self._nodes) if path.startswith(prefix)])

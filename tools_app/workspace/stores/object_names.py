@@ -1,4 +1,4 @@
-"""How entries are kept in a storage that has only names and bytes. Pure.
+"""Names of objects, for entries in a storage that has only names and bytes. Pure.
 
 An object is never overwritten: each write has a name of its own, `NAME~KIND~ID~SIZE~TYPE`, and of several with one NAME
 the latest id counts. So a file is replaced at once, whatever the storage does while it saves, and a listing has all
@@ -26,7 +26,7 @@ _DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
-    """What the name of an object says."""
+    """The content of an object's name."""
 
     path: str
     kind: EntryKind

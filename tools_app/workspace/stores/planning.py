@@ -117,7 +117,7 @@ class Plan:
             raise conflict(place.path, present)
 
     def changes(self) -> Changes | None:
-        """What has to be done; nothing where there is nothing."""
+        """The changes to carry out; `None` where there are none."""
         if not self._removed and not self._planned:
             return None
         return Changes(removed=list(self._removed.values()), planned=list(self._planned.values()))
@@ -175,5 +175,5 @@ def is_own_child(source: str, target: str) -> bool:
 
 
 def moved(path: str, source: str, target: str) -> str:
-    """Where a path below `source` comes to be."""
+    """The new path of something at or below `source`, when that becomes `target`."""
     return target + path[len(source) :]

@@ -12,6 +12,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, Final
 
@@ -150,7 +151,7 @@ def open_file(root: int, path: str) -> IO[bytes]:
     return open(handle, "rb")
 
 
-def write_file(root: int, path: str, content: Content) -> None:
+def write_file(root: int, path: str, content: Content) -> Entry:
     """Write a file: whole under another name and on the disk, then in place of what is there."""
     with directory(root, parent_of(path)) as parent:
         temporary = TEMPORARY + secrets.token_hex(8)
@@ -167,15 +168,17 @@ def write_file(root: int, path: str, content: Content) -> None:
             os.unlink(temporary, dir_fd=parent)
             raise
         os.fsync(parent)
+        return replace(_made(parent, path), media_type=content.media_type)
 
 
-def make_directory(root: int, path: str) -> None:
+def make_directory(root: int, path: str) -> Entry:
     """Make a directory in one that exists."""
     with directory(root, parent_of(path)) as parent:
         os.mkdir(name_of(path), 0o755, dir_fd=parent)
+        return _made(parent, path)
 
 
-def make_link(root: int, path: str, target: str) -> None:
+def make_link(root: int, path: str, target: str) -> Entry:
     """Make a link, in place of a link or file."""
     with directory(root, parent_of(path)) as parent:
         temporary = TEMPORARY + secrets.token_hex(8)
@@ -183,6 +186,7 @@ def make_link(root: int, path: str, target: str) -> None:
         now = _now_ns()
         os.utime(temporary, ns=(now, now), dir_fd=parent, follow_symlinks=False)
         os.rename(temporary, name_of(path), src_dir_fd=parent, dst_dir_fd=parent)
+        return _made(parent, path)
 
 
 def remove(root: int, entry: Entry) -> None:
@@ -198,6 +202,13 @@ def rename(root: int, source: str, target: str) -> None:
     """Move an entry."""
     with directory(root, parent_of(source)) as old, directory(root, parent_of(target)) as new:
         os.rename(name_of(source), name_of(target), src_dir_fd=old, dst_dir_fd=new)
+
+
+def _made(parent: int, path: str) -> Entry:
+    found = entry_at(parent, path)
+    if found is None:
+        raise FileNotFoundError(codes.ENOENT, "replaced by something else")
+    return found
 
 
 def _now_ns() -> int:

@@ -41,7 +41,7 @@ class NoWorkspaceYet(Exception):
 
 @dataclass(slots=True)
 class _Totals:
-    """How much there is of what a workspace counts, in all or more than before."""
+    """Counts of entries and bytes that an operation adds, or takes away."""
 
     files: int = 0
     directories: int = 0
@@ -85,6 +85,10 @@ class DatabaseTree:
         rows = self._entries().filter(parent_key=key_of(path)).order_by("parent_key", "kind", "name")
         return [_entry(row) for row in rows.values_list(*_COLUMNS)[offset : offset + limit]]
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        return not self.children(path, limit=1)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`; one query for each 2 000 entries, without contents."""
         # Keys of long paths have the order of their beginnings only, so each group of these is sorted here.
@@ -126,7 +130,7 @@ class DatabaseTree:
         """As `Tree.commit`. Errors: `EPERM` where only reading is allowed, `ENOSPC`."""
         row = self._writable()
         gone = self._gone(changes)
-        made = [self._made(row, each) for each in changes.planned]
+        made = [_made(row, each) for each in changes.planned]
         entries = [_entry([getattr(each, column) for column in _COLUMNS]) for each in made]
         delta = _Totals()
         for entry, object_name in gone:
@@ -142,13 +146,13 @@ class DatabaseTree:
             )
             for each in batch:
                 each.content = None  # not all contents at once
-        self._forget_objects([name for _, name in gone if name])
+        _forget_objects([name for _, name in gone if name])
         return Committed(removed=[entry for entry, _ in gone], entries=entries)
 
     def copy(self, source: Entry, target: str) -> list[Entry]:
         """As `Tree.copy`: one INSERT from a SELECT. Large files share their object."""
         row = self._writable()
-        inside = self._at_or_below(source)
+        inside = _at_or_below(source)
         delta = _Totals()
         for entry, object_name in self._with_objects(inside):
             delta.add(entry, object_name)
@@ -164,13 +168,13 @@ class DatabaseTree:
                 "modified_at": Value(row.modified_at, models.DateTimeField()),
             },
         )
-        made = self._with_objects(self._at_or_below(replace(source, path=target)))
+        made = self._with_objects(_at_or_below(replace(source, path=target)))
         return [entry for entry, _ in made]
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
         """As `Tree.move`: one UPDATE."""
         row = self._writable()
-        inside = self._at_or_below(source)
+        inside = _at_or_below(source)
         old = [entry for entry, _ in self._with_objects(inside)]
         self._entries().filter(inside).update(**relocated(source.path, target))
         self._count(row, _Totals())
@@ -214,7 +218,7 @@ class DatabaseTree:
         return self._row
 
     def _gone(self, changes: Changes) -> list[tuple[Entry, str]]:
-        """What is removed or replaced, with the names of objects; each entry once."""
+        """The entries that are removed or replaced, each once, with the names of objects."""
         replaced = [before for each in changes.planned if (before := each.before) is not None]
         found = {
             entry.path: (entry, name)
@@ -226,24 +230,6 @@ class DatabaseTree:
     def _with_objects(self, some: Q) -> list[tuple[Entry, str]]:
         rows = self._entries().filter(some).order_by("path_key").values_list(*_COLUMNS, "storage_name")
         return [(_entry(row), row[-1]) for row in rows]
-
-    def _made(self, row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
-        content = planned.content
-        return WorkspaceEntry(
-            workspace_id=row.pk,
-            path=planned.path,
-            path_key=key_of(planned.path),
-            parent_key=key_of(parent_of(planned.path)),
-            name=name_of(planned.path),
-            kind=planned.kind.value,
-            media_type=content.media_type if content else "",
-            size=planned.size,
-            version=row.version,
-            target=planned.target,
-            storage_name=content.object_name if content else "",
-            created_at=planned.before.created_at if planned.before else row.modified_at,
-            modified_at=row.modified_at,
-        )
 
     def _count(self, row: StoredWorkspace, delta: _Totals) -> None:
         """Write the totals, if there is room. Errors: `ENOSPC`."""
@@ -259,19 +245,40 @@ class DatabaseTree:
         row.object_count += delta.objects
         row.save()
 
-    def _forget_objects(self, names: Sequence[str]) -> None:
-        """Delete the objects that no copy of a removed file has either, after the commit."""
-        if names:
-            used = {
-                name
-                for start in range(0, len(names), BATCH_KEYS)
-                for name in objects.referenced(names[start : start + BATCH_KEYS])
-            }
-            delete_after_commit([name for name in dict.fromkeys(names) if name not in used])
 
-    def _at_or_below(self, source: Entry) -> Q:
-        at = Q(path_key=key_of(source.path))
-        return at | below_prefix(below(source.path)) if source.kind is EntryKind.DIRECTORY else at
+def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
+    content = planned.content
+    return WorkspaceEntry(
+        workspace_id=row.pk,
+        path=planned.path,
+        path_key=key_of(planned.path),
+        parent_key=key_of(parent_of(planned.path)),
+        name=name_of(planned.path),
+        kind=planned.kind.value,
+        media_type=content.media_type if content else "",
+        size=planned.size,
+        version=row.version,
+        target=planned.target,
+        storage_name=content.object_name if content else "",
+        created_at=planned.before.created_at if planned.before else row.modified_at,
+        modified_at=row.modified_at,
+    )
+
+
+def _forget_objects(names: Sequence[str]) -> None:
+    """Delete the objects that no copy of a removed file has either, after the commit."""
+    if names:
+        used = {
+            name
+            for start in range(0, len(names), BATCH_KEYS)
+            for name in objects.referenced(names[start : start + BATCH_KEYS])
+        }
+        delete_after_commit([name for name in dict.fromkeys(names) if name not in used])
+
+
+def _at_or_below(source: Entry) -> Q:
+    at = Q(path_key=key_of(source.path))
+    return at | below_prefix(below(source.path)) if source.kind is EntryKind.DIRECTORY else at
 
 
 def _removals(entries: Sequence[Entry]) -> Iterator[Q]:

@@ -77,6 +77,10 @@ class StorageTree:
         found.sort(key=lambda each: (each.kind.value, name_of(each.path)))
         return [self._entry(each) for each in found[offset : offset + limit]]
 
+    def is_empty(self, path: str) -> bool:
+        """As `Tree.is_empty`."""
+        return not self.children(path, limit=1)
+
     def scan(self, prefix: str) -> Iterator[Entry]:
         """As `Tree.scan`."""
         found: list[StoredObject] = []
@@ -133,13 +137,10 @@ class StorageTree:
             object_count=kinds.count(EntryKind.FILE),
         )
 
-    def _folder(self, path: str) -> str:
-        return "/".join([self._prefix, *(component(name_of(each)) for each in chain(path))])
-
     def _list(self, path: str) -> dict[str, list[StoredObject]]:
         """The objects in a directory by path, those of one path oldest first."""
         if path not in self._listed:
-            folder = self._folder(path)
+            folder = _folder(self._prefix, path)
             try:
                 names = self._storage.listdir(folder)[1]
             except (FileNotFoundError, NotADirectoryError):
@@ -173,7 +174,7 @@ class StorageTree:
     def _save(self, planned: Planned, object_id: str = "") -> Entry:
         """Save an object, then delete those that it replaces."""
         path, content = planned.path, planned.content
-        folder = self._folder(parent_of(path))
+        folder = _folder(self._prefix, parent_of(path))
         siblings = self._list(parent_of(path))
         older = siblings.get(path, [])
         media_type = content.media_type if content else ""
@@ -209,3 +210,7 @@ class StorageTree:
 
     def _at_or_below(self, top: Entry) -> list[Entry]:
         return [top, *(self.scan(below(top.path)) if top.kind is EntryKind.DIRECTORY else [])]
+
+
+def _folder(prefix: str, path: str) -> str:
+    return "/".join([prefix, *(component(name_of(each)) for each in chain(path))])

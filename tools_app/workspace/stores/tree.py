@@ -1,7 +1,8 @@
-"""What a store has to do: keep entries at exact paths. Links, errors and events are the same for all.
+"""The part of a workspace that each store has its own of: entries at exact paths.
 
-A `Tree` is used by one operation, in one thread, while the store holds its lock or transaction. Its paths are
-normalised and every directory in them is a real one: `planning.Plan` has followed the links.
+Links, errors and events are the same for all stores (`planning`, `reads`, `writes`). A `Tree` is used by one
+operation, in one thread, while the store holds its lock or transaction. Its paths are normalised and every directory in
+them is a real one: `planning.Plan` has followed the links.
 """
 
 import io
@@ -61,7 +62,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a plan wants done: first the removals, each with all below it, then the new entries, parents first."""
+    """The outcome of a plan: first the removals, each with all below it, then the new entries, parents first."""
 
     removed: Sequence[Entry]
     planned: Sequence[Planned]
@@ -69,7 +70,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What was done. `removed`: all entries that are gone, those below others too; `entries`: the new ones."""
+    """The result of an operation. `removed`: entries that are gone or replaced, at any depth; `entries`: new ones."""
 
     removed: Sequence[Entry] = ()
     entries: Sequence[Entry] = ()
@@ -88,6 +89,10 @@ class Tree(Protocol):
 
     def children(self, path: str, *, limit: int, offset: int = 0) -> list[Entry]:
         """Entries directly in a directory: directories, files, links, each by name."""
+        ...
+
+    def is_empty(self, path: str) -> bool:
+        """Whether nothing is in a directory, not even what lists leave out."""
         ...
 
     def scan(self, prefix: str) -> Iterator[Entry]:

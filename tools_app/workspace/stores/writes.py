@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Se
 from typing import Final, TypeGuard, TypeVar
 
 from tools_app.core.files.failures import failed
-from tools_app.core.files.paths import normalise
+from tools_app.core.files.paths import MAX_CHARS, MAX_DEPTH, below, normalise
 from tools_app.core.files.workspace import (
     Entry,
     EntryKind,
@@ -47,7 +47,7 @@ class Writes(Reads):
         return await self._put(path, await self._spooled(path, chunks, media_type), expected_version)
 
     async def append_file(self, path: str, content: str | bytes) -> Entry:
-        """Add to the end of a file, which is made where there is none. Nobody else's addition is lost."""
+        """Add to the end of a file, which is made where there is none. What others add at the same time is not lost."""
         data = _encoded(content)
         entry = await self._append_small(path, data)
         for _ in range(_APPEND_TRIES if entry is None else 0):
@@ -86,8 +86,8 @@ class Writes(Reads):
                 if not force:
                     raise failed("ENOENT", place.path)
                 return None, Committed()
-            is_full = place.kind is EntryKind.DIRECTORY and not recursive and tree.children(place.path, limit=1)
-            if is_full and place.path != "/":
+            is_kept = place.kind is EntryKind.DIRECTORY and place.path != "/" and not recursive
+            if is_kept and not tree.is_empty(place.path):
                 raise failed("ENOTEMPTY", place.path)
             plan.remove(place)
             return None, _carried_out(tree, plan)
@@ -233,15 +233,26 @@ def _existing(place: Place) -> Entry:
 
 
 def _make_room(tree: Tree, plan: Plan, origin: Entry, place: Place) -> Committed:
-    """Make the parents of a target and remove the file that is there. Errors: `EEXIST`, `ENOTDIR`."""
+    """Make the parents of a target and remove the file that is there. Errors: `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`."""
     if place.kind is EntryKind.DIRECTORY:
         raise failed("EEXIST", place.path)
     if place.found is not None and origin.kind is EntryKind.DIRECTORY:
         raise failed("ENOTDIR", place.path)
+    _check_lengths(tree, origin, place.path)
     if place.found is not None:
         plan.remove(place)
     plan.make_parents(place.path)
     return _carried_out(tree, plan)
+
+
+def _check_lengths(tree: Tree, origin: Entry, target: str) -> None:
+    """Look whether all below a directory has a path at the target. Errors: `ENAMETOOLONG`."""
+    longer, deeper = len(target) - len(origin.path), target.count("/") - origin.path.count("/")
+    if origin.kind is not EntryKind.DIRECTORY or (longer <= 0 and deeper <= 0):
+        return
+    for entry in tree.scan(below(origin.path)):
+        if len(entry.path) + longer > MAX_CHARS or entry.path.count("/") + deeper > MAX_DEPTH:
+            raise failed("ENAMETOOLONG", target)
 
 
 def _joined(before: Committed, *, removed: Sequence[Entry] = (), entries: Sequence[Entry] = ()) -> Committed:

@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.files.storage import FileSystemStorage, InMemoryStorage
 
-from tests.workspace_contract import (
-    ChangesContract,
-    DirectoriesContract,
-    FilesContract,
-    LinksContract,
-    SearchContract,
-    reported,
-)
+from tests.workspace_contract import DirectoriesContract, FilesContract
+from tests.workspace_links_contract import ChangesContract, LinksContract, SearchContract, reported
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
