@@ -86,9 +86,10 @@ async function run(script) {
     const result = await bash.exec(script, { signal: abort.signal });
     clearTimeout(timer);
     const isLate = abort.signal.aborted;
+    const late = isLate ? `bash: timed out after ${opened.seconds} seconds\n` : "";
     const value = {
       stdout: shortened(result.stdout, opened.output),
-      stderr: shortened(result.stderr, opened.output),
+      stderr: shortened(isLate ? late : result.stderr, opened.output),
       exitCode: isLate ? TIMED_OUT : result.exitCode,
     };
     send({ t: "done", ok: true, value });
@@ -109,15 +110,17 @@ function settle(reply) {
 globalThis.addEventListener("unhandledrejection", (event) => event.preventDefault());
 
 send({ t: "ready" });
-let rest = "";
+/** @type {string[]} */
+let parts = [];
 for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
-  const lines = (rest + text).split("\n");
-  rest = lines.pop() ?? "";
-  for (const line of lines) {
-    const message = JSON.parse(line, unpacked);
+  const lines = text.split("\n");
+  for (const end of lines.slice(0, -1)) {
+    const message = JSON.parse(parts.join("") + end, unpacked);
+    parts = [];
     if (message.t === "run") run(message.source);
     else if (message.t === "ping") setTimeout(send, 0, { t: "pong" });
     else settle(message);
   }
+  parts.push(lines[lines.length - 1]);
 }
 Deno.exit(0); // the parent is gone

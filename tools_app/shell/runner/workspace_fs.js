@@ -6,7 +6,8 @@
  * the process ended is known there. Below some system directories new files are this process' own and are never told.
  *
  * @typedef {{ kind: "file" | "directory" | "link", size: number, mtime: Date, mode: number, target: string,
- *   data: Uint8Array | null, isStored: boolean, children: Map<string, Node> | null }} Node
+ *   data: Uint8Array | null, fetching: Promise<void> | null, isGone: boolean, isStored: boolean, id: number,
+ *   children: Map<string, Node> | null }} Node
  * @typedef {{ node: Node | null, parent: Node, name: string, path: string }} Place
  * @typedef {{ op: "write" | "append", path: string, data: Uint8Array } | { op: "mkdir" | "remove", path: string } |
  *   { op: "link", path: string, target: string }} Change
@@ -19,6 +20,7 @@ const MAX_LINKS = 40;
 const SYSTEM = new Set(["bin", "dev", "proc", "sys", "tmp", "usr"]);
 const BATCH_FILES = 256;
 const BATCH_BYTES = 1_000_000;
+const TOLD_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
 const KEPT_BYTES = 64_000_000;
 const encoder = new TextEncoder();
@@ -67,11 +69,25 @@ function latin1(data) {
   return parts.join("");
 }
 
+let lastId = 0;
+
 /** @param {Node["kind"]} kind @param {Partial<Node>} fields @returns {Node} */
 function made(kind, fields) {
   const mode = kind === "directory" ? 0o755 : kind === "link" ? 0o777 : 0o644;
   const children = kind === "directory" ? new Map() : null;
-  return { kind, size: 0, mtime: new Date(), mode, target: "", data: null, isStored: true, children, ...fields };
+  const data = { data: null, fetching: null, isGone: false };
+  return {
+    kind,
+    size: 0,
+    mtime: new Date(),
+    mode,
+    target: "",
+    ...data,
+    isStored: true,
+    id: ++lastId,
+    children,
+    ...fields,
+  };
 }
 
 export class WorkspaceFs {
@@ -163,13 +179,15 @@ export class WorkspaceFs {
   /** @param {Node} node @param {string} path @returns {Promise<Uint8Array>} */
   async content(node, path) {
     if (node.kind !== "file") throw isDirectory(path);
-    if (node.data === null) await this.load(node, path);
-    if (node.data === null) throw missing(path);
+    while (node.data === null) { // what was fetched may be let go again before it is used
+      await (node.fetching ?? this.load(node, path));
+      if (node.isGone) throw missing(path);
+    }
     return node.data;
   }
 
   /** Fetches a file, and after a few of them also those that come next. @param {Node} node @param {string} path */
-  async load(node, path) {
+  load(node, path) {
     const wanted = [{ node, path }];
     let bytes = node.size;
     const start = this.position.get(path);
@@ -181,24 +199,38 @@ export class WorkspaceFs {
       wanted.push({ node: next, path: this.order[at] });
     }
     this.window = Math.min(BATCH_FILES, this.window * 4);
-    /** @type {(Uint8Array | null)[]} */
-    const contents = await this.call("files.read", wanted.map((each) => each.path));
-    if (this.loadedBytes > KEPT_BYTES) this.forget();
-    wanted.forEach((each, at) => {
-      const data = contents[at];
-      if (each.node.data !== null || data === null) return; // written meanwhile, or gone
-      each.node.data = data;
-      each.node.size = data.length;
-      this.loaded.add(each.node);
-      this.loadedBytes += data.length;
-    });
+    const fetching = this.fetch(wanted);
+    for (const each of wanted) each.node.fetching = fetching;
+    return fetching;
+  }
+
+  /** @param {{ node: Node, path: string }[]} wanted */
+  async fetch(wanted) {
+    try {
+      /** @type {(Uint8Array | null)[]} */
+      const contents = await this.call("files.read", wanted.map((each) => each.path));
+      if (this.loadedBytes > KEPT_BYTES) this.forget();
+      wanted.forEach(({ node }, at) => this.arrived(node, contents[at]));
+    } finally {
+      for (const each of wanted) each.node.fetching = null;
+    }
+  }
+
+  /** @param {Node} node @param {Uint8Array | null} data */
+  arrived(node, data) {
+    node.isGone = data === null;
+    if (node.data !== null || data === null) return; // written meanwhile
+    node.data = data;
+    node.size = data.length;
+    this.loaded.add(node);
+    this.loadedBytes += data.length;
   }
 
   /** @param {string} path */
   unread(path) {
     try {
       const { node } = this.place(path, false);
-      return node?.kind === "file" && node.data === null && node.size <= AHEAD_BYTES ? node : null;
+      return node?.kind === "file" && node.data === null && !node.fetching && node.size <= AHEAD_BYTES ? node : null;
     } catch {
       return null; // its directory has become something else
     }
@@ -239,8 +271,8 @@ export class WorkspaceFs {
     let batch = [];
     let bytes = 0;
     for (const change of changes) {
-      const size = 200 + change.path.length + ("data" in change ? change.data.length : 0);
-      if (batch.length && (bytes + size > BATCH_BYTES || batch.length >= 2000)) {
+      const size = 40 + change.path.length + ("data" in change ? change.data.length : 0);
+      if (batch.length && bytes + size > TOLD_BYTES) {
         await this.call("files.change", batch);
         [batch, bytes] = [[], 0];
       }
@@ -267,9 +299,24 @@ export class WorkspaceFs {
     place.parent.children?.set(place.name, node);
   }
 
+  /**
+   * A place whose directory is made where it is missing: just-bash cannot report a redirection into none, it ends the
+   * script. @param {string} path
+   */
+  async placeToWrite(path) {
+    try {
+      return this.place(path);
+    } catch (error) {
+      if (/** @type {{ code?: string }} */ (error).code !== "ENOENT") throw error;
+    }
+    const whole = normalise(path);
+    await this.mkdir(whole.slice(0, whole.lastIndexOf("/")) || "/", { recursive: true });
+    return this.place(path);
+  }
+
   /** @param {string} path @param {string | Uint8Array} content @param {any} [options] */
   async writeFile(path, content, options) {
-    const place = this.place(path);
+    const place = await this.placeToWrite(path);
     if (place.node && place.node.kind !== "file") throw isDirectory(path);
     if (/^\/dev\/(null|zero|full|std(in|out|err))$/.test(place.path) && !place.node?.isStored) return;
     await this.put(place, bytesOf(content, options), null);
@@ -277,7 +324,7 @@ export class WorkspaceFs {
 
   /** @param {string} path @param {string | Uint8Array} content @param {any} [options] */
   async appendFile(path, content, options) {
-    const place = this.place(path);
+    const place = await this.placeToWrite(path);
     if (!place.node || place.path.startsWith("/dev/")) return await this.writeFile(path, content, options);
     const old = await this.content(place.node, place.path);
     const added = bytesOf(content, options);
@@ -427,6 +474,7 @@ export class WorkspaceFs {
       mode: node.mode,
       size: node.size,
       mtime: node.mtime,
+      identity: String(node.id),
     };
   }
 
