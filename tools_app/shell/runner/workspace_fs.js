@@ -300,14 +300,16 @@ export class WorkspaceFs {
   }
 
   /**
-   * A place whose directory is made where it is missing: just-bash cannot report a redirection into none, it ends the
-   * script. @param {string} path
+   * The place of a file to be written. The directory of a redirection is made where it is missing: just-bash cannot
+   * report a redirection that fails, it ends the script. It opens each by writing nothing.
+   * @param {string} path @param {string | Uint8Array} content @param {any} options
    */
-  async placeToWrite(path) {
+  async placeToWrite(path, content, options) {
     try {
       return this.place(path);
     } catch (error) {
-      if (/** @type {{ code?: string }} */ (error).code !== "ENOENT") throw error;
+      const isRedirection = content === "" && options === "binary";
+      if (!isRedirection || /** @type {{ code?: string }} */ (error).code !== "ENOENT") throw error;
     }
     const whole = normalise(path);
     await this.mkdir(whole.slice(0, whole.lastIndexOf("/")) || "/", { recursive: true });
@@ -316,7 +318,7 @@ export class WorkspaceFs {
 
   /** @param {string} path @param {string | Uint8Array} content @param {any} [options] */
   async writeFile(path, content, options) {
-    const place = await this.placeToWrite(path);
+    const place = await this.placeToWrite(path, content, options);
     if (place.node && place.node.kind !== "file") throw isDirectory(path);
     if (/^\/dev\/(null|zero|full|std(in|out|err))$/.test(place.path) && !place.node?.isStored) return;
     await this.put(place, bytesOf(content, options), null);
@@ -324,7 +326,7 @@ export class WorkspaceFs {
 
   /** @param {string} path @param {string | Uint8Array} content @param {any} [options] */
   async appendFile(path, content, options) {
-    const place = await this.placeToWrite(path);
+    const place = await this.placeToWrite(path, content, options);
     if (!place.node || place.path.startsWith("/dev/")) return await this.writeFile(path, content, options);
     const old = await this.content(place.node, place.path);
     const added = bytesOf(content, options);

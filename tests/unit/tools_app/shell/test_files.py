@@ -202,6 +202,7 @@ async def test_a_thousand_files_are_read_in_few_batches(sandbox: DenoSandbox) ->
     assert batches == [1]
 
 
+@pytest.mark.long
 async def test_contents_are_let_go_and_fetched_again(workspace: MemoryWorkspace, bash: Shell) -> None:
     for number in range(68):
         await workspace.write_file(f"/f{number}", b"%02d\n" % number + b"x" * 990_000)

@@ -22,12 +22,12 @@ GROUPS = {
     "pipes": """
 cat words.txt | sort | uniq -c | awk '{print $1, $2}'
 sort -u words.txt | head -n 2 | tail -n 1
-cut -d, -f2 table.csv | tail -n +2 | sort -n | paste -sd+
+cut -d, -f2 table.csv | tail -n +2 | sort -n | paste -s -d+ -
 cat words.txt words.txt | wc -l | tr -d ' '
 sort words.txt | uniq -d
 printf 'b 2\\na 10\\na 9\\n' | sort -k1,1 -k2,2n
 echo abc | rev | tr a-z A-Z
-seq 3 | xargs -I{} echo item {}
+seq 3 | xargs -I {} echo item {}
 grep -v a words.txt || echo none
 nl -ba words.txt | tail -n 1 | tr -s ' \\t' ' '
 comm -12 <(sort words.txt) <(printf 'apple\\nfig\\n')
@@ -62,7 +62,7 @@ while true; do break; done; echo broke
 """,
     "functions": """
 add() { echo $(($1 + $2)); }; add 2 3
-fact() { if [ $1 -le 1 ]; then echo 1; else echo $(($1 * $(fact $(($1 - 1))))); fi; }; fact 6
+fact() { if [ $1 -le 1 ]; then echo 1; else local r=$(fact $(($1 - 1))); echo $(($1 * r)); fi; }; fact 6
 outer() { local v=inner; v2=global; }; v=outer; outer; echo $v $v2
 ret() { return 3; }; ret; echo $?
 args() { echo "$# $1 ${@:2}"; }; args a "b c" d
@@ -117,7 +117,7 @@ diff words.txt code.py > /dev/null; echo $?
 column -t -s, table.csv | head -n 1 | tr -s ' '
 join -t, <(sort table.csv) <(printf 'ann,x\\nbob,y\\n'); tac words.txt | head -n 1
 base64 <<< hello; echo aGVsbG8K | base64 -d; printf abc | md5sum; printf abc | sha256sum | cut -c1-16
-expr 3 + 4; printf '3\\n1\\n' | sort -r; od -An -tx1 <<< AB | tr -d ' '; stat -c %s code.py
+expr 3 + 4; printf '3\\n1\\n' | sort -r; stat -c %s code.py
 """,
     "files": """
 mkdir -p a/b/c; cp words.txt a/b; cp -r a z; ls z/b; mv a/b/words.txt a/w; ls a
