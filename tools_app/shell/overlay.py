@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tools_app.core.files.differences import differences
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import chain, check_target, normalise, parent_of
-from tools_app.core.files.workspace import Entry, EntryKind, Link, MakeDirectory, Operation, Put, Remove
+from tools_app.core.files.workspace import Entry, EntryKind, Operation
 
 MAX_FILE_BYTES: Final = 1_000_000
 """A larger file is neither read nor changed; it is named among the skipped ones when a script tries to."""
@@ -107,38 +108,8 @@ class Overlay:
         self._unset(path)
 
     def operations(self) -> list[Operation]:
-        """What has to be done, with the versions that the script began with: removals first, innermost first."""
-        removals = [self._removal(entry) for path, entry in self._base.items() if self._is_replaced(path, entry)]
-        removals.sort(key=lambda each: each.path, reverse=True)
-        made = [
-            path for path, kind in self._kinds.items() if path not in self._base or self._base[path].kind is not kind
-        ]
-        directories = [MakeDirectory(path=path) for path in sorted(made) if self._kinds[path] is EntryKind.DIRECTORY]
-        links: list[Operation] = []
-        for path, target in sorted(self._links.items()):
-            if path not in self._base:  # nothing may have come there meanwhile
-                links.append(Remove(path=path, expected_version="", recursive=False))
-            if path not in self._base or self._is_replaced(path, self._base[path]):
-                links.append(Link(path=path, target=target))
-        files = [
-            Put(path=path, content=bytes(data), expected_version=self._version(path))
-            for path, data in sorted(self._files.items())
-        ]
-        return [*removals, *directories, *links, *files]
-
-    def _removal(self, entry: Entry) -> Remove:
-        version = None if entry.kind is EntryKind.DIRECTORY else entry.version
-        return Remove(path=entry.path, expected_version=version, recursive=False)
-
-    def _is_replaced(self, path: str, entry: Entry) -> bool:
-        """Whether something else stands there than at the beginning: nothing, another kind, a link to elsewhere."""
-        if self._kinds.get(path) is not entry.kind:
-            return True
-        return entry.kind is EntryKind.SYMLINK and self._links.get(path, entry.target) != entry.target
-
-    def _version(self, path: str) -> str:
-        entry = self._base.get(path)
-        return entry.version if entry is not None and entry.kind is EntryKind.FILE else ""
+        """The operations to be done, with the versions that the script began with."""
+        return differences(self._base, self._kinds, self._files, self._links)
 
     def _is_protected(self, path: str) -> bool:
         entry = self._base.get(path)
