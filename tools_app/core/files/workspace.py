@@ -84,10 +84,14 @@ class MakeDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Remove an entry with all below it; nothing happens where there is none."""
+    """Remove an entry with all below it; nothing happens where there is none.
+
+    `recursive=False`: a directory must have nothing left in it (`ENOTEMPTY`).
+    """
 
     path: str
     expected_version: str | None = None
+    recursive: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,17 @@ class Plan:
         if is_planned or present != expected:
             raise conflict(place.path, present)
 
+    def check_empty(self, place: Place) -> None:
+        """Look whether anything would be left in a directory. Errors: `ENOTEMPTY`."""
+        inside = below(place.path)
+        if any(path.startswith(inside) for path in self._planned):
+            raise failed("ENOTEMPTY", place.path)
+        if place.entry is None or place.kind is not EntryKind.DIRECTORY:
+            return
+        going = sum(parent_of(path) == place.path for path in self._removed)
+        if any(child.path not in self._removed for child in self._tree.children(place.path, limit=going + 1)):
+            raise failed("ENOTEMPTY", place.path)
+
     def changes(self) -> Changes | None:
         """The changes to carry out; `None` where there are none."""
         if not self._removed and not self._planned:

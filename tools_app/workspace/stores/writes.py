@@ -270,6 +270,8 @@ def _plan_operation(plan: Plan, operation: Operation, contents: Iterator[Content
         case Remove():
             place = plan.resolve(operation.path, follow=False)
             plan.check_version(place, operation.expected_version)
+            if not operation.recursive:
+                plan.check_empty(place)
             if place.found is not None:
                 plan.remove(place)
 

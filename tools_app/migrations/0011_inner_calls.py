@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_tools", "0009_actions"),
+        ("think_tools", "0010_file_backups"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,207 @@
+"""Commands that take all they can get, or try to get out: each is denied or ended, and nothing of it goes on."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.house.repository import ROOT
+from tests.unit.tools_app.processes.conftest import Command
+from tests.unit.tools_app.shell.conftest import NOTHING
+from tools_app.processes.folders import PREFIX, sweep
+from tools_app.processes.isolation import Isolation
+from tools_app.workspace.stores.memory import MemoryWorkspace
+
+SECRET = "canary-of-the-command-tests"
+
+GREEDY = {
+    "fork bomb": (":(){ :|:& };:; sleep 30", {"seconds": 2.0}),
+    "many processes": ("for i in $(seq 1 200); do sleep 30 & done; wait", {"seconds": 2.0}),
+    "memory": ("a=x; while :; do a=$a$a; done", {}),
+    "memory of several": ("for i in 1 2 3 4; do head -c 90000000 /dev/zero | tail & done; wait", {}),
+    "one large file": ("head -c 1000000000 /dev/zero > f", {}),
+    "many large files": ("i=0; while :; do i=$((i + 1)); head -c 1000000 /dev/zero > f$i; done", {}),
+    "output": ("yes", {}),
+    "output of errors": ("yes >&2", {}),
+    "processor": ("while :; do :; done", {"cpu_seconds": 1}),
+    "sleeping": ("trap '' TERM INT HUP; sleep 30; sleep 30", {"seconds": 1.0}),
+    "in the background": ("setsid nohup sh -c 'sleep 30' > /dev/null 2>&1 & exit 9", {}),
+}
+OUT = [
+    "cat FILE",
+    "cat /proc/1/environ /proc/*/environ",
+    "cat /proc/1/root/FILE /proc/1/cwd/FILE",
+    "ls /proc/1/root/ /proc/1/fd/",
+    "cat /etc/shadow /root/.bashrc /home/*/.bashrc /var/log/*",
+    "find / -name x.secret 2> /dev/null",
+    "ln -s FILE l; cat l",
+    "ln FILE hard; cat hard",
+    "mount -t proc proc /tmp; mount --bind / /tmp; umount /usr; umount -l /workspace/..",
+    "unshare --user --map-root-user --mount true && echo REACHED",
+    "unshare --mount true && echo REACHED",
+    "nsenter --target 1 --mount cat FILE && echo REACHED",
+    "chroot / true && echo REACHED",
+    "mknod m b 8 0 && echo REACHED; mknod k c 1 1 && echo REACHED",
+    "touch /usr/x && echo REACHED; touch /x && echo REACHED; touch /etc/x && echo REACHED",
+    "mkdir /usr/local/x && echo REACHED; rm -f /usr/bin/env && echo REACHED",
+    "echo x > /proc/sys/kernel/core_pattern && echo REACHED",
+    "echo x > /proc/sys/user/max_user_namespaces && echo REACHED",
+    "echo b > /proc/sysrq-trigger && echo REACHED",
+    "echo 1 > /sys/fs/cgroup/x && echo REACHED; ls /sys/fs && echo REACHED",
+    "cat /dev/sda /dev/vda /dev/mem /dev/kmsg && echo REACHED",
+    "dmesg && echo REACHED",
+    "hostname changed && echo REACHED",
+    "date -s 2000-01-01 && echo REACHED",
+    "su -c true && echo REACHED; sudo -n true && echo REACHED",
+    "cp /bin/sh s; chmod 4755 s; ./s -c 'grep -q CapEff:.*[1-9a-f] /proc/self/status && echo REACHED'",
+    "setpriv --reuid 1000 true && echo REACHED",
+    "chown 1 /workspace && echo REACHED",
+    "kill -9 1 && kill -0 1 || echo REACHED",
+    "kill -9 PARENT && echo REACHED",
+    "prlimit --nproc=10000 true && echo REACHED; ulimit -u 10000 && echo REACHED",
+    "python3 -c \"import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0 and 'REACHED')\"",
+    "python3 -c \"import os; print(os.environ.get('SECRET_OF_THE_PARENT'))\"",
+    "python3 -c \"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b'x'); print('REACHED')\"",
+    "env; set",
+]
+NETWORK = [
+    "python3 -c \"import socket; socket.create_connection(('127.0.0.1', PORT), 2); print('REACHED')\"",
+    "exec 3<> /dev/tcp/127.0.0.1/PORT && echo REACHED",
+    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0THINK'); print('REACHED')\"",
+    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('SOCKET'); print('REACHED')\"",
+    "ip link set lo up && echo REACHED",
+]
+
+
+@pytest.mark.parametrize("name", GREEDY)
+async def test_what_takes_all_is_ended(name: str, workspace: MemoryWorkspace, command: Command) -> None:
+    text, bounds = GREEDY[name]
+    result = await command(text, **bounds)
+    assert result["exitCode"] != 0
+    assert len(result["stdout"].encode()) <= 64_000
+    assert len(result["stderr"].encode()) <= 65_000
+    assert (await workspace.info()).byte_count <= 25_000_000
+    assert (await command("echo alive"))["stdout"] == "alive\n"
+    assert processes_of("sleep 30") == []
+
+
+async def test_nothing_of_the_machine_is_reached(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
+    secret = tmp_path / "x.secret"
+    secret.write_text(f"echo {SECRET}\n")
+    for folder in (secret, tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    for start in range(0, len(OUT), 12):
+        some = [
+            line.replace("FILE", str(secret)).replace("PARENT", str(os.getpid())) for line in OUT[start : start + 12]
+        ]
+        result = await command("\n".join(f"( {line} ) 2>&1; echo; echo done" for line in some))
+        assert SECRET not in str(result), some
+        assert "REACHED" not in result["stdout"], result["stdout"]
+        assert result["stdout"].splitlines().count("done") == len(some)
+
+
+async def test_there_is_no_network(command: Command, tmp_path: Path) -> None:
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(b"connected")
+        writer.close()
+
+    address = tempfile.mktemp(prefix="think-test-", suffix=".sock")
+    servers = [
+        await asyncio.start_server(hear, "127.0.0.1", 0),
+        await asyncio.start_unix_server(hear, "\0THINK"),
+        await asyncio.start_unix_server(hear, address),
+    ]
+    port = str(servers[0].sockets[0].getsockname()[1])
+    some = [line.replace("PORT", port).replace("SOCKET", address) for line in NETWORK]
+    result = await command("\n".join(f"( {line} ) 2>&1; echo; echo done" for line in some))
+    for server in servers:
+        server.close()
+    Path(address).unlink()
+    assert result["stdout"].splitlines().count("done") == len(NETWORK)
+    assert "REACHED" not in result["stdout"]
+    assert heard == []
+
+
+async def test_links_that_point_out_are_not_followed_when_changes_are_read(
+    workspace: MemoryWorkspace, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "host").write_text(SECRET)
+    await workspace.write_file("/d/f", "x")
+    result = await command(f"rm -r d; ln -s {tmp_path} d; ln -s {tmp_path}/host h")
+    assert result["changedFiles"] == {
+        **NOTHING,
+        "created": ["/d", "/h"],
+        "deleted": ["/d/f"],
+        "directoriesDeleted": [],
+    } or result["changedFiles"]["created"] == ["/h"]
+    stored = [data async for _, data in workspace.read_many(["/d/host", "/h"], max_bytes=1000)]
+    assert stored == []
+    assert (tmp_path / "host").read_text() == SECRET
+
+
+WORKER = """
+import asyncio, os, sys
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings_test")
+import django
+django.setup()
+from tests.unit.tools_app.processes.conftest import SMALL
+from tests.unit.tools_app.shell.conftest import CONTEXT
+from tools_app.processes import tool
+from tools_app.processes.isolation import CANDIDATES, Bounds
+from tools_app.workspace.stores.memory import MemoryWorkspace
+tool._TRIED[""] = next(each for each in CANDIDATES if each.name == sys.argv[1])
+runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=Bounds(**SMALL))
+text = "setsid nohup sleep 77.5 > /dev/null 2>&1 & (sleep 77.5 &); echo ready; sleep 77.5"
+async def main():
+    task = asyncio.create_task(runner.run(CONTEXT, text))
+    while len(os.popen("pgrep -f 'sleep 77[.]5'").read().split()) < 3:
+        await asyncio.sleep(0.05)
+    print("ready", flush=True)
+    await task
+asyncio.run(main())
+"""
+
+
+async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation) -> None:
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WORKER, isolation.name, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    assert worker.stdout is not None
+    async with asyncio.timeout(60):
+        assert await worker.stdout.readline() == b"ready\n"
+        assert processes_of("sleep 77.5")
+        os.kill(worker.pid, signal.SIGKILL)
+        await worker.wait()
+        while processes_of("sleep 77.5"):  # the kernel takes a moment
+            await asyncio.sleep(0.02)
+    left = list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    assert left
+    sweep()
+    assert [folder for folder in left if folder.exists()] == []
+
+
+async def test_a_command_that_is_cancelled_is_gone(command: Command) -> None:
+    task = asyncio.create_task(command("sleep 66.5"))
+    async with asyncio.timeout(30):
+        while not processes_of("sleep 66.5"):
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert processes_of("sleep 66.5") == []
+
+
+def processes_of(words: str) -> list[str]:
+    """Processes of this machine whose command line is exactly this."""
+    found = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if line.split(maxsplit=1)[1:] == [words]]
