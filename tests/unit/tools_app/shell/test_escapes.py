@@ -1,16 +1,13 @@
 """Scripts that take all they can get, or try to get out: each is denied or ended, and the next one runs."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.tools_app.shell.conftest import NOTHING, Shell, texts
-from tools_app.sandbox.contract import Answer, Limits, Outcome, Script
+from tests.unit.tools_app.shell.conftest import Shell, texts
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.shell.calls import ShellCalls
-from tools_app.shell.tool import shell_limits
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 SECRET = "canary-of-the-shell-tests"
