@@ -94,7 +94,8 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
     workspace_tools: ClassVar[bool] = True
-    """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete."""
+    """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete,
+    and bash, a shell over them without access to the machine."""
 
     workspace_in_prompt: ClassVar[bool] = False
     """Whether the system prompt ends with the tree of the workspace, as the turn begins: at most 200 entries and 8,000

@@ -44,6 +44,7 @@ from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.file_tools.workspace_tools import create_workspace_tools
+from tools_app.shell.tool import create_bash_tool
 from tools_app.session_tools import session_tools, skill_reader
 
 logger = logging.getLogger(__name__)
@@ -177,7 +178,7 @@ async def _workspace(agent: Think) -> Workspace | None:
 async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
     if request.workspace is None or not request.agent.workspace_tools:
         return ()
-    return create_workspace_tools(request.workspace)
+    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
 
 
 async def _tools_of_agent(request: ToolRequest) -> ToolSource:
