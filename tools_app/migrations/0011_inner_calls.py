@@ -27,8 +27,4 @@ class Migration(migrations.Migration):
             name="wait_key",
             field=models.CharField(blank=True, default="", max_length=150),
         ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(fields=["turn_id"], name="think_execution_turn"),
-        ),
     ]

@@ -44,8 +44,8 @@ from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.file_tools.workspace_tools import create_workspace_tools
-from tools_app.shell.tool import create_bash_tool
 from tools_app.session_tools import session_tools, skill_reader
+from tools_app.shell.tool import create_bash_tool
 
 logger = logging.getLogger(__name__)
 
