@@ -304,7 +304,7 @@ def test_a_conflict_compares_both_texts_and_keeps_mine(files: Files) -> None:
 
 def test_a_conflict_can_take_theirs_or_go_on_writing(files: Files) -> None:
     panel = conflicting(files)
-    panel.get_by_role("button", name="Cancel").click()
+    files.tab.page.keyboard.press("Escape")
     expect(panel.get_by_role("textbox")).to_have_value("# Notes\n\nMine.\n")
     panel.get_by_role("button", name="Save", exact=True).click()
     panel.get_by_role("button", name="Take theirs").click()
