@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Dialog, Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
@@ -239,7 +239,12 @@ def test_a_change_is_stored_and_what_is_not_stored_is_kept(files: Files) -> None
     files.tab.page.get_by_role("tab", name="Files").click()
     expect(field).to_have_value("def main():\n    return 2\n")
     asked: list[str] = []
-    files.tab.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    files.tab.page.on("dialog", stay)
     files.tab.page.evaluate("location.assign('/approvals')")
     files.tab.until(lambda: asked == ["beforeunload"])
     field.press("Control+s")
@@ -299,7 +304,7 @@ def test_a_conflict_compares_both_texts_and_keeps_mine(files: Files) -> None:
 
 def test_a_conflict_can_take_theirs_or_go_on_writing(files: Files) -> None:
     panel = conflicting(files)
-    panel.get_by_role("button", name="Cancel").click()
+    files.tab.page.keyboard.press("Escape")
     expect(panel.get_by_role("textbox")).to_have_value("# Notes\n\nMine.\n")
     panel.get_by_role("button", name="Save", exact=True).click()
     panel.get_by_role("button", name="Take theirs").click()
@@ -362,8 +367,7 @@ def test_files_are_uploaded_with_progress_and_replaced_only_when_asked(files: Fi
     assert files.read("/notes.md") == "# Notes\n\nOne.\n"
     panel.locator("[data-upload=files]").set_input_files(chosen[:1])  # type: ignore[arg-type]
     files.confirm("Replace")
-    expect(files.tab.page.get_by_text("1 file was uploaded.").last).to_be_visible()
-    assert files.read("/notes.md") == "uploaded"
+    files.tab.until(lambda: files.read("/notes.md") == "uploaded")
     expect(panel.get_by_role("list", name="Uploads")).to_have_count(0)
 
 

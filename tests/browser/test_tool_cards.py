@@ -285,6 +285,7 @@ def test_cards_at_every_size(tab: ChatPage, live_product: LiveProduct) -> None:
         opened(tab, index)
     for index in (0, 3, 6, 8):
         tab.page.locator("details.tool").nth(index).evaluate("card => card.scrollIntoView()")
+        assert tab.page.locator(".columns").evaluate("page => page.scrollTop") == 0, "the page itself moves"
         look(tab, f"cards-{index}")
 
 

@@ -152,8 +152,14 @@ interface ConflictProps {
 function ConflictView({ conflict, path, problem, isSaving, keepMine, takeTheirs, cancel }: ConflictProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // back to the text: nothing around it is closed
+    event.stopPropagation();
+    cancel();
+  };
   return (
-    <section class="conflict" aria-label={t("files.conflict")}>
+    <section class="conflict" aria-label={t("files.conflict")} onKeyDown={onKeyDown}>
       <h3 ref={heading} tabIndex={-1}>{t("files.conflict")}</h3>
       <p class="muted">{t(conflict.version ? "files.conflict-text" : "files.conflict-gone")}</p>
       {conflict.lines.length > 0

@@ -10,6 +10,8 @@ export interface Draft {
   version: string;
 }
 
+const askFirst = (event: BeforeUnloadEvent) => event.preventDefault();
+
 export class FilesPlace extends Store {
   /** Of which conversation; "" until the address that the page began with was shown. */
   instanceId = "";
@@ -22,9 +24,6 @@ export class FilesPlace extends Store {
   constructor() {
     super();
     this.path = new URLSearchParams(location.search).get("file") ?? "";
-    addEventListener("beforeunload", (event) => {
-      if (this.#drafts.size) event.preventDefault();
-    });
   }
 
   /** Show a file, or the list with "". */
@@ -51,6 +50,9 @@ export class FilesPlace extends Store {
   setDraft(instanceId: string, path: string, draft: Draft | null): void {
     if (draft) this.#drafts.set(`${instanceId} ${path}`, draft);
     else this.#drafts.delete(`${instanceId} ${path}`);
+    // Only then: a page that might ask is not kept for going back to it at once.
+    if (this.#drafts.size) addEventListener("beforeunload", askFirst);
+    else removeEventListener("beforeunload", askFirst);
   }
 
   /** The address leads to what is shown. */
