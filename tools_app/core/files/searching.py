@@ -59,7 +59,7 @@ class Search:
         self._context_lines = context_lines
 
     def lines_of(self, data: bytes, limit: int, should_stop: Callable[[], bool] = lambda: False) -> list[LineMatch]:
-        """The lines that match, `limit` at most, in order; fewer where `should_stop` says so, asked now and then."""
+        """The lines that match, `limit` at most, in order; fewer once `should_stop`, asked now and then, is true."""
         data = data.replace(b"\r\n", b"\n")
         lines: list[bytes] | None = None
         found: list[LineMatch] = []
