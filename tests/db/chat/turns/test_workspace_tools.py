@@ -95,7 +95,7 @@ async def test_a_turn_writes_reads_edits_finds_and_deletes_files(make_room: Make
         call("grep", query="TEA"),
         call("delete", path="/notes", recursive=True),
     )
-    assert offered(room) == FILE_TOOLS
+    assert offered(room)[:7] == FILE_TOOLS
     assert done[0] == {"path": "/notes/today.md", "bytesWritten": 17, "lines": 2}
     assert (done[1]["replaced"], done[1]["lines"]) == (True, 2)
     assert done[2]["content"] == "1\t# Today\n2\tBuy tea."
@@ -170,7 +170,8 @@ async def test_a_class_may_keep_its_files_from_the_model(make_room: MakeRoom) ->
 async def test_a_tool_of_the_agent_wins_over_the_file_tool_of_its_name(make_room: MakeRoom) -> None:
     room = make_room("own-read-desk")
     assert await outputs(room, call("read", title="Emma")) == ["the book Emma"]
-    assert sorted(offered(room)) == sorted(FILE_TOOLS)
+    assert offered(room).count("read") == 1
+    assert set(FILE_TOOLS) <= set(offered(room))
 
 
 async def test_a_tool_of_the_client_does_not_win_over_a_file_tool(make_room: MakeRoom) -> None:
@@ -193,7 +194,7 @@ async def test_a_turn_that_touches_no_file_has_no_statement_for_the_workspace(ma
     room = make_room("files-desk")
     await outputs(room, call("write", path="/a.txt", content="a"))
     found = await statements_of_a_turn(room, "without files")
-    assert offered(room) == FILE_TOOLS
+    assert offered(room)[:7] == FILE_TOOLS
     assert [sql for sql in found if "workspace" in sql] == []
 
 
