@@ -165,7 +165,7 @@ async def build_model_input(
 
 async def _workspace(agent: Think) -> Workspace | None:
     """The workspace of an agent that has tools for it. It is asked for once an attempt."""
-    if not agent.workspace_tools and not agent.code_tool:
+    if not agent.workspace_tools:
         return None
     try:
         return await workspace_of(agent)
@@ -174,9 +174,7 @@ async def _workspace(agent: Think) -> Workspace | None:
 
 
 async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
-    if request.workspace is None or not request.agent.workspace_tools:
-        return ()
-    return create_workspace_tools(request.workspace)
+    return () if request.workspace is None else create_workspace_tools(request.workspace)
 
 
 async def _tools_of_agent(request: ToolRequest) -> ToolSource:
