@@ -102,9 +102,10 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Action
     characters, without what `.gitignore` files exclude. A prompt that `before_turn` returns stands in its place."""
 
     code_tool: ClassVar[bool | Sequence[str]] = False
-    """Whether the model gets a tool that runs code which calls the other tools of the turn, and `state.*` for the files
-    of the workspace. Names and patterns choose what code may call, as in `enabled_tools`. A person approves and hooks
-    see its calls like the model's own; their `call_id` is that of the call with the code, a colon and an ordinal."""
+    """Whether the model gets a tool that runs code which calls the other tools of the turn and, with `workspace_tools`,
+    `state.*` for the files. Names and patterns choose what code may call, as in `enabled_tools`; the files are `state`
+    there. A person approves and hooks see its calls like the model's own; their `call_id` is that of the call with the
+    code, a colon and an ordinal."""
 
     models: ClassVar[Sequence[str] | None] = None
     """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of

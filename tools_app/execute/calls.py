@@ -72,8 +72,6 @@ class CodeCalls:
 
     async def _run_tool(self, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
         ordinal = attempt.row.ordinal
-        if attempt.was_cut and not tool.reruns:
-            return Outcome(output=records.INTERRUPTED, is_error=True)
         call = ToolCall(call_id=inner_call_id(self.context.call_id, ordinal), tool_name=tool.name, input=value)
         context = replace(
             self.context,
@@ -87,13 +85,14 @@ class CodeCalls:
             tool.parse(value)
         except ThinkError as error:
             return Outcome(output=error.message, is_error=True)
-        allowed = await self._allowed(tool, call, context, attempt)
-        if isinstance(allowed, _Allowed):
-            outcome = await self._execute(tool, allowed, context, attempt)
-        else:
-            outcome = allowed
-        is_asked = not isinstance(allowed, _Allowed) or allowed.was_asked
-        if not is_asked or self.context.asker is None:
+        was_asked, outcome = attempt.row.was_asked, Outcome(output=records.INTERRUPTED, is_error=True)
+        if tool.reruns or not attempt.was_cut:
+            allowed = await self._allowed(tool, call, context, attempt)
+            if isinstance(allowed, Outcome):
+                was_asked, outcome = True, allowed
+            else:
+                was_asked, outcome = allowed.was_asked, await self._execute(tool, allowed, context, attempt)
+        if not was_asked or self.context.asker is None:
             return outcome
         return replace(outcome, also=functools.partial(_settle_asked, call.call_id, context.turn_id))
 

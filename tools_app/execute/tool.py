@@ -122,7 +122,7 @@ def default_limits() -> Limits:
 
 
 @functools.cache
-def shared_sandbox() -> Sandbox:
+def shared_sandbox() -> DenoSandbox:
     """The sandbox of this process."""
     return DenoSandbox()
 

@@ -91,7 +91,7 @@ async def assemble(
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     seconds = config.stall_timeout_seconds
-    toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace)
+    toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
     chosen = gathered.choice if config.model is None else config.model
     is_same = config.model is None and seconds is None
     model = gathered.model if is_same else guarded_model(agent, chosen, seconds)

@@ -141,6 +141,7 @@ async def build_model_input(
         system = await context.system_prompt(state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
     system += await files_in_prompt(agent, workspace)
+    workspace = workspace if agent.workspace_tools else None
     request = ToolRequest(
         agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
     )
@@ -167,7 +168,7 @@ async def build_model_input(
 
 async def _workspace(agent: Think) -> Workspace | None:
     """The workspace of an agent that does something with it. It is asked for once an attempt."""
-    if not (agent.workspace_tools or agent.code_tool or agent.workspace_in_prompt):
+    if not (agent.workspace_tools or agent.workspace_in_prompt):
         return None
     try:
         return await workspace_of(agent)
@@ -176,7 +177,7 @@ async def _workspace(agent: Think) -> Workspace | None:
 
 
 async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
-    if request.workspace is None or not request.agent.workspace_tools:
+    if request.workspace is None:
         return ()
     return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
 

@@ -7,6 +7,7 @@ The calls of `Desk` are answered by browsers and by people; `Board` has a state,
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -178,6 +179,35 @@ class Notary(Think):
 
     def get_tools(self) -> list[Tool]:
         return [seal, burn]
+
+
+@tool
+def jot(path: str, context: ToolContext) -> str:
+    """Write a line to a file."""
+    _happened(path, context)
+    return "jotted"
+
+
+@tool
+def hold(path: str, context: ToolContext) -> str:
+    """Write a line to a file, and wait until there is another file beside it."""
+    _happened(path, context)
+    deadline = time.monotonic() + 50
+    while not Path(f"{path}.go").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return "held"
+
+
+class Scrivener(Think):
+    """Has code over tools of which people approve one."""
+
+    code_tool = True
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [jot, sign, hold]
 
 
 class Waiter(Think):

@@ -15,9 +15,9 @@ def beside(product: Product, function: str, room: str) -> Any:
     return product.call(f"tests.acceptance.parking.beside:{function}", room)
 
 
-async def say(product: Product, room: str, text: str) -> None:
+async def say(product: Product, room: str, text: str, *, agent: str = "notary") -> None:
     """Ask, see it begin, and leave: no client is connected afterwards."""
-    url = product.url(f"/agents/notary/{room}?token={product.token('alice')}").replace("http", "ws", 1)
+    url = product.url(f"/agents/{agent}/{room}?token={product.token('alice')}").replace("http", "ws", 1)
     line = Line(room, room, url, random.Random(1))
     try:
         assert await line.wait(lambda: line.is_open, seconds=20)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from chat.turns.execution.tools import TurnTools
 
 APPROVAL: Final = "approval"
-UNDECIDED: Final = "The call ended before a person had decided."
+NOT_ENDED: Final = "The code that made this call ended before it did."
 _APPROVED: Final = (CallStatus.APPROVED, CallStatus.RUNNING)
 
 
@@ -181,7 +181,7 @@ class TurnInnerCalls:
 
     def _close(self) -> None:
         with self.fiber.fenced():
-            if close_inner_calls(self.facts.turn_id, UNDECIDED, within=self.outer.call_id):
+            if close_inner_calls(self.facts.turn_id, NOT_ENDED, within=self.outer.call_id):
                 notify_conversation(self.facts.key.owner_id, self.facts.key.instance_id)
 
 
