@@ -1,69 +1,23 @@
 """A file as an HTTP answer: one range at most, an ETag, and headers that keep a browser from running it."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias
 
-from asgiref.sync import sync_to_async
-from django.core.files.base import File
 from django.http import HttpRequest, HttpResponseNotModified, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.http import content_disposition_header, parse_etags, quote_etag
+from django.utils.http import parse_etags, quote_etag
 
 from chat.errors import RangeNotSatisfiable
 from chat.files import attachments
+from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
 from chat.http.api.problems import problem_of
 from chat.models import Attachment
-from tools_app.core.files.media_types import is_inline
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
-
-PIECE_BYTES = 256 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedFile:
-    """The facts of a file for the headers of its answer. `tag` differs whenever the bytes do; `size` in bytes."""
-
-    name: str
-    media_type: str
-    size: int
-    tag: str
-
-
-class _Pieces(StreamingHttpResponse):
-    """The bytes of an open file, or of a part of it, a piece at a time. Reading happens off the event loop."""
-
-    def __init__(self, file: "File[bytes]", start: int, length: int, status: int) -> None:
-        self._file = file
-        super().__init__(_read(self._file, start, length), status=status)
-
-    def close(self) -> None:
-        """Close the file too, also when none of it was sent."""
-        super().close()
-        self._file.close()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        pieces = iter(self)
-        while piece := await sync_to_async(_next, thread_sensitive=False)(pieces):
-            yield piece
-
-
 Sender: TypeAlias = Callable[[int, int, int], StreamingHttpResponse]
 """Makes the answer with the bytes from an offset, so many of them, with a status."""
-
-
-def _next(pieces: Iterator[bytes]) -> bytes:
-    return next(pieces, b"")
-
-
-def _read(file: "File[bytes]", start: int, length: int) -> Iterator[bytes]:
-    file.seek(start)
-    while length > 0 and (piece := file.read(min(length, PIECE_BYTES))):
-        length -= len(piece)
-        yield piece
 
 
 def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
@@ -71,7 +25,7 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
     served = ServedFile(name=row.name, media_type=row.media_type, size=row.byte_size, tag=row.sha256)
 
     def send(start: int, length: int, status: int) -> StreamingHttpResponse:
-        return _Pieces(attachments.open_file(row), start, length, status)
+        return PiecesResponse(attachments.open_file(row), start, length, status)
 
     return _answer(request, served, send)
 
@@ -103,18 +57,20 @@ async def _first(pieces: AsyncIterator[bytes], length: int) -> AsyncIterator[byt
 def _answer(request: HttpRequest, served: ServedFile, send: Sender, *, is_download: bool = False) -> HttpResponseBase:
     etag = quote_etag(served.tag)
 
-    def dressed(response: HttpResponseBase) -> HttpResponseBase:
-        return _dressed(response, served, etag, is_download=is_download)
+    def finished(response: HttpResponseBase) -> HttpResponseBase:
+        response["Accept-Ranges"] = "bytes"
+        response["ETag"] = etag
+        return with_safe_headers(response, served, is_download=is_download)
 
     if _matches(request.headers.get("If-None-Match", ""), etag):
-        return dressed(HttpResponseNotModified())
+        return finished(HttpResponseNotModified())
     wanted = request.headers.get("Range")
     condition = request.headers.get("If-Range")
     found = parse_range(wanted, served.size) if wanted is not None and condition in {None, etag} else None
     if found is None:
         whole = send(0, served.size, 200)
         whole["Content-Length"] = str(served.size)
-        return dressed(whole)
+        return finished(whole)
     start, end = found
     if start > end:
         refused = problem_of(RangeNotSatisfiable())
@@ -123,7 +79,7 @@ def _answer(request: HttpRequest, served: ServedFile, send: Sender, *, is_downlo
     response = send(start, end - start + 1, 206)
     response["Content-Length"] = str(end - start + 1)
     response["Content-Range"] = f"bytes {start}-{end}/{served.size}"
-    return dressed(response)
+    return finished(response)
 
 
 def parse_range(header: str, size: int) -> tuple[int, int] | None:
@@ -144,17 +100,3 @@ def parse_range(header: str, size: int) -> tuple[int, int] | None:
 
 def _matches(header: str, etag: str) -> bool:
     return header.strip() == "*" or any(value.removeprefix("W/") == etag for value in parse_etags(header))
-
-
-def _dressed(response: HttpResponseBase, served: ServedFile, etag: str, *, is_download: bool) -> HttpResponseBase:
-    inline = is_inline(served.media_type) and not is_download
-    text = served.media_type.startswith("text/") or served.media_type == "application/json"
-    response["Content-Type"] = f"{served.media_type}; charset=utf-8" if text else served.media_type
-    response["Content-Disposition"] = content_disposition_header(not inline, served.name) or "attachment"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cross-Origin-Resource-Policy"] = "same-origin"
-    response["Cache-Control"] = "private, no-cache"
-    response["Accept-Ranges"] = "bytes"
-    response["ETag"] = etag
-    return response

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files import attachments
-from chat.http.api.file_response import PIECE_BYTES
+from chat.files.serving import PIECE_BYTES
 from chat.models import AgentInstance, Attachment
 from sessions_app.core.messages.shapes import NewMessage
 from tests.db.chat.conftest import ApiClient

@@ -15,9 +15,10 @@ from ninja import File, Header, Query, Router, Status
 from ninja.files import UploadedFile
 
 from chat.access.auth import open_instance, open_turn
+from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.file_response import ServedFile, workspace_response
+from chat.http.api.file_response import workspace_response
 from chat.http.api.schemas.workspace import (
     DiffIn,
     DiffOut,
