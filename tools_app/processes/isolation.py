@@ -69,8 +69,8 @@ class Isolation:
 
 
 CANDIDATES: Final = (
-    Isolation(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),
     Isolation(name="unshare", programs=("unshare", "prlimit", "setpriv", "mount", "pivot_root")),
+    Isolation(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),  # where only it may make namespaces
 )
 
 
@@ -104,6 +104,10 @@ def _allowed(kind: int, wanted: int) -> int:
 
 
 def _bwrap(place: Place) -> list[str]:
+    """Its first process has no more rights than the command, which can trace it and so outlive a killed worker.
+
+    The next worker ends it then (`folders.sweep`). The first process of `_unshare` cannot be traced.
+    """
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-all",

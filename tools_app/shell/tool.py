@@ -198,5 +198,5 @@ def clean(text: JSONValue) -> str:
     """Text as it can be stored and sent: bounded, without NUL and lone surrogates."""
     if not isinstance(text, str):
         return ""
-    encoded = text.encode(errors="replace")[:MAX_OUTPUT_BYTES]
-    return encoded.decode(errors="ignore").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    shown = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
+    return shown[:MAX_OUTPUT_BYTES].decode(errors="ignore")
