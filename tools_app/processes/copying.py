@@ -39,7 +39,7 @@ class Copy:
     _left: int = 0
 
     def place(self, path: str) -> Path:
-        """Where a path of the workspace lies."""
+        """The place of a path of the workspace."""
         return self.folder / path.lstrip("/")
 
     def write(self, entry: Entry, data: bytes) -> None:

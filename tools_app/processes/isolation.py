@@ -2,7 +2,7 @@
 
 All of them: a new user, no privilege and no way to one, a process namespace that ends with its first process, no
 network unless granted, the system's programs read-only, no other file of this machine, an empty environment. Where
-this process is root, the command belongs to nobody.
+this process is root, the command runs as the user 65534.
 """
 
 import os
@@ -42,7 +42,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a command runs. `folder`: the workspace's files. `root`: an empty directory. `cwd`: within the files."""
+    """The place of one command. `folder`: the workspace's files. `root`: an empty directory. `cwd`: within the files."""
 
     folder: Path
     root: Path

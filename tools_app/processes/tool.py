@@ -65,7 +65,7 @@ class CommandInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """How commands run. `network`: whether they reach the network, that of this machine included."""
+    """Options of the tool. `network`: whether they reach the network, that of this machine included."""
 
     name: str = NAME
     network: bool = False
@@ -88,7 +88,7 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
     """Make the tool. Options: the fields of `ProcessOptions`.
 
     Its result: as of the tool `bash`. Durability: what a command changed is written in one transaction when it ends,
-    also when it was ended; a file that somebody else changed meanwhile is left alone and named. A call that a crash cut
+    also when it was ended; a file that was changed by others meanwhile is left alone and named. A call that a crash cut
     runs again. Errors: a call fails with `SandboxUnavailable` where commands cannot be kept apart.
     """
     chosen = ProcessOptions(**options)

@@ -66,7 +66,7 @@ class BashInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BashOptions:
-    """How scripts run. `environment`: variables that they find; nothing of this process is among them."""
+    """Options of the tool. `environment`: variables that they find; nothing of this process is among them."""
 
     name: str = NAME
     description: str = DESCRIPTION
@@ -93,7 +93,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
     the script wanted and that are too large. `errors`: changes that could not be kept, one line each.
 
     Durability: everything that a script changed is written in one transaction when it ends, also when it was ended; a
-    file that somebody else changed meanwhile is left alone and named. A call that a crash cut runs again, and nothing
+    file that was changed by others meanwhile is left alone and named. A call that a crash cut runs again, and nothing
     of the cut one was written, unless the crash came between the writing and the record of the result.
     """
     chosen = BashOptions(**options)
@@ -115,7 +115,7 @@ def shell_sandbox() -> Sandbox:
 
 
 def shell_program() -> Program:
-    """What runs a script. Errors: `SandboxUnavailable` where it was not built."""
+    """The program that runs a script. Errors: `SandboxUnavailable` where it was not built."""
     if not BUNDLE.exists():
         raise SandboxUnavailable("The shell was not built: run `python -m tools_app.shell.bundling`.")
     return Program(script=RUNNER / "bash_runner.js")

@@ -1,7 +1,7 @@
-"""Writes what a script did to a copy of files back to the workspace, in one transaction, without losing anything.
+"""Writes the changes of a script back to the workspace, in one transaction, without losing anything.
 
-Each operation carries the version that the script began with. Where somebody else changed a file meanwhile, the file
-stays as it is and is named, and all else is written.
+Each operation carries the version that the script began with. Where others changed a file meanwhile, the file stays
+as it is and is named, and all else is written.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from tools_app.errors import FileFailed
 
 MAX_TRIES: Final = 20
 MAX_NAMED: Final = 200
-CHANGED_MEANWHILE: Final = "{path}: changed by somebody else meanwhile, so it was left as it is"
+CHANGED_MEANWHILE: Final = "{path}: changed by others meanwhile, so it was left as it is"
 NOT_WRITTEN: Final = "Nothing was written: {reason}"
 _UNREPAIRABLE: Final = frozenset({"ENOSPC", "EPERM", "EIO"})
 
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """What was written. `errors`: one line for each file that was not, and why."""
+    """The changes that were made. `errors`: one line for each file that was not, and why."""
 
     changes: list[FileChange] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ async def write_back(workspace: Workspace, operations: Sequence[Operation]) -> W
                 return _nothing(error.message)
             written.errors += _first(lost)
             left = kept
-    return _nothing("too much was changed by somebody else meanwhile")
+    return _nothing("too much was changed by others meanwhile")
 
 
 def _nothing(reason: str) -> Written:
@@ -89,7 +89,7 @@ async def _without_lost(
 ) -> tuple[list[Operation], list[str]]:
     """The operations that can still be carried out, and one line for each that cannot."""
     named = str(error.data.get("path", ""))
-    if error.errno == "ENOTEMPTY":  # somebody else has put something there
+    if error.errno == "ENOTEMPTY":  # others have put something there
         kept = [each for each in operations if not (isinstance(each, Remove) and is_within(named, each.path))]
         return kept, [CHANGED_MEANWHILE.format(path=named)]
     now = {entry.path: entry for entry in await workspace.glob("/**/*")}

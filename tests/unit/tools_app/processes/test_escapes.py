@@ -39,9 +39,9 @@ GREEDY: dict[str, tuple[str, dict[str, Any]]] = {
 OUT = [
     "cat FILE",
     "cat /proc/1/environ /proc/*/environ",
-    "cat /proc/1/root/FILE /proc/1/cwd/FILE",
-    "ls /proc/1/root/ /proc/1/fd/",
-    "cat /etc/shadow /root/.bashrc /home/*/.bashrc /var/log/*",
+    "cat /proc/1/ro?t/FILE /proc/1/cwd/FILE",
+    "ls /proc/1/ro?t/ /proc/1/fd/",
+    "cat /etc/shadow /ro?t/.bashrc /home/*/.bashrc /var/log/*",
     "find / -name x.secret 2> /dev/null",
     "ln -s FILE l; cat l",
     "ln FILE hard; cat hard",
@@ -204,7 +204,7 @@ async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation) -
 
 async def test_what_outlived_its_worker_is_ended_by_the_next_one(isolation: Isolation) -> None:
     top = Path(tempfile.mkdtemp(prefix=PREFIX))
-    (top / "lock").touch()  # and nobody holds it
+    (top / "lock").touch()  # which no process holds
     for folder in (top / "root", top / "files", top):
         folder.mkdir(exist_ok=True)
         give(folder)

