@@ -16,6 +16,7 @@ TITLES = {
     "streams": "The log by itself",
     "sessions": "Conversations in the database (SQLite)",
     "search": "Search in conversations (SQLite)",
+    "shell": "A shell over 1,000 files (SQLite)",
     "model_adapter": "The model adapters by themselves",
     "sandbox": "Code of models",
     "core": "The pure units",

@@ -233,6 +233,7 @@ class ChangesContract:
             ("EEXIST", Put(path="/d/f", content=b"", expected_version="stale")),
             ("EEXIST", Remove(path="/d/f", expected_version="stale")),
             ("EPERM", Remove(path="/")),
+            ("ENOTEMPTY", Remove(path="/d", recursive=False)),
             ("EISDIR", Link(path="/d", target="x")),
             ("EINVAL", Link(path="/l", target="")),
             ("EEXIST", MakeDirectory(path="/d/f")),
@@ -240,6 +241,17 @@ class ChangesContract:
         for name, operation in refused:
             assert await errno(workspace.apply([Put(path="/new", content=b"x"), operation])) == name
         assert await paths(workspace) == ["/d", "/d/f"]
+
+    async def test_a_directory_may_have_to_be_empty_before_it_is_removed(self, workspace: Workspace) -> None:
+        for path in ("/d/f", "/d/e/g", "/other"):
+            await workspace.write_file(path, "x")
+        inside = [Remove(path=path, recursive=False) for path in ("/d/f", "/d/e/g", "/d/e")]
+        assert await errno(workspace.apply([*inside[:2], Remove(path="/d", recursive=False)])) == "ENOTEMPTY"
+        added = [*inside, Put(path="/d/new", content=b""), Remove(path="/d", recursive=False)]
+        assert await errno(workspace.apply(added)) == "ENOTEMPTY"
+        changes = await workspace.apply([*inside, Remove(path="/d", recursive=False)])
+        assert sorted(change.path for change in changes) == ["/d", "/d/e", "/d/e/g", "/d/f"]
+        assert await paths(workspace) == ["/other"]
 
     async def test_a_link_takes_the_place_of_a_file(self, workspace: Workspace) -> None:
         await workspace.write_file("/f", "x")

@@ -36,9 +36,10 @@ class Copy:
     skipped: set[str] = field(default_factory=set)
     signatures: dict[str, Signature] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    _left: int = 0
 
     def place(self, path: str) -> Path:
-        """Where a path of the workspace lies."""
+        """The place of a path of the workspace."""
         return self.folder / path.lstrip("/")
 
     def write(self, entry: Entry, data: bytes) -> None:
@@ -62,8 +63,12 @@ class Copy:
                 continue
             give(self.place(entry.path))
 
-    def operations(self) -> list[Operation]:
-        """What the command changed. Errors: none; files that cannot be taken are named in `errors`."""
+    def operations(self, *, most: int) -> list[Operation]:
+        """The changes of the command. `most`: bytes of all changed files; those beyond are not kept.
+
+        Errors: none; files that cannot be taken are named in `errors`.
+        """
+        self._left = most
         kinds: dict[str, EntryKind] = dict.fromkeys(self.skipped, EntryKind.FILE)
         files: dict[str, bytes] = {}
         links: dict[str, str] = {}
@@ -82,13 +87,16 @@ class Copy:
         return differences(self.base, kinds, files, links)
 
     def _take(self, path: str, found: os.stat_result, kinds: dict[str, EntryKind], files: dict[str, bytes]) -> None:
-        if found.st_size <= MAX_FILE_BYTES:
+        if self.signatures.get(path) == _signature(found):
             kinds[path] = EntryKind.FILE
-            if self.signatures.get(path) != _signature(found):
-                self.place(path).chmod(0o600)
-                files[path] = self.place(path).read_bytes()
             return
-        self._complain(path, f"is larger than {MAX_FILE_BYTES} bytes, so it is not kept")
+        if found.st_size <= min(MAX_FILE_BYTES, self._left):
+            kinds[path] = EntryKind.FILE
+            self._left -= found.st_size
+            self.place(path).chmod(0o600)
+            files[path] = self.place(path).read_bytes()
+            return
+        self._complain(path, f"is larger than {MAX_FILE_BYTES} bytes, or too much was written: it is not kept")
         if path in self.base:
             kinds[path] = self.base[path].kind  # as it was
 

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +34,24 @@ def command_folders() -> Iterator[tuple[Path, Path]]:
 
 
 def sweep() -> None:
-    """Remove directories whose worker is gone."""
+    """Remove directories whose worker is gone, and end what still runs in one."""
     for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), (top / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for pid in processes_in(top):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
             remove(top)
+
+
+def processes_in(top: Path) -> list[int]:
+    """Processes that have this directory mounted: only commands have."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{top}/" in (folder / "mountinfo").read_text():
+                found.append(int(folder.name))
+    return found
 
 
 def remove(top: Path) -> None:

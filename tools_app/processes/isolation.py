@@ -2,7 +2,7 @@
 
 All of them: a new user, no privilege and no way to one, a process namespace that ends with its first process, no
 network unless granted, the system's programs read-only, no other file of this machine, an empty environment. Where
-this process is root, the command belongs to nobody.
+this process is root, the command runs as the user 65534.
 """
 
 import os
@@ -42,7 +42,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a command runs. `folder`: the workspace's files. `root`: an empty directory. `cwd`: within the files."""
+    """The place of a command. `folder`: the files of the workspace. `root`: an empty directory. `cwd`: in the files."""
 
     folder: Path
     root: Path
@@ -69,8 +69,8 @@ class Isolation:
 
 
 CANDIDATES: Final = (
-    Isolation(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),
     Isolation(name="unshare", programs=("unshare", "prlimit", "setpriv", "mount", "pivot_root")),
+    Isolation(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),  # where only it may make namespaces
 )
 
 
@@ -104,6 +104,10 @@ def _allowed(kind: int, wanted: int) -> int:
 
 
 def _bwrap(place: Place) -> list[str]:
+    """Its first process has no more rights than the command, which can trace it and so outlive a killed worker.
+
+    The next worker ends it then (`folders.sweep`). The first process of `_unshare` cannot be traced.
+    """
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-all",

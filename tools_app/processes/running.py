@@ -27,7 +27,7 @@ PIECE_BYTES: Final = 64 * 1024
 
 
 class End(StrEnum):
-    """How a command ended."""
+    """The ways in which a command ends."""
 
     EXITED = "exited"
     TIMEOUT = "timeout"

@@ -49,9 +49,9 @@ WORDS: Final = {
 KILLED_UNSHARE: Final = re.compile(r"unshare: sigprocmask [^\n]*\n\Z")
 """The last word of `unshare` when its child was killed."""
 
-DESCRIPTION: Final = """Run a shell command with the programs of a real machine, over a copy of the workspace, which is \
-the directory `/workspace`. What it changes there is kept when it has ended; nothing else is, and no process goes on. \
-{network} At most {seconds:g} seconds (exit code 124) and 64000 bytes of each output."""
+DESCRIPTION: Final = """Run a shell command with the programs of a real machine, over a copy of the workspace, which \
+is the directory `/workspace`. What it changes there is kept when it has ended; nothing else is, and no process goes \
+on. {network} At most {seconds:g} seconds (exit code 124) and 64000 bytes of each output."""
 
 
 class CommandInput(BaseModel):
@@ -65,7 +65,7 @@ class CommandInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """How commands run. `network`: whether they reach the network, that of this machine included."""
+    """Options of the tool. `network`: whether they reach the network, that of this machine included."""
 
     name: str = NAME
     network: bool = False
@@ -88,7 +88,7 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
     """Make the tool. Options: the fields of `ProcessOptions`.
 
     Its result: as of the tool `bash`. Durability: what a command changed is written in one transaction when it ends,
-    also when it was ended; a file that somebody else changed meanwhile is left alone and named. A call that a crash cut
+    also when it was ended; a file that was changed by others meanwhile is left alone and named. A call that a crash cut
     runs again. Errors: a call fails with `SandboxUnavailable` where commands cannot be kept apart.
     """
     chosen = ProcessOptions(**options)
@@ -147,7 +147,7 @@ class CommandRunner:
                 ended = await running.run(isolation, command)
             finally:
                 self.started.remove(running)
-            operations = await asyncio.to_thread(copy.operations)
+            operations = await asyncio.to_thread(copy.operations, most=self.bounds.disk_bytes)
             written = await write_back(self.workspace, operations)
         reported = {**self._outputs(ended), "changedFiles": written.to_json()}
         if copy.skipped:
@@ -157,16 +157,17 @@ class CommandRunner:
         return reported
 
     def _outputs(self, ended: Ended) -> JSONObject:
-        stderr = _text(ended.stderr)
+        stdout, stderr = (_text(each, self.bounds.output_bytes) for each in (ended.stdout, ended.stderr))
         if ended.end in WORDS:
             stderr = KILLED_UNSHARE.sub("", stderr)
             stderr += f"{NAME}: {WORDS[ended.end].format(seconds=self.bounds.seconds)}\n"
         code = EXIT_CODES.get(ended.end, ended.code)
-        return {"stdout": _text(ended.stdout), "stderr": stderr, "exitCode": code}
+        return {"stdout": stdout, "stderr": stderr, "exitCode": code}
 
 
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+def _text(data: bytes, most: int) -> str:
+    text = data.decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return text.encode()[:most].decode(errors="ignore")
 
 
 _SLOTS: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSlots] = WeakKeyDictionary()
@@ -232,6 +233,6 @@ async def why_not(isolation: Isolation) -> str:
         made = files / "made"
         if ended.code == 0 and made.is_file() and not made.is_symlink():
             return ""
-    words = _text(ended.stderr).strip().replace("\n", " ")[:300] or f"it ended with {ended.code}"
+    words = _text(ended.stderr, 300).strip().replace("\n", " ") or f"it ended with {ended.code}"
     logger.warning("processes: no %s", isolation.name, extra={"action": "processes_isolation", "reason": words})
     return words

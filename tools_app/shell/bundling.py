@@ -1,7 +1,7 @@
 """Bundles the npm package just-bash into the one file that the shell's process loads. Run at set-up.
 
 The package and all that it needs come from the npm registry as `runner/deno.lock` pins them (hashes, no address). The
-bundle itself is pinned as well: `runner/bundle.sha256`. Whoever installs a wheel has it already. It is not committed.
+bundle itself is pinned as well: `runner/bundle.sha256`. A wheel has it already. It is not committed.
 
     python -m tools_app.shell.bundling              make it, unless it is there
     python -m tools_app.shell.bundling --update     after a change of version: pin what is made now

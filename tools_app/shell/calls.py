@@ -19,7 +19,7 @@ _KINDS: Final = {EntryKind.FILE: 0, EntryKind.DIRECTORY: 1, EntryKind.SYMLINK: 2
 
 
 class ShellCalls:
-    """The files of one run. `opening`: what the process is told beside the entries.
+    """The files of one run. `opening`: what the process learns beside the entries.
 
     Whatever the process says is checked: it may be a stranger's by then.
     """

@@ -1,4 +1,4 @@
-"""What a script has changed so far, on top of the files that it began with. Pure.
+"""The changes of a script so far, on top of the files that it began with. Pure.
 
 The process of the script tells each change before it goes on; nothing that it says is believed. `operations` is the
 difference to the beginning: what was made and removed again is not in it.
@@ -37,7 +37,7 @@ class Overlay:
         self.skipped: set[str] = set()
 
     def kind(self, path: str) -> EntryKind | None:
-        """What is at a path now."""
+        """The kind of the entry at a path now."""
         return EntryKind.DIRECTORY if path == "/" else self._kinds.get(path)
 
     def readable(self, paths: Sequence[str]) -> list[str]:

@@ -66,7 +66,7 @@ class BashInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BashOptions:
-    """How scripts run. `environment`: variables that they find; nothing of this process is among them."""
+    """Options of the tool. `environment`: variables that they find; nothing of this process is among them."""
 
     name: str = NAME
     description: str = DESCRIPTION
@@ -93,7 +93,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
     the script wanted and that are too large. `errors`: changes that could not be kept, one line each.
 
     Durability: everything that a script changed is written in one transaction when it ends, also when it was ended; a
-    file that somebody else changed meanwhile is left alone and named. A call that a crash cut runs again, and nothing
+    file that was changed by others meanwhile is left alone and named. A call that a crash cut runs again, and nothing
     of the cut one was written, unless the crash came between the writing and the record of the result.
     """
     chosen = BashOptions(**options)
@@ -115,7 +115,7 @@ def shell_sandbox() -> Sandbox:
 
 
 def shell_program() -> Program:
-    """What runs a script. Errors: `SandboxUnavailable` where it was not built."""
+    """The program that runs a script. Errors: `SandboxUnavailable` where it was not built."""
     if not BUNDLE.exists():
         raise SandboxUnavailable("The shell was not built: run `python -m tools_app.shell.bundling`.")
     return Program(script=RUNNER / "bash_runner.js")
@@ -198,5 +198,5 @@ def clean(text: JSONValue) -> str:
     """Text as it can be stored and sent: bounded, without NUL and lone surrogates."""
     if not isinstance(text, str):
         return ""
-    encoded = text.encode(errors="replace")[:MAX_OUTPUT_BYTES]
-    return encoded.decode(errors="ignore").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    shown = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
+    return shown[:MAX_OUTPUT_BYTES].decode(errors="ignore")

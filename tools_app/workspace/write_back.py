@@ -1,7 +1,7 @@
-"""Writes what a script did to a copy of files back to the workspace, in one transaction, without losing anything.
+"""Writes the changes of a script back to the workspace, in one transaction, without losing anything.
 
-Each operation carries the version that the script began with. Where somebody else changed a file meanwhile, the file
-stays as it is and is named, and all else is written.
+Each operation carries the version that the script began with. Where others changed a file meanwhile, the file stays
+as it is and is named, and all else is written.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.paths import is_within
 from tools_app.core.files.workspace import Entry, EntryKind, FileChange, Operation, Put, Remove, Workspace
-from tools_app.errors import FileConflict, FileFailed
+from tools_app.errors import FileFailed
 
 MAX_TRIES: Final = 20
 MAX_NAMED: Final = 200
-CHANGED_MEANWHILE: Final = "{path}: changed by somebody else meanwhile, so it was left as it is"
+CHANGED_MEANWHILE: Final = "{path}: changed by others meanwhile, so it was left as it is"
 NOT_WRITTEN: Final = "Nothing was written: {reason}"
 _UNREPAIRABLE: Final = frozenset({"ENOSPC", "EPERM", "EIO"})
 
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """What was written. `errors`: one line for each file that was not, and why."""
+    """The changes that were made. `errors`: one line for each file that was not, and why."""
 
     changes: list[FileChange] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -58,12 +58,14 @@ async def write_back(workspace: Workspace, operations: Sequence[Operation]) -> W
             written.changes = await workspace.apply(left)
             return written
         except FileFailed as error:
-            lost = [] if error.errno in _UNREPAIRABLE else await _lost(workspace, left, error)
-            if not lost:
+            if error.errno in _UNREPAIRABLE:
                 return _nothing(error.message)
-            written.errors += [CHANGED_MEANWHILE.format(path=path) for path in _first(lost)]
-            left = [each for each in left if not _hangs_on(each, lost)]
-    return _nothing("too much was changed by somebody else meanwhile")
+            kept, lost = await _without_lost(workspace, left, error)
+            if len(kept) == len(left):
+                return _nothing(error.message)
+            written.errors += _first(lost)
+            left = kept
+    return _nothing("too much was changed by others meanwhile")
 
 
 def _nothing(reason: str) -> Written:
@@ -82,14 +84,22 @@ async def _real_changes(workspace: Workspace, operations: Sequence[Operation]) -
     return [each for each in operations if not (isinstance(each, Put) and each.path in same)]
 
 
-async def _lost(workspace: Workspace, operations: Sequence[Operation], error: FileFailed) -> list[str]:
-    """The paths of operations that cannot be carried out any more: all whose version is another one by now."""
+async def _without_lost(
+    workspace: Workspace, operations: Sequence[Operation], error: FileFailed
+) -> tuple[list[Operation], list[str]]:
+    """The operations that can still be carried out, and one line for each that cannot."""
+    named = str(error.data.get("path", ""))
+    if error.errno == "ENOTEMPTY":  # others have put something there
+        kept = [each for each in operations if not (isinstance(each, Remove) and is_within(named, each.path))]
+        return kept, [CHANGED_MEANWHILE.format(path=named)]
     now = {entry.path: entry for entry in await workspace.glob("/**/*")}
     lost = [each.path for each in operations if _is_outdated(each, now.get(each.path))]
-    named = str(error.data.get("path", ""))
-    if not lost or not isinstance(error, FileConflict):
-        lost += [each.path for each in operations if each.path not in lost and is_within(each.path, named)]
-    return lost
+    if lost:
+        words = [CHANGED_MEANWHILE.format(path=path) for path in lost]
+    else:
+        lost = [each.path for each in operations if is_within(each.path, named)]
+        words = [error.message]
+    return [each for each in operations if not _hangs_on(each, lost)], words
 
 
 def _is_outdated(operation: Operation, entry: Entry | None) -> bool:

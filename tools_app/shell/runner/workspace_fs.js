@@ -2,8 +2,8 @@
 /**
  * The file system of a shell script: the entries of a workspace, whose contents are fetched when they are read.
  *
- * Every change is told to the parent first and made here when the parent has noted it, so that what was written before
- * the process ended is known there. Below some system directories new files are this process' own and are never told.
+ * Every change is reported to the parent first and made here when the parent has noted it, so that what was written before
+ * the process ended is known there. Below some system directories new files are this process' own and are never reported.
  *
  * @typedef {{ kind: "file" | "directory" | "link", size: number, mtime: Date, mode: number, target: string,
  *   data: Uint8Array | null, fetching: Promise<void> | null, isGone: boolean, isStored: boolean, id: number,
@@ -20,7 +20,7 @@ const MAX_LINKS = 40;
 const SYSTEM = new Set(["bin", "dev", "proc", "sys", "tmp", "usr"]);
 const BATCH_FILES = 256;
 const BATCH_BYTES = 1_000_000;
-const TOLD_BYTES = 2_000_000;
+const REPORT_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
 const KEPT_BYTES = 64_000_000;
 const encoder = new TextEncoder();
@@ -265,14 +265,14 @@ export class WorkspaceFs {
 
   // --- Changes ---
 
-  /** Tells the parent what is to change. @param {Change[]} changes */
-  async tell(changes) {
+  /** Reports changes to the parent. @param {Change[]} changes */
+  async report(changes) {
     /** @type {Change[]} */
     let batch = [];
     let bytes = 0;
     for (const change of changes) {
       const size = 40 + change.path.length + ("data" in change ? change.data.length : 0);
-      if (batch.length && bytes + size > TOLD_BYTES) {
+      if (batch.length && bytes + size > REPORT_BYTES) {
         await this.call("files.change", batch);
         [batch, bytes] = [[], 0];
       }
@@ -282,17 +282,17 @@ export class WorkspaceFs {
     if (batch.length) await this.call("files.change", batch);
   }
 
-  /** Whether what is made at a place is told. @param {Place} place */
-  isTold({ node, parent, path }) {
+  /** Whether the parent learns of what is made at a place. @param {Place} place */
+  isReported({ node, parent, path }) {
     return node ? node.isStored : parent.isStored && !isSystem(path);
   }
 
   /** @param {Place} place @param {Uint8Array} data @param {Uint8Array | null} added */
   async put(place, data, added) {
-    const isStored = this.isTold(place);
+    const isStored = this.isReported(place);
     /** @type {Change} */
     const change = added ? { op: "append", path: place.path, data: added } : { op: "write", path: place.path, data };
-    if (isStored) await this.tell([change]);
+    if (isStored) await this.report([change]);
     const node = place.node ?? made("file", { isStored });
     this.loaded.delete(node); // it differs from what could be fetched
     Object.assign(node, { data, size: data.length, mtime: new Date() });
@@ -349,8 +349,8 @@ export class WorkspaceFs {
     const place = this.place(path, Boolean(options?.recursive));
     if (place.node && (!options?.recursive || place.node.kind !== "directory")) throw exists(path);
     if (place.node) return;
-    const isStored = this.isTold(place);
-    if (isStored) await this.tell([{ op: "mkdir", path: place.path }]);
+    const isStored = this.isReported(place);
+    if (isStored) await this.report([{ op: "mkdir", path: place.path }]);
     place.parent.children?.set(place.name, made("directory", { isStored }));
   }
 
@@ -375,7 +375,7 @@ export class WorkspaceFs {
     if (!node) throw missing(path);
     if (node === this.root) throw failure("EPERM", "operation not permitted", path);
     if (node.children?.size && !options?.recursive) throw failure("ENOTEMPTY", "directory not empty", path);
-    await this.tell(this.removals(place));
+    await this.report(this.removals(place));
     place.parent.children?.delete(place.name);
   }
 
@@ -403,7 +403,7 @@ export class WorkspaceFs {
     }
     const isInto = to.path.startsWith(`${from.path}/`);
     if (isInto) throw failure("EINVAL", "cannot be moved into itself", target);
-    // both are told before anything is made here, so that a refusal leaves all as it was
+    // both are reported before anything is made here, so that a refusal leaves all as it was
     const removals = this.removals(from);
     await this.copy(from, to, removals);
     from.parent.children?.delete(from.name);
@@ -414,7 +414,7 @@ export class WorkspaceFs {
     if (to.path === from.path || to.path.startsWith(`${from.path}/`)) {
       throw failure("EINVAL", "cannot be copied into itself", to.path);
     }
-    const isStored = this.isTold(to);
+    const isStored = this.isReported(to);
     /** @type {Change[]} */
     const changes = to.node && to.node.kind !== from.node.kind ? this.removals(to) : [];
     /** @type {Map<string, Node>} */
@@ -427,7 +427,7 @@ export class WorkspaceFs {
       else if (node.kind === "link") changes.push({ op: "link", path: there, target: node.target });
       else changes.push({ op: "mkdir", path: there });
     }
-    await this.tell([...(isStored ? changes : []), ...afterwards]);
+    await this.report([...(isStored ? changes : []), ...afterwards]);
     if (to.node && to.node.kind !== from.node.kind) to.parent.children?.delete(to.name);
     for (const [path, node] of copies) {
       const { parent, name } = this.spot(path);
@@ -441,8 +441,8 @@ export class WorkspaceFs {
   async symlink(target, path) {
     const place = this.place(path, false);
     if (place.node) throw exists(path);
-    const isStored = this.isTold(place);
-    if (isStored) await this.tell([{ op: "link", path: place.path, target }]);
+    const isStored = this.isReported(place);
+    if (isStored) await this.report([{ op: "link", path: place.path, target }]);
     place.parent.children?.set(place.name, made("link", { target, size: encoder.encode(target).length, isStored }));
   }
 

@@ -37,8 +37,8 @@ async def test_changes_are_named_by_what_happened_to_them(workspace: MemoryWorks
     await workspace.symlink("/kept", "/link")
     await workspace.write_file("/script", "#!/bin/sh\necho ran\n")
     result = await command(
-        "echo more >> a; rm b; cp same t; mv t same; rm -r old; mv moved link/there; mkdir -p new/er; echo 1 > new/er/f;"
-        "ln -s /workspace/a link2; ./script; exit 3"
+        "echo more >> a; rm b; cp same t; mv t same; rm -r old; mv moved link/there; mkdir -p new/er;"
+        "echo 1 > new/er/f; ln -s /workspace/a link2; ./script; exit 3"
     )
     assert result["changedFiles"] == {
         "created": ["/kept/there", "/link2", "/new/er/f"],

@@ -1,11 +1,14 @@
 """Scripts that take all they can get, or try to get out: each is denied or ended, and the next one runs."""
 
+import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.tools_app.shell.conftest import Shell, texts
+from tools_app.errors import FileFailed, ToolError
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.shell.calls import ShellCalls
 from tools_app.workspace.stores.memory import MemoryWorkspace
@@ -28,9 +31,9 @@ GREEDY = {
     "endless output": "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done",
     "growing text": "a=x; while :; do a=$a$a; done",
     "growing array": "while :; do a+=(x x x x x x x x x x x x x x x x x x); done",
-    "braces": "for x in {1..100000000}; do :; done; echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b} | wc -c; false",
+    "braces": f"for x in {{1..100000000}}; do :; done; echo {'{a,b}' * 20} | wc -c; false",
     "printf": "printf '%1000000000d' 1",
-    "printf repeated": "printf 'x%.0s' {1..10000} {1..10000} {1..10000} {1..10000} > f; for i in $(seq 1 1000); do cat f f f f > g; cat g g g g > f; done",
+    "printf repeated": "printf 'x%.0s' {1..10000} {1..10000} > f; while :; do cat f f f > g; cat g g g > f; done",
     "seq": "seq 1 100000000",
     "seq with steps": "seq 1 0.0000001 10",
     "arithmetic": "echo $((2 ** 9223372036854775807)); while ((1)); do :; done",
@@ -66,7 +69,7 @@ OUT = [
     "cp -r DIRECTORY here; cat here/*",
     "mv FILE here; cat here",
     "cat /proc/self/environ /proc/1/environ /proc/*/environ",
-    "cat /proc/self/cmdline /proc/self/maps /proc/self/root/FILE /proc/self/cwd/FILE",
+    "cat /proc/self/cmdline /proc/self/maps /proc/self/ro?t/FILE /proc/self/cwd/FILE",
     "cat /proc/self/fd/*; ls -l /proc/self/fd /dev/fd",
     "cat /etc/passwd /etc/shadow /etc/hostname",
     "env; set; export -p; printenv; declare -p",
@@ -96,8 +99,10 @@ NETWORK = [
     "nc 127.0.0.1 PORT; telnet 127.0.0.1 PORT; ssh 127.0.0.1; ping 127.0.0.1; nslookup localhost",
 ]
 NAMES = [
-    "touch $'\\u202egpj.exe'; mkdir $'\\u2066x'; ln -s $'a\\nb' link; mv f $'\\e[31mred'; cp f $'\\x7f'; "
-    "touch $'a\\x00b'; tee $'t\\n' < f; mkdir -p /d/$'\\r'; ln -s x \"$(printf 'n%.0s' {1..300})\"",
+    (
+        "touch $'\\u202egpj.exe'; mkdir $'\\u2066x'; ln -s $'a\\nb' link; mv f $'\\e[31mred'; cp f $'\\x7f'; "
+        "touch $'a\\x00b'; tee $'t\\n' < f; mkdir -p /d/$'\\r'; ln -s x \"$(printf 'n%.0s' {1..300})\""
+    ),
     "echo x > $'a\\nb'",
     "echo x > \"$(printf 'n%.0s' {1..300})\"",
 ]
@@ -134,19 +139,17 @@ async def test_nothing_of_the_machine_is_reached(
     secret.write_text(f"echo {SECRET}\n")
     for folder in (secret, tmp_path, tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
-    before = sorted(path.name for path in tmp_path.iterdir())
+    before = sorted(os.listdir(tmp_path))
     scripts = [script.replace("FILE", str(secret)).replace("DIRECTORY", str(tmp_path)) for script in OUT]
     result = await bash("\n".join(f"( {script} ); echo; echo done" for script in scripts))
     assert SECRET not in str(result)
     assert "root:" not in result["stdout"]
     assert result["stdout"].splitlines().count("done") == len(OUT), result["stderr"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert sorted(os.listdir(tmp_path)) == before
     assert SECRET not in str(await texts(workspace))
 
 
 async def test_there_is_no_network(bash: Shell) -> None:
-    import asyncio
-
     heard: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -204,7 +207,7 @@ async def test_a_process_that_lies_changes_nothing_that_it_may_not(workspace: Me
     for name, args in FORGED:
         try:
             await calls.answer(name, args)
-        except Exception:
+        except ToolError:
             refused += 1
     assert refused == len(FORGED) - 1  # `..` stops at the root
     assert [each.path for each in calls.overlay.operations()] == ["/etc", "/etc/x"]
@@ -213,13 +216,16 @@ async def test_a_process_that_lies_changes_nothing_that_it_may_not(workspace: Me
 async def test_a_flood_of_changes_is_bounded(workspace: MemoryWorkspace) -> None:
     calls = ShellCalls(workspace, [], {})
     data = {"$bytes": "eHh4" * 300_000}
-    with pytest.raises(Exception, match="ENOSPC"):
-        for number in range(100):
-            await calls.answer("files.change", [[{"op": "write", "path": f"/f{number}", "data": data}]])
-    with pytest.raises(Exception, match="ENOSPC"):
-        for number in range(10):
-            flood = [{"op": "mkdir", "path": f"/d{number}-{each}"} for each in range(5000)]
-            await calls.answer("files.change", [flood])
+    files = [[{"op": "write", "path": f"/f{number}", "data": data}] for number in range(30)]
+    folders = [[{"op": "mkdir", "path": f"/d{number}-{each}"} for each in range(5000)] for number in range(5)]
+    refused = []
+    for batch in (*files, *folders):
+        try:
+            await calls.answer("files.change", [batch])
+        except FileFailed as error:
+            refused.append(error.errno)
+    assert set(refused) == {"ENOSPC"}
+    assert len(refused) == 30 - 20_000_000 // 900_000 + 2
 
 
 async def test_no_process_is_left(bash: Shell, sandbox: DenoSandbox) -> None:

@@ -161,7 +161,8 @@ async def test_binary_files_pass_through(workspace: MemoryWorkspace, bash: Shell
     data = bytes(range(256)) * 10
     await workspace.write_file("/bin.dat", data)
     result = await bash(
-        "cat bin.dat > copy; cp bin.dat two; cat bin.dat bin.dat | wc -c; base64 -w0 bin.dat > b64; base64 -d b64 > back; cat bin.dat"
+        "cat bin.dat > copy; cp bin.dat two; cat bin.dat bin.dat | wc -c; "
+        "base64 -w0 bin.dat > b64; base64 -d b64 > back; cat bin.dat"
     )
     assert result["stdout"].startswith("5120\n")
     assert "\x00" not in result["stdout"]
@@ -171,7 +172,8 @@ async def test_binary_files_pass_through(workspace: MemoryWorkspace, bash: Shell
 
 async def test_outputs_are_cut_between_characters(bash: Shell) -> None:
     result = await bash(
-        "for i in $(seq 1 5000); do echo 'ééééééééé'; done; cat /nowhere; for i in 1 2 3; do printf '%030000d' 7 >&2; done"
+        "for i in $(seq 1 5000); do echo 'ééééééééé'; done; cat /nowhere;"
+        "for i in 1 2 3; do printf '%030000d' 7 >&2; done"
     )
     for stream in ("stdout", "stderr"):
         assert len(result[stream].encode()) <= 64_000
@@ -228,7 +230,7 @@ async def test_a_working_directory_has_to_be_one(workspace: MemoryWorkspace, bas
 
 async def test_without_the_bundle_the_call_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shell_tool, "BUNDLE", tmp_path / "none.js")
-    with pytest.raises(SandboxUnavailable, match="tools_app.shell.bundling"):
+    with pytest.raises(SandboxUnavailable, match=r"tools_app\.shell\.bundling"):
         shell_tool.shell_program()
 
 
