@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.workspace_contract import errno, paths
-from tools_app.core.files.workspace import EntryKind, FileChange, Link, MakeDirectory, Put, Remove, Workspace
+from tools_app.core.files.workspace import EntryKind, FileChange, Link, MakeDirectory, Operation, Put, Remove, Workspace
 
 
 class LinksContract:
@@ -247,7 +247,7 @@ class ChangesContract:
             await workspace.write_file(path, "x")
         inside = [Remove(path=path, recursive=False) for path in ("/d/f", "/d/e/g", "/d/e")]
         assert await errno(workspace.apply([*inside[:2], Remove(path="/d", recursive=False)])) == "ENOTEMPTY"
-        added = [*inside, Put(path="/d/new", content=b""), Remove(path="/d", recursive=False)]
+        added: list[Operation] = [*inside, Put(path="/d/new", content=b""), Remove(path="/d", recursive=False)]
         assert await errno(workspace.apply(added)) == "ENOTEMPTY"
         changes = await workspace.apply([*inside, Remove(path="/d", recursive=False)])
         assert sorted(change.path for change in changes) == ["/d", "/d/e", "/d/e/g", "/d/f"]
