@@ -1,4 +1,4 @@
-"""Whether a person must approve a call, and what that person is asked: the one place where a tool's author is heard.
+"""Whether a person must approve a call, and what that person is asked, as the tool's author says.
 
 Used for the calls of a model and for those of code that a model wrote.
 """
@@ -24,7 +24,7 @@ async def must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     rule = tool.needs_approval
     if isinstance(rule, bool):
         return rule
-    return await _heard(tool, "needs_approval", _is_true(rule, call, context), instead=True)
+    return await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
 
 
 async def question_for(tool: Tool, call: ToolCall) -> Question:
@@ -33,7 +33,7 @@ async def question_for(tool: Tool, call: ToolCall) -> Question:
     if isinstance(text, str):
         sentence = fill_in(text, call.input, tool.input_schema)
     else:
-        sentence = await _heard(tool, "approval_text", _words(text, call), instead="")
+        sentence = await _answered(tool, "approval_text", _words(text, call), instead="")
     return Question(
         title=tool.title,
         sentence=sentence,
@@ -54,8 +54,8 @@ async def _words(text: TextFunction, call: ToolCall) -> str:
     return one_line(str(await call_user_code(text, call.input)))
 
 
-async def _heard(tool: Tool, method: str, answer: Awaitable[Answer], *, instead: Answer) -> Answer:
-    """What a function of the developer says within the time of its tool; `instead` where it fails."""
+async def _answered(tool: Tool, method: str, answer: Awaitable[Answer], *, instead: Answer) -> Answer:
+    """The answer of a developer's function within the time of its tool; `instead` where it fails."""
     try:
         async with asyncio.timeout(tool.timeout_seconds):
             return await answer

@@ -12,9 +12,9 @@ filled in by the product and hidden from the model.
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
+from typing import Any, Protocol, TypeAlias, TypedDict, overload
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
@@ -22,14 +22,13 @@ from typing_extensions import Unpack
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.action_rules import ActionRules
+from tools_app.core.inner_calls import CallDecision
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
+from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media
 from tools_app.errors import ToolDeclarationInvalid, ToolError
-
-if TYPE_CHECKING:
-    from tools_app.core.inner_calls import Ask, InnerCalls
 
 NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -165,6 +164,38 @@ class Tool:
             raise TypeError(f"Tool {self.name!r} is run by a client; the server has no function for it.")
         plain = self.function if self.action is None else self.action.function
         return plain(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call within another one that a person has to approve. `context`: of the outer call."""
+
+    tool: Tool
+    call: ToolCall
+    ordinal: int
+    context: ToolContext
+
+
+Ask: TypeAlias = Callable[[AskedCall], Awaitable[CallDecision]]
+"""Gives the decision about a call, or parks the turn until there is one (`ToolContext.wait`)."""
+
+
+class InnerCalls(Protocol):
+    """A turn's part in the calls that one of its calls makes: the `inner` of a `ToolContext`."""
+
+    def run(
+        self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call as those of a model are run, hooks included. Ends with one result."""
+        ...
+
+    async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
+        """Store the files of a result. Gives what has to be recorded of it besides its output; empty for nothing."""
+        ...
+
+    def deliver(self, call_id: str, kept: JSONObject) -> None:
+        """Give what `keep` gave to the outer call's result. Safe to call again with the same call."""
+        ...
 
 
 def with_name(item: Tool, name: str) -> Tool:

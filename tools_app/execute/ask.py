@@ -4,7 +4,8 @@ from typing import Final
 
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.asking import question_for
-from tools_app.core.inner_calls import AskedCall, CallDecision
+from tools_app.core.inner_calls import CallDecision
+from tools_app.core.tool import AskedCall
 
 WAIT_SECONDS: Final = 86_400.0
 """How long code waits for a decision that no turn looks after. Afterwards the call counts as denied."""

@@ -9,8 +9,8 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.asking import must_ask
 from tools_app.core.code.catalogue import Catalogue
-from tools_app.core.inner_calls import Ask, AskedCall, inner_call_id
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.inner_calls import inner_call_id
+from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import CodeInvalid
 from tools_app.execute import records

@@ -22,9 +22,9 @@ from tools_app.core.code.catalogue import HOW_TO_FIND, Catalogue
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
 from tools_app.core.files.workspace import Workspace
-from tools_app.core.inner_calls import Ask, inner_call_id
+from tools_app.core.inner_calls import inner_call_id
 from tools_app.core.schema import json_schema
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import Ask, Tool, ToolContext
 from tools_app.errors import ToolError
 from tools_app.execute import records
 from tools_app.execute.ask import ask

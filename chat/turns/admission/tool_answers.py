@@ -106,7 +106,7 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
 def _answer_inner(row: ToolCallRecord, turn: Turn | None, reply: Reply, actor: Actor) -> Answered:
     """Decide about a call that another call makes. What has ended meanwhile is not decided any more."""
     if turn is None or not hold_fiber(turn.fiber_id) or not _take(row, reply, actor):
-        return Answered(is_new=False, late_for=turn)
+        return Answered(is_new=False)  # no message shows it
     wake_turn_of(row)
     return Answered(is_new=True)
 

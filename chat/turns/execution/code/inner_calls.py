@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from chat.conf import chat_settings
 from chat.core.context.result_files import is_seen
@@ -18,33 +18,55 @@ from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, 
 from chat.instances.notifications import notify_conversation
 from chat.turns.admission.continuation import EXPIRED_TEXT
 from chat.turns.execution.journal import hand_out
+from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
 from fibers.waits import Wait
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.inner_calls import AskedCall, CallDecision
+from tools_app.core.inner_calls import CallDecision
 from tools_app.core.questions import question_of, title_of
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media
 from tools_app.models import ApprovalEventKind, ToolCallRecord
 from tools_app.selectors import expired_call, find_inner_call
 from tools_app.services import Actor, abandon_call, begin_inner_call, close_inner_calls
 
-if TYPE_CHECKING:
-    from chat.turns.execution.tools import TurnTools
-
 APPROVAL: Final = "approval"
 NOT_ENDED: Final = "The code that made this call ended before it did."
 _APPROVED: Final = (CallStatus.APPROVED, CallStatus.RUNNING)
+
+
+class TurnCalls(Protocol):
+    """The way of a turn with the calls of its model, as far as calls within them share it."""
+
+    prompt: Prompt
+
+    async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
+        """The question to a person about a call, or the result of one that may not run whatever that person says."""
+        ...
+
+    async def allowed(self, tool: Tool, call: ToolCall, attempt: int, *, is_approved: bool) -> ToolCall | ToolResult:
+        """The call as the agent lets it run, or the result in its place."""
+        ...
+
+    def perform(
+        self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run the tool with what it can attach to the reply, and the ledger for an action."""
+        ...
+
+    async def report(self, call: ToolCall, result: ToolResult) -> None:
+        """Have the agent see how a call ended."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnInnerCalls:
     """The calls within one call of a turn: the `inner` of its `ToolContext`, and with `ask` its `asker`."""
 
-    tools: "TurnTools"
+    tools: TurnCalls
     facts: TurnFacts
     fiber: FiberContext
     outer: ToolCall
@@ -54,7 +76,7 @@ class TurnInnerCalls:
     _kept: dict[str, JSONObject] = field(init=False, default_factory=dict)
 
     async def ask(self, asked: AskedCall) -> CallDecision:
-        """Have a person decide about a call. Errors: `Parked` while nobody has."""
+        """Have a person decide about a call. Errors: `Parked` while no person has."""
         self._has_asked = True
         row = await db(find_inner_call, self.facts.turn_id, asked.call.call_id)
         if row is None:
@@ -116,7 +138,7 @@ class TurnInnerCalls:
         return replace(result, details=details, reply=(*result.reply, *reply))
 
     async def close(self, *, was_cut: bool) -> None:
-        """Settle what the outer call has left open now that it has ended. No statement where nobody was asked.
+        """Settle what the outer call has left open now that it has ended. No statement where no person was asked.
 
         `was_cut`: an earlier attempt may have asked.
         """
@@ -191,5 +213,5 @@ def wait_key(call_id: str, number: int) -> str:
 
 
 def _refused(media: Sequence[Media]) -> list[JSONObject]:
-    """What is said of files beyond those that are kept: one line, however many there are."""
+    """The entry for files beyond those that are kept: one, however many there are."""
     return [{"filename": item.name, "error": NOT_KEPT} for item in media[:1]]
