@@ -34,7 +34,7 @@ def check_workspaces(**_: object) -> list[CheckMessage]:
 @register("tools")
 def check_sandbox(**_: object) -> list[CheckMessage]:
     """E002 a limit under which no code can run, W002 limits of which one never counts."""
-    limits: dict[str, float] = {
+    limits: dict[str, object] = {
         "THINK_SANDBOX_RUNS": sandbox_settings.runs,
         "THINK_SANDBOX_RUNS_PER_USER": sandbox_settings.runs_per_user,
         "THINK_SANDBOX_SECONDS": sandbox_settings.seconds,

@@ -32,6 +32,7 @@ from chat.think import (
     client_tool,
     tool,
 )
+from tests.acceptance.desk import working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -398,3 +399,6 @@ class Crier(Desk):
         """Answer late."""
         await asyncio.sleep(seconds)
         return "rested"
+
+
+__all__ = ["working"]
