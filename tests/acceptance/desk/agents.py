@@ -35,6 +35,7 @@ from chat.think import (
     client_tool,
     tool,
 )
+from tests.acceptance.desk import working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -444,3 +445,6 @@ class Crier(Desk):
         """Answer late."""
         await asyncio.sleep(seconds)
         return "rested"
+
+
+__all__ = ["working"]
