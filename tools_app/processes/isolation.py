@@ -42,7 +42,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The place of a command. `folder`: the files of the workspace. `root`: an empty directory. `cwd`: in the files."""
+    """The place of one command. `folder`: its files. `root`: an empty directory. `cwd`: within the files."""
 
     folder: Path
     root: Path
