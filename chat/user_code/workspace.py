@@ -35,7 +35,7 @@ async def workspace_of(agent: Agent) -> Workspace:
 async def files_in_prompt(agent: Think, workspace: Workspace | None) -> str:
     """The tree of the workspace below a system prompt; empty unless the class asks for it and there is a workspace.
 
-    Files that cannot be read do not stop a turn: the text says so, and the log has the reason.
+    Files that cannot be read do not stop a turn: the text mentions it, and the log has the reason.
     """
     if workspace is None or not agent.workspace_in_prompt:
         return ""

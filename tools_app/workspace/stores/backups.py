@@ -33,7 +33,7 @@ MAX_STATEMENT_BYTES: Final = 16 * 1024 * 1024
 
 
 class FileBackups:
-    """What is kept for one turn of a workspace whose row the caller has locked."""
+    """The backups of one turn for a workspace whose row the caller has locked."""
 
     def __init__(self, turn_id: str) -> None:
         self._turn_id = turn_id

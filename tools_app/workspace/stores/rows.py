@@ -128,7 +128,7 @@ class DatabaseTree:
         missing = object()
         read = [found.get(key, missing) for key in keys]
         return [
-            None if data is missing else self._whole(entry) if data is None else data  # type: ignore[misc]
+            None if data is missing else _whole(self, entry) if data is None else data  # type: ignore[misc]
             for entry, data in zip(entries, read, strict=True)
         ]
 
@@ -218,10 +218,6 @@ class DatabaseTree:
             yield from (_entry(row) for row in batch)
             last = key_of(batch[-1][0])
 
-    def _whole(self, entry: Entry) -> bytes | None:
-        with self.open(entry) as file:
-            return file.read()
-
     def _writable(self) -> StoredWorkspace:
         if not self._can_write:
             raise failed("EPERM", "/", "this workspace can only be read here")
@@ -272,6 +268,11 @@ class DatabaseTree:
         row.byte_count += delta.byte_count
         row.object_count += delta.objects
         row.save()
+
+
+def _whole(tree: DatabaseTree, entry: Entry) -> bytes:
+    with tree.open(entry) as file:
+        return file.read()
 
 
 def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:

@@ -1,4 +1,4 @@
-"""What a turn did to files: told by the API, whichever way its tools reached them; gone with the turn."""
+"""Changes of a turn to files: listed by the API, whichever way its tools reached them; gone with the turn."""
 
 import json
 from typing import Any
