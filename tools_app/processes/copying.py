@@ -131,6 +131,8 @@ async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
     give(folder)
     entries = await workspace.glob("/**/*", limit=MAX_ENTRIES)
     copy.base = {entry.path: entry for entry in entries}
+    if len(entries) == MAX_ENTRIES:
+        copy.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the command saw the first ones.")
     await asyncio.to_thread(copy.make, entries)
     left = most
     wanted = []

@@ -94,7 +94,8 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
 
     Durability: everything that a script changed is written in one transaction when it ends, also when it was ended; a
     file that was changed by others meanwhile is left alone and named. A call that a crash cut runs again, and nothing
-    of the cut one was written, unless the crash came between the writing and the record of the result.
+    of the cut one was written, unless the crash came between the writing and the record of the result. A call that is
+    cancelled writes nothing.
     """
     chosen = BashOptions(**options)
     return Tool(

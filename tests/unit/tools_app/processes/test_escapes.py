@@ -14,11 +14,12 @@ import pytest
 
 from tests.house.repository import ROOT
 from tests.unit.tools_app.processes.conftest import SMALL, Command
-from tests.unit.tools_app.shell.conftest import NOTHING
+from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
 from tools_app.processes.folders import PREFIX, sweep
 from tools_app.processes.isolation import Bounds, Isolation, Place
 from tools_app.processes.running import Running
+from tools_app.processes.tool import CommandRunner
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 SECRET = "canary-of-the-command-tests"
@@ -148,6 +149,22 @@ async def test_there_is_no_network(command: Command, tmp_path: Path) -> None:
     assert result["stdout"].splitlines().count("done") == len(NETWORK)
     assert "REACHED" not in result["stdout"]
     assert heard == []
+
+
+async def test_the_network_is_reached_where_it_is_granted(isolation: Isolation, workspace: MemoryWorkspace) -> None:
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readline())
+        writer.close()
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    runner = CommandRunner(workspace=workspace, bounds=Bounds(**SMALL), network=True)
+    result = await runner.run(CONTEXT, f"exec 3<> /dev/tcp/127.0.0.1/{port}; echo granted >&3; read -r x <&3; id -u")
+    server.close()
+    assert heard == [b"granted\n"]
+    assert result["exitCode"] == 0
 
 
 async def test_links_that_point_out_are_not_followed_when_changes_are_read(
