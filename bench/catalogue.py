@@ -17,6 +17,7 @@ TITLES = {
     "sessions": "Conversations in the database (SQLite)",
     "search": "Search in conversations (SQLite)",
     "model_adapter": "The model adapters by themselves",
+    "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",
     "core": "The pure units",
 }
