@@ -214,9 +214,17 @@ export function codeRun(part: ToolPart, metadata: Record<string, unknown>): Code
       isOk: typeof call.ok === "boolean" ? call.ok : textIn(call, "error") ? false : null,
       ms: numberIn(call, "ms", "duration_ms", "durationMs"),
     })),
-    console: Array.isArray(logs) ? logs.map(String).join("\n") : String(logs),
+    console: Array.isArray(logs) ? logs.map(consoleLine).join("\n") : String(logs),
     value: isBare ? part.output : "result" in output ? output.result : output.value,
   };
+}
+
+/** A line of the console; warnings and errors say what they are. */
+function consoleLine(line: unknown): string {
+  if (!isRecord(line)) return String(line);
+  const level = textIn(line, "level");
+  const text = textIn(line, "text");
+  return level === "warn" || level === "error" ? `[${level}] ${text}` : text;
 }
 
 // --- fetch ----------------------------------------------------------------------------------------------------------

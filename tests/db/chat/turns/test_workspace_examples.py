@@ -16,17 +16,23 @@ from django.core.files.storage import default_storage
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.agent_factory import make_agent
 from chat.think import SessionSetup, StoredText, Think, Tool, tool
+from chat.tools.code import create_execute_tool
+from chat.tools.files import (
+    Entry,
+    EntryKind,
+    StorageWorkspace,
+    create_delete_tool,
+    create_edit_tool,
+    create_find_tool,
+    create_grep_tool,
+    create_list_tool,
+    create_read_tool,
+    create_workspace_tools,
+    create_write_tool,
+)
 from tools_app.core.files.failures import failed
-from tools_app.core.files.workspace import Entry, EntryKind
-from tools_app.execute.tool import create_execute_tool
-from tools_app.file_tools.finding import create_find_tool, create_list_tool
-from tools_app.file_tools.reading import create_read_tool
-from tools_app.file_tools.searching import create_grep_tool
-from tools_app.file_tools.workspace_tools import create_workspace_tools
-from tools_app.file_tools.writing import create_delete_tool, create_edit_tool, create_write_tool
 from tools_app.models import WorkspaceEntry
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.workspace.stores.storage import StorageWorkspace
 
 from .agents import MODELS
 from .conftest import MakeRoom
