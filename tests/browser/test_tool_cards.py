@@ -68,8 +68,8 @@ EXECUTE = call(
     "execute",
     {"code": "async () => {\n  const text = await state.readFile({ path: '/a' });\n  return text.length;\n}"},
     {
-        "result": {"length": 12},
-        "logs": ["reading", "[warn] slow"],
+        "value": {"length": 12},
+        "console": [{"level": "log", "text": "reading"}, {"level": "warn", "text": "slow"}],
         "calls": [{"name": "state.readFile", "ok": True, "ms": 12}, {"name": "tools.pay", "ok": False, "ms": 3}],
     },
 )

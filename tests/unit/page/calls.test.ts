@@ -198,8 +198,8 @@ Deno.test("a run of a terminal is read, of one that goes on as well", () => {
 Deno.test("code is shown with its calls, its console and its value", () => {
   const run = codeRun(
     call("execute", { code: "1" }, {
-      result: { a: 1 },
-      logs: ["one", "[warn] two"],
+      value: { a: 1 },
+      console: [{ level: "log", text: "one" }, { level: "warn", text: "two" }],
       calls: [{ name: "read", ok: true, ms: 3 }, { name: "x", ok: false }],
     }),
     {},

@@ -9,6 +9,7 @@ import type { ToolPart } from "./types.ts";
 export function errorIn(output: unknown): string {
   const given = isRecord(output) ? output.error : undefined;
   if (typeof given === "string") return given;
+  if (isRecord(output) && output.ok === false) return textIn(output, "message") || textIn(output, "code");
   if (!isRecord(given)) return "";
   return textIn(given, "message") || textIn(given, "code");
 }
