@@ -111,7 +111,20 @@ async def by_api(code: Code) -> None:
     assert not (await db(post)).json()["accepted"]
 
 
-@pytest.mark.parametrize("door", [by_reply, by_handle, by_api])
+async def by_admin(code: Code) -> None:
+    client = Client()
+    await db(client.force_login, await db(partial(User.objects.create_superuser, "staff")))
+    row = await code.row("one:2")
+    post = partial(
+        client.post,
+        "/admin/think_tools/toolcallrecord/",
+        {"action": "approve", "_selected_action": [str(row.pk)]},
+        follow=True,
+    )
+    assert "1 of 1 approved" in (await db(post)).content.decode()
+
+
+@pytest.mark.parametrize("door", [by_reply, by_handle, by_api, by_admin])
 async def test_every_door_lets_the_code_go_on(code: Code, door: Any) -> None:
     turn = await parked(code)
     await door(code)
