@@ -23,6 +23,7 @@ from chat.think import (
     action,
     client_tool,
     tool,
+    with_approval,
 )
 from fibers.context import current_fiber
 from fibers.testing import die, run_until_idle
@@ -162,6 +163,16 @@ class HastyCoder(Coder):
 
     def get_tools(self) -> list[Tool]:
         return [create_execute_tool([send], limits=Limits(seconds=1.0))]
+
+
+class GuardedCoder(Coder):
+    """Has code that a person approves before it runs, and its call after that; questions have no end."""
+
+    code_tool = False
+    approval_seconds = 0
+
+    def get_tools(self) -> list[Tool]:
+        return [with_approval(create_execute_tool([look, send]))]
 
 
 @tool

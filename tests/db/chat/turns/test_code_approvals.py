@@ -111,7 +111,20 @@ async def by_api(code: Code) -> None:
     assert not (await db(post)).json()["accepted"]
 
 
-@pytest.mark.parametrize("door", [by_reply, by_handle, by_api])
+async def by_admin(code: Code) -> None:
+    client = Client()
+    await db(client.force_login, await db(partial(User.objects.create_superuser, "staff")))
+    row = await code.row("one:2")
+    post = partial(
+        client.post,
+        "/admin/think_tools/toolcallrecord/",
+        {"action": "approve", "_selected_action": [str(row.pk)]},
+        follow=True,
+    )
+    assert "1 of 1 approved" in (await db(post)).content.decode()
+
+
+@pytest.mark.parametrize("door", [by_reply, by_handle, by_api, by_admin])
 async def test_every_door_lets_the_code_go_on(code: Code, door: Any) -> None:
     turn = await parked(code)
     await door(code)
@@ -315,6 +328,37 @@ async def test_code_that_ends_without_an_answer_leaves_no_question(make_room: Ma
     assert "timed out" in await answer_of(code)
     assert await open_rows() == []
     assert [kind for kind, _, _ in await code.events("one:1")] == ["asked", "superseded"]
+    assert not await db(has_pending_interaction, code.room.key)
+
+
+async def guarded(make_room: MakeRoom) -> tuple[Code, Turn]:
+    """Code that a person has approved, in the turn that goes on, which waits for a further decision."""
+    code = Code(make_room("guarded-coder"))
+    assert status_of(await code.run(SEND)) == "completed"
+    await code.reply("one", is_approved=True)
+    turn = await db(Turn.objects.select_related("fiber").order_by("-position").first)
+    assert isinstance(turn, Turn)
+    assert (turn.fiber.status, turn.fiber.parked_until) == ("parked", None)
+    return code, turn
+
+
+async def test_code_that_was_approved_itself_asks_about_its_calls_without_an_end(make_room: MakeRoom) -> None:
+    code, turn = await guarded(make_room)
+    assert (await code.row("one:2")).expires_at is None
+    assert not await db(Fiber.objects.filter(name="chat.expire_question").exists)
+    await code.reply("one:2", is_approved=True)
+    assert status_of(await code.goes_on(turn)) == "completed"
+    assert (await code.part("one"))["output"]["value"] == "found went to Ann!"
+    assert await code.done() == SENT
+    assert await open_rows() == []
+    assert await db(Turn.objects.count) == 2
+
+
+async def test_a_stop_ends_the_questions_of_code_that_was_approved(make_room: MakeRoom) -> None:
+    code, turn = await guarded(make_room)
+    assert await code.room.handle.abort_all_requests()
+    assert status_of(await code.goes_on(turn)) == "aborted"
+    assert (await code.row("one:2")).status == "denied"
     assert not await db(has_pending_interaction, code.room.key)
 
 
