@@ -1,4 +1,4 @@
-"""What turns changed in workspaces: the files as they were before, beside what became of them."""
+"""Files that turns changed in workspaces: as they were before, beside what became of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDifference:
-    """What a turn did to a file. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
+    """The change of a file by a turn. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
 
     `diff`: unified, empty where there are not two texts to compare, or the file had none before. `added`, `removed`:
     lines. `is_cut`: the file is too large to be shown.
@@ -103,7 +103,7 @@ def forget_backups(turn_ids: Collection[str]) -> None:
 
 
 def expired_backups() -> QuerySet[FileBackup]:
-    """What was kept longer than `THINK_WORKSPACE_BACKUP_DAYS`."""
+    """Rows that were kept longer than `THINK_WORKSPACE_BACKUP_DAYS`."""
     days = workspace_settings.backup_days
     if not days:
         return FileBackup.objects.none()

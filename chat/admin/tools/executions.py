@@ -53,12 +53,12 @@ class ExecutionCallInline(ReadOnlyInline):
 
     @admin.display(description=_("arguments"))
     def arguments(self, row: ExecutionCall) -> str:
-        """What it was called with: where a decision changed it, that."""
+        """The arguments that it ran with: where a decision changed them, those."""
         return _beginning(row.input if row.edited_input is None else row.edited_input)
 
     @admin.display(description=_("result"))
     def result(self, row: ExecutionCall) -> str:
-        """What the code was answered."""
+        """The answer that the code got."""
         return NOTHING if row.settled_as is None else _beginning(row.output)
 
     @admin.display(description=_("took"))
@@ -117,7 +117,7 @@ class ExecutionAdmin(ActionAdmin):
 
     @admin.display(description=_("code"))
     def title(self, row: Execution) -> str:
-        """How the code begins."""
+        """The beginning of the code."""
         return shortened(row.code)
 
     @override
@@ -163,7 +163,7 @@ class ExecutionAdmin(ActionAdmin):
 
     @admin.display(description=_("console"))
     def whole_console(self, row: Execution) -> str:
-        """What the code wrote to its console."""
+        """The lines that the code wrote to its console."""
         return block("\n".join(_line(each) for each in row.console)) if row.console else NOTHING
 
 

@@ -81,7 +81,7 @@ class TurnFileOut(Schema):
 
 
 class TurnFilesOut(Schema):
-    """What a turn changed in workspaces, by path; `has_more`: not all of it is shown."""
+    """Files that a turn changed, by path; `has_more`: not all of them are shown."""
 
     items: list[TurnFileOut]
     has_more: bool

@@ -1,4 +1,4 @@
-"""What a turn did to files: told by the API, whichever way its tools reached them; gone with the turn."""
+"""The files that a turn changed: listed by the API, by whatever way they were reached, and deleted with the turn."""
 
 import json
 from typing import Any
