@@ -41,10 +41,11 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDifference:
-    """The change of a file by a turn. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
+    """The change of a file by a turn.
 
-    `diff`: unified, empty where there are not two texts to compare, or the file had none before. `added`, `removed`:
-    lines. `is_cut`: the file is too large to be shown.
+    `before`, `after`: texts; `None` where there is no file, where it is no text in UTF-8, and where it `is_cut`: too
+    large to be kept or shown. `diff`: unified, also against nothing; empty unless all that there is are texts. `added`,
+    `removed`: lines.
     """
 
     path: str
