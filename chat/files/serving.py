@@ -16,7 +16,7 @@ PIECE_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedFile:
-    """Facts about a file for its answer. `tag`: a text that differs whenever the bytes do; `size` in bytes."""
+    """The facts of a file for the headers of its answer. `tag` differs whenever the bytes do; `size` in bytes."""
 
     name: str
     media_type: str

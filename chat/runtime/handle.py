@@ -97,10 +97,10 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, 
     ) -> str:
         """Let this conversation use the workspace of another one, under a name; again, to change `can_write`.
 
-        `other`: the other conversation, whose workspace of this name is meant, or the id of a workspace. Only
-        shared workspaces and those of the same owner can be attached. Returns the id of the workspace. Durable when it
+        `other`: the other conversation, whose workspace of this name is meant, or the id of a workspace. Only what
+        belongs to the same person, or has no owner, can be attached. Returns the id of the workspace. Durable when it
         returns; it lives as long as any conversation uses it.
-        Errors: `WorkspaceNotFound`, also for that of another owner; `WorkspaceExists` where this conversation has
+        Errors: `WorkspaceNotFound` for that of another person, too; `WorkspaceExists` where this conversation has
         another one of this name already, which it has from its first write on.
         """
         found = other.key if isinstance(other, AgentHandle) else other

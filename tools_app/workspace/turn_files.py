@@ -1,4 +1,4 @@
-"""Files that turns changed in workspaces: as they were before, beside what became of them."""
+"""Changes of turns in workspaces: the files as they were before, beside what became of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,11 +41,10 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDifference:
-    """The change of a file by a turn.
+    """A change of a turn to a file. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
 
-    `before`, `after`: texts; `None` where there is no file, where it is no text in UTF-8, and where it `is_cut`: too
-    large to be kept or shown. `diff`: unified, also against nothing; empty unless all that there is are texts. `added`,
-    `removed`: lines.
+    It `is_cut` where it is too large to be kept or shown. `diff`: unified, also against nothing; empty unless all that
+    there is are texts. `added`, `removed`: lines.
     """
 
     path: str
@@ -104,7 +103,7 @@ def forget_backups(turn_ids: Collection[str]) -> None:
 
 
 def expired_backups() -> QuerySet[FileBackup]:
-    """Rows that were kept longer than `THINK_WORKSPACE_BACKUP_DAYS`."""
+    """Backups older than `THINK_WORKSPACE_BACKUP_DAYS`."""
     days = workspace_settings.backup_days
     if not days:
         return FileBackup.objects.none()

@@ -53,12 +53,12 @@ class ExecutionCallInline(ReadOnlyInline):
 
     @admin.display(description=_("arguments"))
     def arguments(self, row: ExecutionCall) -> str:
-        """The arguments that it ran with: where a decision changed them, those."""
+        """Its arguments: those of the decision, where it changed them."""
         return _beginning(row.input if row.edited_input is None else row.edited_input)
 
     @admin.display(description=_("result"))
     def result(self, row: ExecutionCall) -> str:
-        """The answer that the code got."""
+        """The answer to the code."""
         return NOTHING if row.settled_as is None else _beginning(row.output)
 
     @admin.display(description=_("took"))
@@ -163,7 +163,7 @@ class ExecutionAdmin(ActionAdmin):
 
     @admin.display(description=_("console"))
     def whole_console(self, row: Execution) -> str:
-        """The lines that the code wrote to its console."""
+        """The output of the code on its console."""
         return block("\n".join(_line(each) for each in row.console)) if row.console else NOTHING
 
 

@@ -107,7 +107,7 @@ class WorkspaceEntryAdmin(ActionAdmin):
 
     @admin.display(description=_("kind"), ordering="kind")
     def what(self, row: WorkspaceEntry) -> str:
-        """The kind of entry, with its media type or its target."""
+        """Its kind, with its media type or its target."""
         return noted(KIND_WORDS[EntryKind(row.kind)], shortened(row.target or row.media_type, 60))
 
     @admin.display(description=_("size"), ordering="size")

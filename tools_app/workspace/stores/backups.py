@@ -39,7 +39,7 @@ _BATCH: Final = 500
 
 
 class FileBackups:
-    """Keeps files for a turn, of a workspace whose row the caller has locked. Without a turn it keeps nothing."""
+    """The backups of one turn for a workspace whose row the caller has locked."""
 
     def __init__(self, turn_id: str, entries: QuerySet[WorkspaceEntry]) -> None:
         self._turn_id = turn_id

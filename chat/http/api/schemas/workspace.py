@@ -57,7 +57,7 @@ class FileChangeOut(Schema):
 
 
 class FileChangesOut(Schema):
-    """What one request has changed."""
+    """The changes that one request has made."""
 
     changes: list[FileChangeOut]
 
@@ -81,7 +81,7 @@ class TurnFileOut(Schema):
 
 
 class TurnFilesOut(Schema):
-    """Files that a turn changed, by path; `has_more`: not all of them are shown."""
+    """The changes of a turn in workspaces, by path; `has_more`: not all of them are shown."""
 
     items: list[TurnFileOut]
     has_more: bool

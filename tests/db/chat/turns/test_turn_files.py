@@ -1,4 +1,4 @@
-"""The files that a turn changed: listed by the API, by whatever way they were reached, and deleted with the turn."""
+"""Changes of a turn to files: listed by the API, whichever way its tools reached them; gone with the turn."""
 
 import json
 from typing import Any
