@@ -43,8 +43,8 @@ class ChangedFile:
 class FileDifference:
     """A change of a turn to a file. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
 
-    `diff`: unified, empty where there are not two texts to compare, or the file had none before. `added`, `removed`:
-    lines. `is_cut`: the file is too large to be shown.
+    It `is_cut` where it is too large to be kept or shown. `diff`: unified, also against nothing; empty unless all that
+    there is are texts. `added`, `removed`: lines.
     """
 
     path: str

@@ -6,6 +6,7 @@ see it.
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 from chat.core.loop.call_records import call_record
@@ -16,6 +17,8 @@ from chat.turns.admission.tool_answers import show_answers, with_answers
 from chat.turns.execution.tools import TurnTools
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
+from fibers.errors import Parked
+from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import ToolCall, ToolResult
@@ -27,7 +30,8 @@ from tools_app.services import settle_call
 async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[Message]) -> None:
     """Run the approved calls of the answer that this turn continues, concurrently; write results into `history`.
 
-    Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease.
+    Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease; `Parked` for
+    all that wait, once the others have ended.
     """
     turn = await db(_continued, facts)
     rows = [] if turn is None else await db(approved_calls, turn.pk)
@@ -35,13 +39,27 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
         return
     running = [asyncio.create_task(_run(context, facts, tools, turn, row)) for row in rows]
     try:
-        await asyncio.gather(*running)
+        await _ended(running)
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
     change = await db(with_answers, rows)
     history[:] = [change(message) if message["role"] == "assistant" else message for message in history]
+
+
+async def _ended(running: Sequence["asyncio.Task[None]"]) -> None:
+    waits: list[Wait] = []
+    pending = set(running)
+    while pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            try:
+                task.result()
+            except Parked as parked:
+                waits += parked.waits
+    if waits:
+        raise Parked(waits[0].kind, waits)
 
 
 def _continued(facts: TurnFacts) -> Turn | None:

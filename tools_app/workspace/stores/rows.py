@@ -6,7 +6,7 @@ Whatever is below a directory is read, removed, copied and moved by one statemen
 import io
 import itertools
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
@@ -145,7 +145,7 @@ class DatabaseTree:
             delta.add(entry, each.storage_name)
         self._count(row, delta)
         old = [entry for entry, _ in gone]
-        self._keep(_files_in(_changed(changes)), old)
+        self._backups().keep(_files_in(_changed(changes)), old)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
         for batch in _batches(made, changes.planned):
@@ -154,7 +154,7 @@ class DatabaseTree:
             )
             for each in batch:
                 each.content = None  # not all contents at once
-        self._note_new(entries, old)
+        self._backups().note_new(entries, old)
         _forget_objects([name for _, name in gone if name])
         return Committed(removed=old, entries=entries)
 
@@ -179,7 +179,7 @@ class DatabaseTree:
             },
         )
         made = [entry for entry, _ in self._with_objects(_at_or_below(replace(source, path=target)))]
-        self._note_new(made)
+        self._backups().note_new(made)
         return made
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
@@ -187,11 +187,11 @@ class DatabaseTree:
         row = self._writable()
         inside = _at_or_below(source)
         old = [entry for entry, _ in self._with_objects(inside)]
-        self._keep([inside], old)
+        self._backups().keep([inside], old)
         self._entries().filter(inside).update(**relocated(source.path, target))
         self._count(row, _Totals())
         new = [replace(entry, path=moved(entry.path, source.path, target)) for entry in old]
-        self._note_new(new)
+        self._backups().note_new(new)
         return old, new
 
     def info(self) -> WorkspaceInfo:
@@ -227,20 +227,8 @@ class DatabaseTree:
         self._row.modified_at = timezone.now()
         return self._row
 
-    def _keep(self, changed: Iterable[Q], gone: Sequence[Entry]) -> None:
-        """Keep for the turn what is about to be replaced or removed; `changed` selects what `gone` has."""
-        if self._turn_id and any(entry.kind is EntryKind.FILE for entry in gone):
-            for some in changed:
-                FileBackups(self._turn_id).keep(self._entries().filter(some, kind=EntryKind.FILE.value))
-
-    def _note_new(self, made: Sequence[Entry], gone: Sequence[Entry] = ()) -> None:
-        """Note for the turn which files it has made where there was none."""
-        if not self._turn_id:
-            return
-        known = {entry.path for entry in gone if entry.kind is EntryKind.FILE}
-        keys = [key_of(each.path) for each in made if each.kind is EntryKind.FILE and each.path not in known]
-        for start in range(0, len(keys), BATCH_KEYS):
-            FileBackups(self._turn_id).note_new(self._entries().filter(path_key__in=keys[start : start + BATCH_KEYS]))
+    def _backups(self) -> FileBackups:
+        return FileBackups(self._turn_id, self._entries())
 
     def _gone(self, changes: Changes) -> list[tuple[Entry, str]]:
         """The entries that are removed or replaced, each once, with the names of objects."""

@@ -95,6 +95,15 @@ async def linger() -> str:
     return "lingered"
 
 
+@tool(needs_approval=True, reruns=False)
+async def brood() -> str:
+    """Run, once it may, until the test has done what it wanted."""
+    NOTED.append("brood")
+    GATE["reached"].set()
+    await GATE["open"].wait()
+    return "brooded"
+
+
 @tool
 async def plot(count: int = 1) -> ToolOutput:
     """Draw."""
@@ -172,7 +181,7 @@ class GuardedCoder(Coder):
     approval_seconds = 0
 
     def get_tools(self) -> list[Tool]:
-        return [with_approval(create_execute_tool([look, send]))]
+        return [with_approval(create_execute_tool([look, send])), brood]
 
 
 @tool

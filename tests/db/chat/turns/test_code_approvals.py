@@ -28,7 +28,7 @@ from tools_app.errors import EditInvalid
 from tools_app.models import Execution, ToolCallRecord
 
 from .answering import on_record
-from .coding import GATE, Code, Says, sandbox_closed
+from .coding import GATE, Code, Says, sandbox_closed, script
 from .conftest import MakeRoom, status_of, text_of
 from .gated import until
 
@@ -360,6 +360,24 @@ async def test_a_stop_ends_the_questions_of_code_that_was_approved(make_room: Ma
     assert status_of(await code.goes_on(turn)) == "aborted"
     assert (await code.row("one:2")).status == "denied"
     assert not await db(has_pending_interaction, code.room.key)
+
+
+async def test_code_that_waits_does_not_cut_an_approved_call_beside_it(make_room: MakeRoom) -> None:
+    code = Code(make_room("guarded-coder"))
+    GATE["open"], GATE["reached"] = asyncio.Event(), asyncio.Event()
+    await code.room.say(f"call tool brood {{}} id=two\n{script(SEND)}")
+    for call in ("one", "two"):
+        await code.reply(call, is_approved=True, runs=False)
+    running = asyncio.create_task(run_until_idle(skip_delays=True))
+    async with asyncio.timeout(20):
+        await GATE["reached"].wait()
+    await until(partial(db, ToolCallRecord.objects.filter(call_id="one:2", status="asked").exists))
+    GATE["open"].set()
+    await running
+    assert (await code.part("two"))["output"] == "brooded"
+    await code.reply("one:2", is_approved=True)
+    assert (await code.part("one"))["output"]["value"] == "found went to Ann!"
+    assert sorted(await code.done()) == sorted(["brood", *SENT])
 
 
 async def test_a_message_that_is_sent_meanwhile_waits_and_supersedes_nothing(code: Code) -> None:
