@@ -22,6 +22,7 @@ from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL
 from thinkproject.kernel.aio import db
 
 _shared_frames = FrameCache()
@@ -196,7 +197,7 @@ class FrameSender:
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
         # The client's own copy is made of the log, and takes the place of what it was sent before the end. A call may
         # have been answered since the log was written; the notification of that may be lost like that of the turn.
-        is_doubted = ended.assistant_id in self.doubted or (is_late and _has_calls(shown, ended.assistant_id))
+        is_doubted = ended.assistant_id in self.doubted or (is_late and _was_answered(shown, ended.assistant_id))
         self.doubted.discard(ended.assistant_id)
         is_odd = is_doubted or is_copy or (is_empty and ended.has_begun and not failed)
         if ended.has_begun and _is_followed(shown, ended.assistant_id):
@@ -257,9 +258,15 @@ def _interrupted(memory: ResumeMemory, key: InstanceKey) -> tuple[str, TurnRef |
     return request_id, snapshots.find_turn(key, request_id=request_id) if request_id else None
 
 
-def _has_calls(shown: Transcript, assistant_id: str) -> bool:
+def _was_answered(shown: Transcript, assistant_id: str) -> bool:
+    """Whether a call of an answer's last step is not open any more: it may have been answered from outside."""
     answer = shown.find(assistant_id)
-    return answer is not None and any("toolCallId" in part for part in answer["parts"])
+    for part in reversed(answer["parts"] if answer is not None else []):
+        if part["type"] == "step-start":
+            return False
+        if "toolCallId" in part and part.get("state") not in ACCEPTS_APPROVAL:
+            return True
+    return False
 
 
 def _is_followed(shown: Transcript, assistant_id: str) -> bool:

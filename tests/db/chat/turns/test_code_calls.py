@@ -132,7 +132,7 @@ async def test_patterns_choose_what_code_may_call_and_files_are_at_hand(make_roo
         "await state.writeFile({path: '/a.txt', content: 'hi'}); (await tools.read({path: '/a.txt'})).length"
     )
     tools = code.offered
-    assert list(tools)[:8] == ["read", "write", "edit", "list", "find", "grep", "delete", "execute"]
+    assert list(tools)[:9] == ["read", "write", "edit", "list", "find", "grep", "delete", "bash", "execute"]
     assert "read(" in tools["execute"]
     assert "look(" in tools["execute"]
     for name in ("write(", "send(", "pay("):
