@@ -73,7 +73,7 @@ class Replacement:
 
 
 def _parts(replacement: str, compiled: Any) -> list[bytes | int]:
-    """What stands for itself, and numbers of groups."""
+    """The literal bytes of a replacement, and the numbers of its groups."""
     parts: list[bytes | int] = []
     at = 0
     for found in _REFERENCE.finditer(replacement):
