@@ -3,7 +3,9 @@
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
+from tools_app.errors import CodeInvalid
 from tools_app.sandbox.conf import sandbox_settings
+from tools_app.sandbox.packages import allowed
 from tools_app.workspace.conf import workspace_settings
 
 
@@ -33,7 +35,7 @@ def check_workspaces(**_: object) -> list[CheckMessage]:
 
 @register("tools")
 def check_sandbox(**_: object) -> list[CheckMessage]:
-    """E002 a limit under which no code can run, W002 limits of which one never counts."""
+    """E002 a limit under which no code can run, E003 packages that are none, W002 limits of which one never counts."""
     limits: dict[str, object] = {
         "THINK_SANDBOX_RUNS": sandbox_settings.runs,
         "THINK_SANDBOX_RUNS_PER_USER": sandbox_settings.runs_per_user,
@@ -47,6 +49,7 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
         for name, value in limits.items()
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
     ]
+    found += _check_packages()
     if found:
         return found
     if sandbox_settings.runs_per_user > sandbox_settings.runs:
@@ -56,3 +59,12 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
         message = "THINK_SANDBOX_CPU_SECONDS is more than THINK_SANDBOX_SECONDS, and so never counts."
         found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W002"))
     return found
+
+
+def _check_packages() -> list[CheckMessage]:
+    try:
+        allowed(sandbox_settings.packages)
+    except CodeInvalid as error:
+        hint = "Name each as name@version, with a version of three numbers."
+        return [Error(f"THINK_SANDBOX_PACKAGES: {error.message}", hint=hint, id="think_tools.E003")]
+    return []

@@ -37,6 +37,7 @@ from tools_app.execution_models import Execution, ExecutionStatus
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Limits, RunResult, Sandbox, Script
 from tools_app.sandbox.deno import DenoSandbox
+from tools_app.sandbox.packages import allowed, sources_of
 
 NAME: Final = "execute"
 MAX_CODE_CHARS: Final = 200_000
@@ -60,8 +61,10 @@ class CodeInput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteOptions:
-    """Things that code may use beside the tools. `modules`: sources of bundled packages by name (`sandbox.packages`).
+    """Things that code may use beside the tools.
 
+    `packages`: npm packages by name, with exact versions; they are fetched for the first run, and kept in the folder of
+    `THINK_SANDBOX_PACKAGES_DIR`. `modules`: sources of other ES modules by name. Code gets both by `await load(name)`.
     `description`: in place of the usual one; `{types}` in it stands for the declarations. `ask`: how a person is asked
     about a call that needs approval.
     """
@@ -71,6 +74,7 @@ class ExecuteOptions:
     workspace: Workspace | None = None
     sandbox: Sandbox | None = None
     limits: Limits | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     ask: Ask = ask
 
@@ -83,6 +87,7 @@ class ExecuteFields(TypedDict, total=False):
     workspace: Workspace | None
     sandbox: Sandbox | None
     limits: Limits | None
+    packages: Mapping[str, str]
     modules: Mapping[str, str]
     ask: Ask
 
@@ -93,9 +98,11 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
     Options: the fields of `ExecuteOptions`.
 
     Its result: `{value, console, calls}`; `calls` has the name, a preview of the input, success and milliseconds of
-    each. Durability: see above. Errors: `CodeInvalid` where the names of two tools are one in code.
+    each. Durability: see above. Errors: `CodeInvalid` where the names of two tools are one in code, and for packages
+    without an exact version. A package that cannot be fetched fails the calls of the tool.
     """
     chosen = ExecuteOptions(**options)
+    allowed(chosen.packages)
     catalogue = Catalogue([tool for tool in tools if not tool.is_client])
     limits = chosen.limits or default_limits()
     execution = CodeRunner(catalogue=catalogue, options=chosen, limits=limits)
@@ -133,9 +140,11 @@ def _types(catalogue: Catalogue, options: ExecuteOptions) -> str:
         parts.append(HOW_TO_FIND)
     if options.workspace is not None:
         parts.append(DECLARED)
-    if options.modules:
-        names = ", ".join(sorted(options.modules))
-        parts.append(f"/** Packages: {names}. */\ndeclare function load(name: string): Promise<any>;")
+    names = sorted({*options.packages, *options.modules})
+    if names:
+        shown = ", ".join(f"{name} {options.packages.get(name, '')}".strip() for name in names)
+        use = f'Modules of packages: `const module = await load("{names[0]}")`. There are: {shown}.'
+        parts.append(f"/** {use} */\ndeclare function load(name: string): Promise<any>;")
     return "\n\n".join(parts)
 
 
@@ -189,10 +198,11 @@ class CodeRunner:
 
     async def _in_sandbox(self, execution: Execution, calls: CodeCalls) -> RunResult:
         namespaces = ["tools", "codemode"] + (["state"] if calls.state is not None else [])
+        packages = await sources_of(sandbox_settings.packages_folder, self.options.packages)
         script = Script(
             source=normalise(execution.code),
             namespaces=tuple(namespaces),
-            modules=self.options.modules,
+            modules={**packages, **self.options.modules},
             seed=execution.seed,
             now_ms=execution.clock_ms,
         )

@@ -20,6 +20,11 @@ class SandboxSettings:
         "",
         doc="Folder with what code may load: bundled packages and Python. Empty: `.cache/think-sandbox` at home.",
     )
+    packages: Setting[object] = Setting(
+        "THINK_SANDBOX_PACKAGES",
+        "",
+        doc="npm packages that code may load, at exact versions: `date-fns@4.1.0, zod@4.1.12`, or a mapping.",
+    )
     python_memory_bytes = Setting(
         "THINK_SANDBOX_PYTHON_MEMORY_BYTES", 512 * 1024 * 1024, doc="Memory of one run of Python code."
     )

@@ -4,15 +4,18 @@ Only exact versions are taken, and only from the caller's list: the code itself 
 runs in Deno with this process' environment, as it is the operator's act; what it makes runs in the sandbox.
 """
 
+import asyncio
 import json
+import logging
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tools_app.errors import CodeInvalid, SandboxUnavailable
 from tools_app.sandbox.process import deno_path
@@ -29,6 +32,58 @@ export default (all as Record<string, unknown>).default ?? all;
 """
 
 
+logger = logging.getLogger(__name__)
+_fetching: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packages")
+"""One at a time: what waits for a slow registry holds no other thread."""
+
+_sources: Final[dict[tuple[Path, str, str], str]] = {}
+"""Sources by folder, name and version, as this process has read them."""
+
+
+def allowed(given: object) -> dict[str, str]:
+    """The packages of a setting, names to exact versions.
+
+    Shape: a mapping, or text such as `"date-fns@4.1.0, @scope/name@1.0.0"`. Errors: `CodeInvalid`.
+    """
+    pairs: list[tuple[Any, Any]]
+    if isinstance(given, str):
+        words = [word.strip().rpartition("@") for word in given.split(",") if word.strip()]
+        pairs = [(name, version) for name, _at, version in words]
+    elif isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        raise CodeInvalid(f"{given!r} names no packages.")
+    for name, version in pairs:
+        _check(name, version)
+    if len(dict(pairs)) != len(pairs):
+        raise CodeInvalid("A package is named twice.")
+    return dict(pairs)
+
+
+async def sources_of(folder: Path, packages: Mapping[str, str]) -> dict[str, str]:
+    """Do as `bundled`, off the loop, and read each file once in a process.
+
+    Errors: `CodeInvalid`; `SandboxUnavailable` without the details, which are for operators and logged.
+    """
+    missing = {name: version for name, version in packages.items() if (folder, name, version) not in _sources}
+    if missing:
+        try:
+            made = await asyncio.get_running_loop().run_in_executor(_fetching, bundled, folder, missing)
+        except SandboxUnavailable as error:
+            logger.warning("packages for code: %s", error.message)
+            names = ", ".join(sorted(missing))
+            raise SandboxUnavailable(
+                f"Packages for code cannot be fetched now ({names}): `manage.py install_sandbox_packages` says why."
+            ) from error
+        _sources.update({(folder, name, packages[name]): source for name, source in made.items()})
+    return {name: _sources[folder, name, version] for name, version in packages.items()}
+
+
+def missing_packages(folder: Path, packages: Mapping[str, str]) -> list[str]:
+    """The names of those that are not in the folder yet."""
+    return [name for name, version in packages.items() if not _place(folder, name, version).exists()]
+
+
 def bundled(folder: Path, packages: Mapping[str, str]) -> dict[str, str]:
     """Sources of packages by name, for `Script.modules`. Those that are in the folder need no network.
 
@@ -41,7 +96,7 @@ def bundled(folder: Path, packages: Mapping[str, str]) -> dict[str, str]:
 
 def _bundle(folder: Path, name: str, version: str) -> Path:
     _check(name, version)
-    path = folder / f"{name.replace('/', '__')}@{version}.js"
+    path = _place(folder, name, version)
     if path.exists():
         return path
     with _workshop(folder) as place:
@@ -80,9 +135,14 @@ def python_folder(folder: Path) -> Path:
     return target
 
 
-def _check(name: str, version: str) -> None:
-    if not NAME.fullmatch(name) or not VERSION.fullmatch(version):
-        raise CodeInvalid(f"{name!r} at {version!r} is not a package at an exact version.")
+def _place(folder: Path, name: str, version: str) -> Path:
+    return folder / f"{name.replace('/', '__')}@{version}.js"
+
+
+def _check(name: object, version: object) -> None:
+    if isinstance(name, str) and isinstance(version, str) and NAME.fullmatch(name) and VERSION.fullmatch(version):
+        return
+    raise CodeInvalid(f"{name!r} at {version!r} is not a package at an exact version.")
 
 
 def _workshop(folder: Path) -> "tempfile.TemporaryDirectory[str]":

@@ -10,13 +10,13 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import IO, Final, cast
 
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.failures import failed
-from tools_app.core.files.media_types import sniff_head
+from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.paths import below, is_within, name_of, normalise
 from tools_app.core.files.workspace import (
     Entry,
@@ -48,7 +48,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
-async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncIterator[bytes]:
+async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncGenerator[bytes]:
     """The files and directories below a path, named relative to it, as pieces of a zip file. Links are left out.
 
     Errors: `ENOENT`. What changes meanwhile is in it as it was found.
@@ -171,7 +171,7 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
         head, size = _measure(archive, info, workspace_settings.archive_max_bytes - read)
         read += size
         _check_size(infos, read)
-        media_type = sniff_head(head, name_of(path))
+        media_type = (sniff if size == len(head) else sniff_head)(head, name_of(path))
         source = partial(archive.open, info)
         files.append((path, Content(size=size, media_type=media_type, source=source)))
     return directories, files

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fibers.errors import Parked
 from fibers.waits import Wait, WaitEnd
-from tests.unit.tools_app.execute.memory_files import MemoryFiles
+from tests.filled_workspace import filled
 from thinkproject.kernel.aio import db
 from tools_app.core.code.truncation import MARK
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
@@ -20,6 +20,7 @@ from tools_app.execution_models import Execution, ExecutionCall, ExecutionCallSt
 from tools_app.executor import execute
 from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.deno import DenoSandbox
+from tools_app.workspace.services import open_for_scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -413,7 +414,7 @@ async def test_the_description_has_the_types(sandbox: DenoSandbox) -> None:
 
 
 async def test_code_has_the_workspace(sandbox: DenoSandbox) -> None:
-    files = MemoryFiles(a__json='{"n": 1}')
+    files = await filled({"/a.json": '{"n": 1}'})
     code = """async () => {
         const {n} = await state.readJson({path: "/a.json"});
         await state.writeFile({path: "/b", content: new Uint8Array([104, 105])});
@@ -427,10 +428,34 @@ async def test_code_has_the_workspace(sandbox: DenoSandbox) -> None:
 
 
 async def test_a_file_that_was_read_reads_the_same_again(sandbox: DenoSandbox) -> None:
-    files = MemoryFiles(a="before")
+    files = await filled({"/a": "before"})
     code = "const text = await state.readFile({path: '/a'}); await state.appendFile({path: '/a', content: '!'}); text"
     await run(sandbox, code, workspace=files)
     await db(_crash_within, "state.appendFile")
     result = await run(sandbox, code, workspace=files)
     assert records.INTERRUPTED in result.output  # appended perhaps: not twice
-    assert files.files["/a"] == b"before!"
+    assert await files.read_bytes("/a") == b"before!"
+
+
+async def test_code_searches_replaces_and_packs_stored_files(sandbox: DenoSandbox) -> None:
+    files = open_for_scope("ins_1", None)
+    await files.write_file("/docs/a.md", "# One\n# Two\n")
+    code = r"""async () => {
+        const lines = await state.searchFiles({pattern: "/docs/*", query: "^# T", regex: true});
+        await state.replaceInFiles({pattern: "/docs/*", search: "(?m)^# (.*)$", replacement: "## $1", regex: true});
+        await state.archive({path: "/docs", target: "/docs.zip"});
+        const {count} = await state.unarchive({path: "/docs.zip", target: "/again"});
+        await state.compress({path: "/again/a.md"});
+        await state.decompress({path: "/again/a.md.gz", target: "/third.md"});
+        const hashes = [];
+        for (const path of ["/docs/a.md", "/third.md"]) hashes.push(await state.hash({path}));
+        return {lines, count, same: hashes[0] === hashes[1], kind: await state.detect({path: "/docs.zip"})};
+    }"""
+    result = await run(sandbox, code, workspace=files)
+    assert result.output["value"] == {
+        "lines": [{"path": "/docs/a.md", "matches": [{"line": 2, "text": "# Two"}]}],
+        "count": 2,
+        "same": True,
+        "kind": {"mediaType": "application/octet-stream", "isText": False},
+    }
+    assert await files.read_file("/third.md") == "## One\n## Two\n"

@@ -32,6 +32,11 @@ def test_limits_under_which_no_code_can_run_are_errors(settings: Any, name: str)
     assert ids(settings, **{f"THINK_SANDBOX_{name}": 0}) == ["think_tools.E002"]
 
 
+@pytest.mark.parametrize("value", ["zod", "zod@4", "zod@^4.1.0", {"zod": 4}, ["zod@4.1.12"], "zod@4.1.12, zod@4.1.13"])
+def test_packages_without_one_exact_version_are_an_error(settings: Any, value: object) -> None:
+    assert ids(settings, THINK_SANDBOX_PACKAGES=value) == ["think_tools.E003"]
+
+
 def test_limits_that_never_count_are_warnings(settings: Any) -> None:
     found = ids(settings, THINK_SANDBOX_RUNS=1, THINK_SANDBOX_CPU_SECONDS=100)
     assert found == ["think_tools.W002", "think_tools.W002"]

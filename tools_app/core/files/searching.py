@@ -50,11 +50,11 @@ class Search:
         if not is_encodable(query):
             raise ToolInputInvalid("it is no Unicode text")
         expression = re2.escape(query) if is_fixed else query
-        self._line = _compiled(expression, is_case_sensitive=is_case_sensitive)
+        self._line = compile_expression(expression, is_case_sensitive=is_case_sensitive)
         self._anywhere = (
             None
             if _OF_WHOLE_TEXTS.search(expression)
-            else _compiled(f"(?m)(?:{expression})", is_case_sensitive=is_case_sensitive)
+            else compile_expression(f"(?m)(?:{expression})", is_case_sensitive=is_case_sensitive)
         )
         self._context_lines = context_lines
 
@@ -91,6 +91,26 @@ class Search:
         )
 
 
+def compile_expression(expression: str, *, is_case_sensitive: bool, has_groups: bool = False) -> Any:
+    """Compile an expression of RE2. `has_groups`: whether matches tell their groups, which takes longer.
+
+    Errors: `ToolInputInvalid` with the reason for what is no expression.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = is_case_sensitive
+    options.never_capture = not has_groups
+    try:
+        compiled = re2.compile(expression, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise ToolInputInvalid(words) from error
+    if compiled.programsize > MAX_PROGRAM:
+        raise ToolInputInvalid("it is too large")
+    return compiled
+
+
 def _pieces(data: bytes) -> Iterator[bytes]:
     """Whole lines, some at a time, without the newline between two pieces."""
     start = 0
@@ -106,22 +126,6 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 def is_binary(data: bytes) -> bool:
     """Whether a file is none that has lines."""
     return b"\x00" in data[:_BINARY_HEAD]
-
-
-def _compiled(expression: str, *, is_case_sensitive: bool) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = is_case_sensitive
-    options.never_capture = True
-    try:
-        compiled = re2.compile(expression, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ToolInputInvalid(words) from error
-    if compiled.programsize > MAX_PROGRAM:
-        raise ToolInputInvalid("it is too large")
-    return compiled
 
 
 def _shown(line: bytes) -> str:

@@ -1,24 +1,31 @@
-"""Functions that read within files: JSON, search, trees, digests."""
+"""Functions that read within files: JSON, trees, digests, kinds."""
 
 import hashlib
-from collections.abc import AsyncIterator
+import re
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.errors import CodeInvalid, FileFailed
-from tools_app.execute.state.arguments import flag, number, shown_entry, text
+from tools_app.execute.state.arguments import number, shown_entry, text
 from tools_app.execute.state.files import MAX_FILES, Function
 
-MAX_SEARCHED_BYTES: Final = 1_000_000
-MAX_MATCHES: Final = 200
-MAX_LINE_CHARS: Final = 500
+HEAD_BYTES: Final = 64 * 1024
 ALGORITHMS: Final = frozenset({"sha256", "sha1", "md5"})
 
 
 async def read_text(files: Workspace, path: str) -> str:
     """The text of a file. Errors: `ENOENT`."""
     found = await files.read_file(path)
+    if found is None:
+        raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
+    return found
+
+
+async def read_bytes(files: Workspace, path: str) -> bytes:
+    """The bytes of a file. Errors: `ENOENT`."""
+    found = await files.read_bytes(path)
     if found is None:
         raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
     return found
@@ -79,53 +86,11 @@ def _member(node: JSONValue, step: str) -> JSONValue:
     return None
 
 
-async def search_text(files: Workspace, value: JSONObject) -> JSONValue:
-    """Lines of a file with a text."""
-    return _matches(await read_text(files, text(value, "path")), value)
-
-
-async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
-    """Lines of many files with a text."""
-    found: list[JSONValue] = []
-    count = 0
-    async for entry, content in _texts(files, text(value, "pattern", "/**/*")):
-        matches = _matches(content, value)
-        if matches:
-            found.append({"path": entry.path, "matches": matches[: MAX_MATCHES - count]})
-            count += len(matches)
-        if count >= MAX_MATCHES:
-            break
-    return found
-
-
-async def _texts(files: Workspace, pattern: str) -> AsyncIterator[tuple[Entry, str]]:
-    entries = [entry for entry in await files.glob(pattern) if entry.kind is EntryKind.FILE]
-    paths = [entry.path for entry in entries]
-    async for entry, data in files.read_many(paths, max_bytes=MAX_SEARCHED_BYTES):
-        if data is not None and b"\0" not in data[:8000]:
-            yield entry, data.decode(errors="replace")
-
-
-def _matches(content: str, value: JSONObject) -> list[JSONValue]:
-    """Lines with the query. Patterns are for the code itself: an expensive one costs only its own time there."""
-    query, is_exact = text(value, "query"), flag(value, "caseSensitive")
-    wanted = query if is_exact else query.casefold()
-    if not wanted:
-        raise CodeInvalid("'query' must not be empty.")
-    found: list[JSONValue] = []
-    for number_, line in enumerate(content.splitlines(), start=1):
-        if wanted in (line if is_exact else line.casefold()):
-            found.append({"line": number_, "text": line[:MAX_LINE_CHARS]})
-            if len(found) == MAX_MATCHES:
-                break
-    return found
-
-
 async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
     """Entries below a directory, to a depth."""
     root, depth = await files.realpath(text(value, "path", "/")), number(value, "depth", 100)
     start = root.rstrip("/")
-    entries = await files.glob(f"{start}/**/*")
+    entries = await _below(files, start)
     near = [entry for entry in entries if entry.path[len(start) :].count("/") <= depth]
     return [shown_entry(entry) for entry in near[:MAX_FILES]]
 
@@ -133,13 +98,18 @@ async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
 async def summarize_tree(files: Workspace, value: JSONObject) -> JSONValue:
     """Counts and bytes below a directory."""
     root = (await files.realpath(text(value, "path", "/"))).rstrip("/")
-    entries = await files.glob(f"{root}/**/*")
+    entries = await _below(files, root)
     kinds = [entry.kind for entry in entries]
     return {
         "files": kinds.count(EntryKind.FILE),
         "directories": kinds.count(EntryKind.DIRECTORY),
         "bytes": sum(entry.size for entry in entries),
     }
+
+
+async def _below(files: Workspace, root: str) -> list[Entry]:
+    literal = re.sub(r"[*?\[\]{}\\!,]", r"\\\g<0>", root)
+    return await files.glob(f"{literal}/**/*")
 
 
 async def hash_file(files: Workspace, value: JSONObject) -> JSONValue:
@@ -154,16 +124,19 @@ async def hash_file(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def detect(files: Workspace, value: JSONObject) -> JSONValue:
-    """Kind of a file."""
+    """Kind of a file, from its bytes and not from what was said when it was written."""
     path = text(value, "path")
     entry = await files.stat(path)
     if entry is None or entry.kind is not EntryKind.FILE:
         raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
-    first = b""
+    head = b""
     async for piece in files.read_stream(path):
-        first = piece[:8000]
-        break
-    return {"mediaType": entry.media_type, "isText": b"\0" not in first}
+        head += piece[: HEAD_BYTES - len(head)]
+        if len(head) == HEAD_BYTES:
+            break
+    is_whole = len(head) < HEAD_BYTES
+    found = sniff(head, entry.name) if is_whole else sniff_head(head, entry.name)
+    return {"mediaType": found, "isText": found == "application/json" or found.startswith("text/")}
 
 
 DATA_FUNCTIONS: Final[dict[str, Function]] = {
@@ -171,8 +144,6 @@ DATA_FUNCTIONS: Final[dict[str, Function]] = {
     "writeJson": write_json,
     "queryJson": query_json,
     "updateJson": update_json,
-    "searchText": search_text,
-    "searchFiles": search_files,
     "walkTree": walk_tree,
     "summarizeTree": summarize_tree,
     "hash": hash_file,

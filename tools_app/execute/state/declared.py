@@ -28,17 +28,31 @@ DECLARED: Final = """declare const state: {
   /** `query`: keys and indexes, as "items.0.name". */
   queryJson(input: { path: string; query: string }): Promise<unknown>;
   updateJson(input: { path: string; query: string; value: unknown }): Promise<void>;
-  searchText(input: { path: string; query: string; caseSensitive?: boolean }): Promise<Match[]>;
-  searchFiles(input: { pattern: string; query: string; caseSensitive?: boolean }): Promise<FileMatch[]>;
-  replaceInFile(input: { path: string; search: string; replacement: string; dryRun?: boolean }): Promise<Replaced>;
+  /** `regex`: `query` is an expression of RE2, without backreferences and lookaround, for each line. */
+  searchText(input: { path: string; query: string; regex?: boolean; caseSensitive?: boolean }): Promise<Match[]>;
+  searchFiles(input: {
+    pattern: string; query: string; regex?: boolean; caseSensitive?: boolean;
+  }): Promise<FileMatch[]>;
+  /** `regex`: `search` is an expression for the whole text, as "(?mi)^name$"; `replacement` has $1, $<name>, $&. */
+  replaceInFile(input: {
+    path: string; search: string; replacement: string; regex?: boolean; dryRun?: boolean;
+  }): Promise<Replaced>;
   /** All files or none, unless `rollbackOnError` is false. */
   replaceInFiles(input: {
-    pattern: string; search: string; replacement: string; dryRun?: boolean; rollbackOnError?: boolean;
+    pattern: string; search: string; replacement: string; regex?: boolean; dryRun?: boolean;
+    rollbackOnError?: boolean;
   }): Promise<Replaced[]>;
   walkTree(input: { path?: string; depth?: number }): Promise<Entry[]>;
   summarizeTree(input: { path?: string }): Promise<{ files: number; directories: number; bytes: number }>;
   hash(input: { path: string; algorithm?: "sha256" | "sha1" | "md5" }): Promise<string>;
   detect(input: { path: string }): Promise<{ mediaType: string; isText: boolean }>;
+  /** A zip file of a file, or of all below a directory. */
+  archive(input: { path: string; target: string }): Promise<Entry>;
+  /** `target`: a directory. `paths`: the first 1000. */
+  unarchive(input: { path: string; target: string }): Promise<{ count: number; paths: string[] }>;
+  /** gzip; without `target` to or from the same name with ".gz". */
+  compress(input: { path: string; target?: string }): Promise<Entry>;
+  decompress(input: { path: string; target?: string }): Promise<Entry>;
   /** Check edits without writing: what each would change. */
   planEdits(input: { edits: Edit[] }): Promise<{ path: string; diff: string }[]>;
   /** Apply edits: all of them or none. */

@@ -1,13 +1,17 @@
 """Functions that change several files at once: planned without writing, applied all or none."""
 
+import asyncio
+import threading
 from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.diffs import unified
+from tools_app.core.files.replacing import Replacement
 from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
-from tools_app.errors import CodeInvalid
+from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
-from tools_app.execute.state.data import read_text
+from tools_app.execute.state.data import read_bytes, read_text
 from tools_app.execute.state.files import MAX_FILES, Function
 
 MAX_EDITS: Final = 200
@@ -22,22 +26,23 @@ class _Planned:
 
 
 async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
-    """Replace a text in a file."""
-    path = text(value, "path")
-    plan, shown = await _replacement(files, path, value)
+    """Replace a text in a file, or what an expression matches."""
+    path, replacement = text(value, "path"), _replacement(value)
+    plan, shown = await _replaced(files, path, replacement)
     if shown["count"] and not flag(value, "dryRun"):
         await files.apply([plan])
     return shown
 
 
 async def replace_in_files(files: Workspace, value: JSONObject) -> JSONValue:
-    """Replace a text in many files: in all or in none."""
+    """Replace in many files: in all or in none."""
+    replacement = _replacement(value)
     entries = await files.glob(text(value, "pattern"))
     paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE][:MAX_FILES]
     plans: list[Operation] = []
     shown: list[JSONValue] = []
     for path in paths:
-        replacing, one = await _replacement(files, path, value)
+        replacing, one = await _replaced(files, path, replacement)
         if one["count"]:
             plans.append(replacing)
             shown.append(one)
@@ -50,17 +55,27 @@ async def replace_in_files(files: Workspace, value: JSONObject) -> JSONValue:
     return shown
 
 
-async def _replacement(files: Workspace, path: str, value: JSONObject) -> tuple[Put, JSONObject]:
-    search, replacement = text(value, "search"), text(value, "replacement")
-    if not search:
-        raise CodeInvalid("'search' must not be empty.")
+def _replacement(value: JSONObject) -> Replacement:
+    try:
+        return Replacement(text(value, "search"), text(value, "replacement"), is_regex=flag(value, "regex"))
+    except ToolInputInvalid as error:
+        raise CodeInvalid(f"'search' cannot be replaced: {error.message}") from error
+
+
+async def _replaced(files: Workspace, path: str, replacement: Replacement) -> tuple[Put, JSONObject]:
+    """The write that replaces in a file, and what code sees of it. Off the loop, no longer than the code waits."""
     before = await files.stat(path)
-    content = await read_text(files, path)
-    changed = content.replace(search, replacement)
+    data = await read_bytes(files, path)
+    is_left = threading.Event()
+    try:
+        changed, count = await asyncio.to_thread(replacement.applied, data, is_left.is_set)
+    except ToolInputInvalid as error:
+        raise CodeInvalid(f"{path}: {error.message}") from error
+    finally:
+        is_left.set()
     version = before.version if before is not None else None
-    diff = await files.diff_content(path, changed) if changed != content else ""
-    plan = Put(path=path, content=changed.encode(errors="surrogateescape"), expected_version=version)
-    return plan, {"path": path, "count": content.count(search), "diff": diff}
+    diff = await files.diff_content(path, changed.decode(errors="replace")) if changed != data else ""
+    return Put(path=path, content=changed, expected_version=version), {"path": path, "count": count, "diff": diff}
 
 
 async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
@@ -69,9 +84,16 @@ async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
     for planned in await _plan(files, value):
         diff = ""
         if planned.content is not None:
-            diff = await files.diff_content(planned.operation.path, planned.content)
+            diff = await _difference(files, planned.operation.path, planned.content)
         shown.append({"path": planned.operation.path, "diff": diff})
     return shown
+
+
+async def _difference(files: Workspace, path: str, content: str) -> str:
+    """The difference that a write would make; all lines are added where there is no file."""
+    if await files.file_exists(path):
+        return await files.diff_content(path, content)
+    return await asyncio.to_thread(unified, "", content, path, path)
 
 
 async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:

@@ -5,13 +5,21 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import CodeInvalid
+from tools_app.execute.state.archives import ARCHIVE_FUNCTIONS
 from tools_app.execute.state.data import DATA_FUNCTIONS
 from tools_app.execute.state.edits import EDIT_FUNCTIONS
 from tools_app.execute.state.files import FILE_FUNCTIONS, Function
+from tools_app.execute.state.searching import SEARCH_FUNCTIONS
 
-FUNCTIONS: Final[dict[str, Function]] = {**FILE_FUNCTIONS, **DATA_FUNCTIONS, **EDIT_FUNCTIONS}
-ONCE: Final = frozenset({"appendFile", "mv", "symlink", "replaceInFile", "replaceInFiles", "applyEdits"})
-"""Functions that do something else when they are called again."""
+FUNCTIONS: Final[dict[str, Function]] = {
+    **FILE_FUNCTIONS,
+    **DATA_FUNCTIONS,
+    **SEARCH_FUNCTIONS,
+    **EDIT_FUNCTIONS,
+    **ARCHIVE_FUNCTIONS,
+}
+ONCE: Final = frozenset({"appendFile", "mv", "symlink", "replaceInFile", "replaceInFiles", "applyEdits", "archive"})
+"""Functions that do something else when they are called again; an archive may then contain itself."""
 
 
 class StateFunctions:

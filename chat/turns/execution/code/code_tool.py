@@ -2,7 +2,7 @@
 
 It is made of what the turn has: first of everything that the sources give, and once more when `before_turn` has added
 and limited. So code cannot call what the turn does not have. The files of the workspace (`state.*`) are there under the
-same condition; in patterns they are called `state`.
+same condition; in patterns they are called `state`. Code may load the packages of `THINK_SANDBOX_PACKAGES`.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,8 @@ from tools_app.core.tool_names import check_patterns, selects
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME, create_execute_tool
+from tools_app.sandbox.conf import sandbox_settings
+from tools_app.sandbox.packages import allowed
 
 STATE: Final = "state"
 
@@ -23,7 +25,8 @@ STATE: Final = "state"
 def code_tool(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool | None:
     """The tool over these, without those that clients run; `None` for an agent that has none, or one of its own.
 
-    Errors: `TurnConfigInvalid` for patterns that are none; `CodeInvalid` where two names are one in code.
+    Errors: `TurnConfigInvalid` for patterns that are none; `CodeInvalid` where two names are one in code, and for
+    packages that are none.
     """
     if not agent.code_tool or NAME in tools:
         return None
@@ -52,4 +55,5 @@ def _made(agent: Think, tools: Toolset, workspace: Workspace | None, active: Seq
         raise TurnConfigInvalid(f"code_tool of {type(agent).__name__}: {error.message}") from error
     has_files = agent.workspace_tools and all(selects(given, STATE) for given in limits)
     ours = [tool for tool in callable_ones if tool.name != NAME]
-    return create_execute_tool(ours, workspace=workspace if has_files else None)
+    packages = allowed(sandbox_settings.packages)
+    return create_execute_tool(ours, workspace=workspace if has_files else None, packages=packages)

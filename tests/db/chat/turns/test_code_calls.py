@@ -1,6 +1,7 @@
 """Calls of code within a turn: hooks, permissions, files, replies, which tools code has, and what all of it costs."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,6 +152,29 @@ async def test_files_are_there_for_code_where_every_pattern_lets_them(make_room:
     Says.active = ["execute", "state"]
     await code.room.say("say: hello")
     assert "declare const state" in code.offered["execute"]
+
+
+async def test_code_loads_the_packages_of_the_setting(code: Code, settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "words@1.0.0.js").write_text("export const up = (text) => text.toUpperCase();")
+    settings.THINK_SANDBOX_PACKAGES_DIR = str(tmp_path)
+    settings.THINK_SANDBOX_PACKAGES = "words@1.0.0"
+    await code.run("const words = await load('words'); words.up('loud')")
+    assert "LOUD" in await answer_of(code)
+    assert 'await load("words")`. There are: words 1.0.0.' in code.offered["execute"]
+    settings.THINK_SANDBOX_PACKAGES = ""
+    await code.run("await load('words')")
+    assert "load(" not in code.offered["execute"]
+    assert "LOUD" not in await answer_of(code)
+
+
+async def test_a_package_that_cannot_be_fetched_fails_the_call_and_not_the_turn(
+    code: Code, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://127.0.0.1:9/")
+    settings.THINK_SANDBOX_PACKAGES_DIR = str(tmp_path)
+    settings.THINK_SANDBOX_PACKAGES = {"zod": "4.1.12"}
+    assert status_of(await code.run("1")) == "completed"
+    assert "Packages for code cannot be fetched now (zod)" in await answer_of(code)
 
 
 async def test_code_cannot_call_what_the_turn_may_not(code: Code) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.tools_app.execute.memory_files import MemoryFiles
+from tests.filled_workspace import contents, filled
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import SandboxUnavailable
@@ -54,7 +54,7 @@ async def call(made: Tool, code: str) -> ToolResult:
 
 
 async def test_python_has_a_value_a_console_and_the_files(sandbox: DenoSandbox) -> None:
-    files = MemoryFiles(a__csv="x\n1\n2\n", old="gone")
+    files = await filled({"/a.csv": "x\n1\n2\n", "/old": "gone"})
     code = """```python
 import asyncio, csv, os, statistics
 rows = list(csv.DictReader(open("a.csv")))
@@ -65,24 +65,24 @@ print("hi")
 await asyncio.sleep(0)
 {"m": statistics.mean([1, 2, 3])}
 ```"""
-    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)  # type: ignore[arg-type]
+    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)
     assert result.output == {
         "value": {"m": 2},
         "console": [{"level": "log", "text": "hi"}],
         "files": ["/old", "/out/sum.txt"],
     }
-    assert files.files == {"/a.csv": b"x\n1\n2\n", "/out/sum.txt": b"3"}
+    assert await contents(files) == {"/a.csv": b"x\n1\n2\n", "/out/sum.txt": b"3"}
 
 
 async def test_code_that_fails_has_its_traceback_and_changes_no_file(sandbox: DenoSandbox) -> None:
-    files = MemoryFiles(a="1")
+    files = await filled({"/a": "1"})
     code = "print('before')\nopen('a', 'w').write('2')\n1 / 0"
-    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)  # type: ignore[arg-type]
+    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)
     assert result.is_error
     assert 'File "<exec>", line 3' in result.output
     assert "ZeroDivisionError: division by zero" in result.output
     assert "Console output:\nbefore" in result.output
-    assert files.files == {"/a": b"1"}
+    assert await contents(files) == {"/a": b"1"}
 
 
 PROBES = """

@@ -61,6 +61,18 @@ async def test_the_report_names_each_tier_with_a_reason(settings: Any, tmp_path:
     assert "install_sandbox_python" in second.reason
 
 
+async def test_the_report_says_which_packages_are_there(settings: Any, tmp_path: Path) -> None:
+    settings.THINK_SANDBOX_PACKAGES_DIR = str(tmp_path)
+    settings.THINK_SANDBOX_PACKAGES = "words@1.0.0, @scope/other@2.0.0"
+    (tmp_path / "words@1.0.0.js").write_text("export default 1")
+    missing = (await sandbox_report())[1]
+    assert (missing.tier, missing.is_available) == ("packages", False)
+    assert missing.reason.startswith("@scope/other: not in")
+    assert "install_sandbox_packages" in missing.reason
+    (tmp_path / "@scope__other@2.0.0.js").write_text("export default 2")
+    assert (await sandbox_report())[1].is_available
+
+
 BUSY_PARENT = """
 import asyncio, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "thinkproject.settings_test"
