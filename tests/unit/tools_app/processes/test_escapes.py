@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.house.repository import ROOT
+from tests.open_folders import open_to_all
 from tests.unit.tools_app.processes.conftest import SMALL, Command
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
@@ -113,8 +114,7 @@ async def test_nothing_of_the_machine_is_reached(
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
     secret = tmp_path / "x.secret"
     secret.write_text(f"echo {SECRET}\n")
-    for folder in (secret, tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    open_to_all(secret)
     probes = OUT if isolation.name == "unshare" else [line for line in OUT if line not in TRACES]
     for start in range(0, len(probes), 12):
         some = [

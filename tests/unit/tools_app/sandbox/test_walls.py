@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.open_folders import open_to_all
 from tools_app.sandbox.contract import DEFAULT_LIMITS
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.process import Program, command, spawn
@@ -34,8 +35,7 @@ async def test_the_walls_hold_without_the_permissions_of_deno(tmp_path: Path) ->
     port = server.sockets[0].getsockname()[1]
     script = tmp_path / "reach.js"
     script.write_text(REACH.replace("PORT", str(port)).replace("TARGET", str(tmp_path / "made")))
-    for folder in (script, tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    open_to_all(script)
     guest = await spawn(command(walls, DEFAULT_LIMITS, Program(script=script, flags=("--allow-all",))), 100_000)
     line = await guest.stdout.readline()
     await guest.end()

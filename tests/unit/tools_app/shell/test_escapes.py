@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.open_folders import open_to_all
 from tests.unit.tools_app.shell.conftest import Shell, texts
 from tools_app.errors import FileFailed, ToolError
 from tools_app.sandbox.deno import DenoSandbox
@@ -137,8 +138,7 @@ async def test_nothing_of_the_machine_is_reached(
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
     secret = tmp_path / "x.secret"
     secret.write_text(f"echo {SECRET}\n")
-    for folder in (secret, tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    open_to_all(secret)
     before = sorted(os.listdir(tmp_path))
     scripts = [script.replace("FILE", str(secret)).replace("DIRECTORY", str(tmp_path)) for script in OUT]
     result = await bash("\n".join(f"( {script} ); echo; echo done" for script in scripts))
