@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +210,22 @@ asyncio.run(main())
 """
 
 
-async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation) -> None:
+@pytest.fixture
+def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A place for the directories of commands that no test beside this one uses."""
+    with tempfile.TemporaryDirectory(prefix="thk-own-") as name:
+        Path(name).chmod(0o755)  # commands run as another user
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        yield name
+
+
+async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation, own_folder: str) -> None:
     worker = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", WORKER, isolation.name, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        *("-c", WORKER, isolation.name),
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": own_folder},
+        stdout=asyncio.subprocess.PIPE,
     )
     assert worker.stdout is not None
     async with asyncio.timeout(60):
@@ -224,7 +237,7 @@ async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation) -
     left = folders()
     assert left
     sweep()
-    assert not left & folders()
+    assert folders() == set()
 
 
 async def test_what_outlived_its_worker_is_ended_by_the_next_one(isolation: Isolation) -> None:
