@@ -65,7 +65,6 @@ def guests() -> Iterator[list[int]]:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.smoke
 async def test_a_worker_killed_at_work_leaves_nothing_half_and_nothing_twice(
     shared_product: Product, guests: list[int]
 ) -> None:
