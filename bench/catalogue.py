@@ -16,7 +16,10 @@ TITLES = {
     "streams": "The log by itself",
     "sessions": "Conversations in the database (SQLite)",
     "search": "Search in conversations (SQLite)",
+    "shell": "A shell over 1,000 files (SQLite)",
     "model_adapter": "The model adapters by themselves",
+    "files": "Files of workspaces, and code with its records (SQLite)",
+    "sandbox": "Code of models",
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}

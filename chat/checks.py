@@ -36,12 +36,12 @@ from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
 from chat.core.model.chosen_model import MAX_NAME
 from chat.errors import InputInvalid, TurnConfigInvalid
-from chat.files import attachments
 from chat.llm.catalogue import facts_problem
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
+from thinkproject.kernel.object_storage import object_storage
 
 RESERVED = {"sub"}
 _CAMEL_CASE = (
@@ -381,7 +381,7 @@ def check_sign_in(_app_configs: Sequence[Any] | None = None, **_options: Any) ->
 @register(Tags.security)
 def check_files(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
     """Report attached files that could be fetched past the access rules."""
-    location = getattr(attachments.storage(), "location", None)
+    location = getattr(object_storage(), "location", None)
     static = getattr(settings, "STATIC_ROOT", None)
     if location is None or not static or not Path(location).is_relative_to(Path(static)):
         return []

@@ -94,6 +94,18 @@ class ChatSettings:
         60_000,
         doc="Tokens of a conversation in one request for a summary; more is summarised piece by piece.",
     )
+    tool_output_lines = Setting(
+        "THINK_TOOL_OUTPUT_LINES",
+        2_000,
+        doc="Lines of a tool's output that a model is sent, unless the tool says otherwise; 0 is no limit. The whole "
+        "is stored with the conversation, and models read on in it with `read_output`.",
+    )
+    tool_output_bytes = Setting("THINK_TOOL_OUTPUT_BYTES", 50 * 1024, doc="The same in bytes (UTF-8); 0 is no limit.")
+    request_media_bytes = Setting(
+        "THINK_REQUEST_MEDIA_BYTES",
+        20 * 1024 * 1024,
+        doc="Bytes of files in one request to a model at most; of the others, the oldest, the model gets the names.",
+    )
     approval_seconds = Setting(
         "THINK_APPROVAL_SECONDS",
         7 * 24 * 3600.0,

@@ -180,10 +180,9 @@ async def seal_turn(context: FiberContext) -> JSONValue:
                 fold.apply(load(record.text))
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
-            if fold.unsettled_calls():
-                cut = await db(close_cut, context, turn_id)
-                for chunk in cut_outputs(fold, cut, INTERRUPTED):
-                    writer.write(chunk)
+            cut = await db(close_cut, context, turn_id)
+            for chunk in cut_outputs(fold, cut, INTERRUPTED):
+                writer.write(chunk)
             message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
             sealed = _Sealed(
                 message=message,

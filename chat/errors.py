@@ -6,7 +6,7 @@ ThinkError
                   │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
                   │  CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
-                  │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid
+                  │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
 """
@@ -221,6 +221,12 @@ class ModelChoiceInvalid(ChatError, Invalid):
     """This choice of a model is not possible here. Data: `field`, and `allowed` where there is a list or a range."""
 
     code = "model_choice_invalid"
+
+
+class WorkspaceMissing(ChatError, NotFound):
+    """This agent has no files."""
+
+    code = "workspace_missing"
 
 
 class ModelError(ChatError):

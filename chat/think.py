@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
@@ -22,7 +23,9 @@ from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import (
+    ActionContext,
     Allow,
+    AuthorizationContext,
     Block,
     ChatErrorContext,
     ChatOptions,
@@ -63,17 +66,26 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
-from tools_app.core.tool import Tool, ToolContext, client_tool, tool
+from tools_app.actions.action import action
+from tools_app.actions.compensation import Undo, compensation
+from tools_app.core.output_limits import OutputLimit
+from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
+from tools_app.core.tool_output import Media, ToolOutput
+from tools_app.core.wrappers import filtered, renamed, with_approval, with_output_limit, with_prefix, with_timeout
 
 if TYPE_CHECKING:
     from chat.runtime.handle import AgentHandle
+    from tools_app.actions.undoing import undo_effect
 
 __all__ = [
     "USE_LOOP",
+    "ActionContext",
     "Agent",
     "AgentHandle",
     "Allow",
+    "ApprovalRule",
     "AssistantMessage",
+    "AuthorizationContext",
     "Block",
     "ChatErrorContext",
     "ChatOptions",
@@ -88,12 +100,15 @@ __all__ = [
     "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
+    "Media",
     "MetadataContext",
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
     "Output",
+    "OutputLimit",
     "OverflowFormula",
+    "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
     "ResponseStatus",
@@ -120,19 +135,33 @@ __all__ = [
     "ToolDecision",
     "ToolMessage",
     "ToolOutcome",
+    "ToolOutput",
     "TurnConfig",
     "TurnContext",
+    "Undo",
     "UserMessage",
     "WaitEnd",
+    "action",
     "client_callable",
     "client_tool",
+    "compensation",
     "create_compact_function",
+    "filtered",
+    "renamed",
     "tool",
+    "undo_effect",
+    "with_approval",
+    "with_output_limit",
+    "with_prefix",
+    "with_timeout",
 ]
 
 
+_LATER = {"AgentHandle": "chat.runtime.handle", "undo_effect": "tools_app.actions.undoing"}
+
+
 def __getattr__(name: str) -> Any:
-    """Load `AgentHandle` when it is asked for: it needs Django's models, which a module of agents can do without."""
-    if name == "AgentHandle":
-        return importlib.import_module("chat.runtime.handle").AgentHandle
+    """Load what needs Django's models when it is asked for: a module of agents can do without them."""
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,6 +40,8 @@ STYLES = (
     "content.css",
     "composer.css",
     "panel.css",
+    "calls.css",
+    "files.css",
     "simple.css",
     "forced.css",
 )

@@ -35,6 +35,7 @@ PROCESSES = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clien
 OWN_SQL = (
     "tests/db/sessions_app/",
     "tests/db/fibers/",
+    "tests/db/tools_app/",
     "tests/db/chat/streams/",
     "tests/db/chat/test_long_history.py",
     "tests/db/chat/test_lost_notifications.py",

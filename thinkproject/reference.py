@@ -23,6 +23,9 @@ PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", 
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 PUBLIC = {
     "chat.think": "What agents are written with.",
+    "chat.tools.files": "Tools for files, and where the files are.",
+    "chat.tools.code": "Tools that run code.",
+    "chat.tools.web": "Tools that read the web.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
     "chat.runtime.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",
@@ -108,7 +111,7 @@ def _errors() -> list[tuple[str, ...]]:
     for app in APPS:
         for path in sorted((ROOT / app).rglob("errors.py")):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    found = {kind.code: kind for kind in _below(ThinkError)}
+    found = {kind.code: kind for kind in _below(ThinkError) if "code" in vars(kind)}  # others are kinds of these
     rows: list[tuple[str, ...]] = []
     for code, kind in sorted(found.items()):
         meaning = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]

@@ -2,8 +2,11 @@
 
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict)
+                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused
 """
+
+from typing import Final
 
 from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
 
@@ -50,18 +53,76 @@ class ToolTimeout(ToolError, Unavailable):
     code = "tool_timeout"
 
 
+class UndoRefused(ToolError, Conflict):
+    """This effect cannot be undone: it is not settled, has no compensation, or was undone before."""
+
+    code = "undo_refused"
+
+
+_STATUSES: Final = {"ENOENT": 404, "EPERM": 403, "EFBIG": 413, "EINVAL": 422, "ENAMETOOLONG": 422, "EIO": 500}
+
+
 class FileFailed(ToolError):
     """A file operation failed. Data: `errno`, the POSIX name of the reason, and `path`."""
 
     code = "file_failed"
+
+    http_status = 409
 
     @property
     def errno(self) -> str:
         """The POSIX name of the reason, as `ENOENT`."""
         return str(self.data.get("errno", "EIO"))
 
+    @property
+    def response_status(self) -> int:
+        """The HTTP status that fits the reason."""
+        return _STATUSES.get(self.errno, self.http_status)
+
 
 class FileConflict(FileFailed, Conflict):
     """The file has changed since it was read. Data: also `version`, the present one (empty: it is gone)."""
 
     code = "file_conflict"
+
+
+class WorkspaceNotFound(ToolError, NotFound):
+    """There is no such workspace."""
+
+    code = "workspace_not_found"
+
+
+class WorkspaceExists(ToolError, Conflict):
+    """There is a workspace of this name already."""
+
+    code = "workspace_exists"
+
+
+class WorkspaceNameInvalid(ToolError, Invalid):
+    """A workspace's name begins with a letter, and has up to 64 letters, digits and underscores."""
+
+    code = "workspace_name_invalid"
+
+
+class ArchiveInvalid(ToolError, Invalid):
+    """The archive cannot be imported."""
+
+    code = "archive_invalid"
+
+
+class SandboxUnavailable(ToolError, Unavailable):
+    """Code cannot be run right now."""
+
+    code = "sandbox_unavailable"
+
+
+class CodeInvalid(ToolError, Invalid):
+    """This code, or what it is given, cannot be run."""
+
+    code = "code_invalid"
+
+
+class ReplayMismatch(ToolError, Conflict):
+    """The code did not repeat its calls, so it cannot go on where it was interrupted."""
+
+    code = "replay_mismatch"

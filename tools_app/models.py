@@ -1,14 +1,22 @@
-"""Tables of tools: a row per call, and append-only events for requests and decisions."""
+"""Tables of tools: calls, append-only events for requests and decisions, and workspaces with their entries."""
 
 from typing import Any, NoReturn
 
 from django.conf import settings
+from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from thinkproject.kernel.fields import JSONText
+from thinkproject.kernel.fields import CodePointText, JSONText
+from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.action_models import ActionRecord
+from tools_app.core.files.paths import WORKSPACE_NAME
+from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool_calls import OPEN, CallStatus
+from tools_app.execution_models import Execution, ExecutionCall
+
+__all__ = ["ActionRecord", "ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
 
 
 class ToolCallRecord(models.Model):
@@ -26,11 +34,14 @@ class ToolCallRecord(models.Model):
         max_length=16, choices=[(s.value, s.value) for s in CallStatus], default=CallStatus.RUNNING
     )
     output = JSONText(null=True, blank=True)
+    details = JSONText(null=True, blank=True)  # besides the output: `tools_app.core.tool_calls.details_of`
     attempt = models.PositiveIntegerField(default=1)
     duration_ms = models.PositiveIntegerField(default=0)
     approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked
     question = JSONText(null=True, blank=True)  # what that person was asked: `tools_app.core.questions.Question`
     edited_input = JSONText(null=True, blank=True)  # the arguments that run instead, where the decision changed them
+    wait_key = models.CharField(max_length=150, blank=True, default="")  # of the parked turn that its decision wakes:
+    # set for a call that another call makes, as code does. Such a call is no part of a message.
     continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
     expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
     created_at = models.DateTimeField(auto_now_add=True)
@@ -104,3 +115,117 @@ class ApprovalEvent(models.Model):
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Refuse. Errors: `TypeError`, always."""
         raise TypeError("Approval events are added and never deleted.")
+
+
+def new_workspace_id() -> str:
+    """Id of a workspace."""
+    return new_id("wsp")
+
+
+class StoredWorkspace(models.Model):
+    """A workspace in the database. Its row is the lock of all writers, and has the totals of its entries."""
+
+    id = models.CharField(primary_key=True, max_length=64, default=new_workspace_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )  # whose quota it counts for; none: shared
+    name = models.CharField(max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    file_count = models.PositiveBigIntegerField(default=0)
+    directory_count = models.PositiveBigIntegerField(default=1)  # the root is one
+    link_count = models.PositiveBigIntegerField(default=0)
+    byte_count = models.PositiveBigIntegerField(default=0)
+    object_count = models.PositiveBigIntegerField(default=0)  # files whose bytes are in storage
+    version = models.PositiveBigIntegerField(default=0)  # counts the operations that changed something
+    created_at = models.DateTimeField(auto_now_add=True)
+    modified_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "think_tools_workspace"
+        verbose_name = _("workspace")
+        verbose_name_plural = _("workspaces")
+        indexes = [models.Index(fields=["-modified_at"], name="think_workspace_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
+
+
+class WorkspaceEntry(models.Model):
+    """A file, directory or link of a workspace; the root has no row.
+
+    `path_key` and `parent_key` stand for the path and the directory's path in indexes, which cannot hold long ones
+    (`tools_app.workspace.stores.keys`).
+    """
+
+    workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="entries", db_index=False)
+    path = CodePointText(max_length=4096)
+    path_key = CodePointText(max_length=400)
+    parent_key = CodePointText(max_length=400)
+    name = CodePointText(max_length=255)
+    kind = CodePointText(max_length=16, choices=[(kind.value, kind.value) for kind in EntryKind])
+    media_type = models.CharField(max_length=255, blank=True, default="")
+    size = models.PositiveBigIntegerField(default=0)
+    version = models.PositiveBigIntegerField()  # of the workspace when the content was written
+    target = models.CharField(max_length=4096, blank=True, default="")
+    storage_name = models.CharField(max_length=255, blank=True, default="")  # copies share an object
+    created_at = models.DateTimeField()
+    modified_at = models.DateTimeField()
+    content = models.BinaryField(null=True)  # of a file that is not in storage
+
+    class Meta:
+        verbose_name = _("workspace entry")
+        verbose_name_plural = _("workspace entries")
+        constraints = [models.UniqueConstraint(fields=["workspace", "path_key"], name="think_workspace_path")]
+        indexes = [
+            models.Index(fields=["workspace", "parent_key", "kind", "name"], name="think_workspace_children"),
+            models.Index(fields=["storage_name"], condition=~models.Q(storage_name=""), name="think_workspace_object"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+class WorkspaceAttachment(models.Model):
+    """The use of a workspace by a scope, under a name of its own: one workspace may serve several."""
+
+    workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="attachments")
+    scope = models.CharField(max_length=64)  # opaque here: the instance of an agent
+    name = models.CharField(max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    can_write = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("attached workspace")
+        verbose_name_plural = _("attached workspaces")
+        constraints = [models.UniqueConstraint(fields=["scope", "name"], name="think_workspace_scope")]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.name}"
+
+
+class FileBackup(models.Model):
+    """A file of a workspace as it was before a turn changed it, for the first time in that turn.
+
+    Goes with its workspace and with its turn, and after `THINK_WORKSPACE_BACKUP_DAYS`.
+    """
+
+    workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="backups", db_index=False)
+    turn_id = models.CharField(max_length=64)  # opaque here
+    path = CodePointText(max_length=4096)
+    path_key = CodePointText(max_length=400)
+    is_new = models.BooleanField(default=False)  # there was no such file
+    size = models.PositiveBigIntegerField(default=0)
+    content = models.BinaryField(null=True)
+    is_cut = models.BooleanField(default=False)  # it was too large to be kept
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("file before a turn")
+        verbose_name_plural = _("files before turns")
+        constraints = [models.UniqueConstraint(fields=["turn_id", "workspace", "path_key"], name="think_file_backup")]
+        indexes = [
+            models.Index(fields=["workspace", "path_key"], name="think_file_backup_path"),
+            models.Index(fields=["created_at"], name="think_file_backup_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.turn_id}"

@@ -44,9 +44,14 @@ def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
     return ToolCallRecord.objects.filter(scope=scope, call_id=call_id).order_by("-pk").first()
 
 
+def find_inner_call(turn_id: str, call_id: str) -> ToolCallRecord | None:
+    """Read a call that a call of this turn made and a person was asked about, whatever became of it."""
+    return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id).exclude(wait_key="").first()
+
+
 def calls_of(turn_id: str) -> QuerySet[ToolCallRecord]:
-    """Calls of one turn that were handed out, whatever became of them, oldest first."""
-    rows = ToolCallRecord.objects.filter(turn_id=turn_id).exclude(scope="")
+    """Calls of one turn's model that were handed out, whatever became of them, oldest first."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, wait_key="").exclude(scope="")
     return rows.exclude(status=CallStatus.EARLY).order_by("pk")
 
 
@@ -56,8 +61,10 @@ def approval_events(scope: str, call_id: str) -> list[ApprovalEvent]:
 
 
 def approved_calls(turn_id: str) -> list[ToolCallRecord]:
-    """Calls of a turn that a person approved and that have no result, begun ones included; oldest first."""
-    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.APPROVED, CallStatus.RUNNING))
+    """Calls of a turn's model that a person approved and that have no result, begun ones included; oldest first."""
+    rows = ToolCallRecord.objects.filter(
+        turn_id=turn_id, wait_key="", status__in=(CallStatus.APPROVED, CallStatus.RUNNING)
+    )
     return list(rows.exclude(approval_id="").order_by("pk"))
 
 
@@ -65,6 +72,18 @@ def questions_to(owner_id: Any) -> QuerySet[ToolCallRecord]:
     """Questions that a user can still decide, in whatever scope; newest first."""
     rows = ToolCallRecord.objects.filter(owner_id=owner_id, status=CallStatus.ASKED)
     return rows.exclude(expires_at__lte=Now()).order_by("-pk")
+
+
+def questions_in(scope: str) -> QuerySet[ToolCallRecord]:
+    """Questions of a scope that can still be decided, oldest first."""
+    rows = ToolCallRecord.objects.filter(scope=scope, status=CallStatus.ASKED)
+    return rows.exclude(expires_at__lte=Now()).order_by("pk")
+
+
+def find_question(scope: str, approval_id: str) -> ToolCallRecord | None:
+    """Read the call of a scope that was asked about under this id, whatever became of it."""
+    rows = ToolCallRecord.objects.filter(scope=scope, approval_id=approval_id) if approval_id else None
+    return None if rows is None else rows.first()
 
 
 def expired_call(row_id: int) -> ToolCallRecord | None:

@@ -11,11 +11,13 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from tools_app.core.inner_calls import inner_prefix
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
 
 MAX_REASON_CHARS = 1000
 MAX_EARLY = 64
+_DECIDED = (CallStatus.APPROVED, CallStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +61,20 @@ def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
 @transaction.atomic
 def close_cut_calls(turn_id: str, text: str) -> list[str]:
     """Settle the calls of a turn that still ran when it ended, as failed with this text. Returns their call ids."""
-    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status=CallStatus.RUNNING)
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status=CallStatus.RUNNING, wait_key="")
     ids = dict(rows.select_for_update().values_list("pk", "call_id"))
     ToolCallRecord.objects.filter(pk__in=ids).update(status=CallStatus.FAILED, output=text, settled_at=timezone.now())
     return list(ids.values())
 
 
 @transaction.atomic
-def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None) -> ToolCallRecord:
+def pause_call(
+    call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, owner_id: int | None, wait_key: str = ""
+) -> ToolCallRecord:
     """Record that a call waits for an answer from outside its turn; returns its row.
 
-    Safe to call again; the first counts.
+    `wait_key`: of the wait in which the turn itself is parked meanwhile, for a call that another call makes. Safe to
+    call again; the first counts.
     """
     expires = None if pause.expires_seconds is None else Now() + timedelta(seconds=pause.expires_seconds)
     row, made = ToolCallRecord.objects.get_or_create(
@@ -84,16 +89,17 @@ def pause_call(call: ToolCall, pause: ToolPause, *, turn_id: str, scope: str, ow
             "approval_id": pause.approval_id,
             "question": pause.question,
             "expires_at": expires,
+            "wait_key": wait_key,
         },
     )
     if not made and row.status == CallStatus.EARLY:
-        made = _take_early(row, call, pause, expires)
+        made = _take_early(row, call, pause, expires, wait_key)
     if made and pause.status is CallStatus.ASKED:
         _note(row, ApprovalEventKind.ASKED, Actor(user_id=None, via="turn"), "")
     return row
 
 
-def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: object) -> bool:
+def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: object, wait_key: str) -> bool:
     """Let a client's early answer count for a call of a client; a question to a person is asked all the same."""
     rows = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.EARLY)
     if pause.status is CallStatus.WAITING:
@@ -108,6 +114,7 @@ def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: 
         approval_id=pause.approval_id,
         question=pause.question,
         expires_at=expires,
+        wait_key=wait_key,
         **_call_fields(call),
     )
     row.refresh_from_db()
@@ -198,6 +205,35 @@ def abandon_call(row: ToolCallRecord, text: str, kind: ApprovalEventKind, actor:
     return changed
 
 
+def begin_inner_call(row_id: int) -> None:
+    """Write that an approved call that another call makes runs. Safe to call again."""
+    rows = ToolCallRecord.objects.filter(pk=row_id, status=CallStatus.APPROVED)
+    rows.update(status=CallStatus.RUNNING)
+
+
+def settle_inner_call(call_id: str, *, turn_id: str, result: ToolResult) -> None:
+    """Write how a call that another call makes has ended, if a person approved it. One statement."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status__in=_DECIDED).exclude(wait_key="")
+    status = CallStatus.FAILED if result.is_error else CallStatus.SUCCEEDED
+    rows.update(status=status, output=result.output, duration_ms=result.duration_ms, settled_at=timezone.now())
+
+
+@transaction.atomic
+def close_inner_calls(turn_id: str, text: str, *, within: str = "") -> bool:
+    """Settle the calls that calls of a turn made and left open: questions as denied, approved ones as failed.
+
+    `within`: only those of this call. Returns whether there were any.
+    """
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, status__in=(CallStatus.ASKED, *_DECIDED)).exclude(wait_key="")
+    found = [row for row in rows if not within or row.call_id.startswith(inner_prefix(within))]
+    for row in found:
+        if row.status == CallStatus.RUNNING:
+            _settle(row.pk, ToolResult(output=text, is_error=True), {CallStatus.RUNNING})
+        else:
+            abandon_call(row, text, ApprovalEventKind.SUPERSEDED, Actor(user_id=None, via="turn"))
+    return bool(found)
+
+
 def forget_calls(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
     """Delete the tool calls of these conversations and turns, with their decisions."""
     ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
@@ -207,7 +243,11 @@ def _settle(pk: int, result: ToolResult, expected: Collection[CallStatus]) -> bo
     status = CallStatus.FAILED if result.is_error else CallStatus.SUCCEEDED
     rows = ToolCallRecord.objects.filter(pk=pk, status__in=expected)
     changed = rows.update(
-        status=status, output=result.output, duration_ms=result.duration_ms, settled_at=timezone.now()
+        status=status,
+        output=result.output,
+        details=result.details or None,
+        duration_ms=result.duration_ms,
+        settled_at=timezone.now(),
     )
     return changed == 1
 

@@ -1,5 +1,16 @@
 """Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import access, files, instances, lower_apps, streams, turns
+from chat.admin.tools import executions, workspace_files, workspaces
 
-__all__ = ["access", "files", "instances", "lower_apps", "streams", "turns"]
+__all__ = [
+    "access",
+    "executions",
+    "files",
+    "instances",
+    "lower_apps",
+    "streams",
+    "turns",
+    "workspace_files",
+    "workspaces",
+]

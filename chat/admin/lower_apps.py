@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 import sessions_app.admin.sessions  # noqa: F401 - registers first what is registered anew below
+from chat.admin.actions import EffectAdmin
 from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, title_of, with_reader
 from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
@@ -35,7 +36,7 @@ from sessions_app.compactions.services import Author
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
-from tools_app.models import ToolCallRecord
+from tools_app.models import ActionRecord, ToolCallRecord
 
 WORK: dict[str, Text] = {
     TURN_FIBER: _("A turn"),
@@ -263,3 +264,4 @@ for table, page in (
     admin.site.unregister(table)  # registered by the apps below, which know of no conversations
     admin.site.register(table, page)
 admin.site.register(ToolCallRecord, ToolCallAdmin)  # deciding about a call is the chat's business
+admin.site.register(ActionRecord, EffectAdmin)

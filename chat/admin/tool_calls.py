@@ -140,12 +140,12 @@ class ToolCallAdmin(ActionAdmin):
     @admin.display(description=_("arguments"))
     def whole_input(self, row: ToolCallRecord) -> str:
         """All of them."""
-        return _block(row.input)
+        return block(row.input)
 
     @admin.display(description=_("result"))
     def whole_output(self, row: ToolCallRecord) -> str:
         """All of it."""
-        return NOTHING if row.settled_at is None else _block(row.output)
+        return NOTHING if row.settled_at is None else block(row.output)
 
     @admin.display(description=_("called"), ordering="created_at")
     def called(self, row: ToolCallRecord) -> str:
@@ -193,7 +193,8 @@ def _decide_one(row: ToolCallRecord, user_id: Any, *, approved: bool) -> bool:
     return reply_to_call(key_of(instance), reply, Actor(user_id=user_id, via="admin")).is_new
 
 
-def _block(value: Any) -> str:
+def block(value: Any) -> str:
+    """A value as its own lines: JSON indented, text as it is."""
     shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     shown = shown.encode(errors="replace").decode()  # a lone surrogate has no UTF-8
     return format_html('<pre class="think-block" tabindex="0">{}</pre>', shown)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
+from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.core.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
@@ -52,7 +54,12 @@ class InstanceKey:
 
 
 class Host(Protocol):
-    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks."""
+    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks.
+
+    `turn_id`: the turn that the agent object works for; empty outside of one.
+    """
+
+    turn_id: str
 
     async def load_state(self, default: JSONValue = None) -> JSONValue:
         """Give the stored state, or the default when none was ever stored."""
@@ -74,8 +81,12 @@ class Host(Protocol):
         """Read the shown path of the current session, oldest first."""
         ...
 
+    def open_workspace(self, name: str = "default") -> Workspace:
+        """Open the workspace that the instance knows by a name. No query is made before it is used."""
+        ...
 
-class ChatHost(Host, ChatOperations, Protocol):
+
+class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
     """The services that chat agents have in addition."""
 
     async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
@@ -176,6 +187,14 @@ class Agent:
         """Run after a state was stored and sent. Its exceptions are logged and undo nothing."""
 
     # Methods that the developer calls.
+
+    @property
+    def workspace(self) -> Workspace:
+        """The files of this instance: its own workspace in the database, whatever `get_workspace` gives.
+
+        Nothing is read or made before it is used; the first write makes it.
+        """
+        return self.host.open_workspace()
 
     async def get_state(self) -> JSONValue:
         """Read the synced state; `initial_state` when it was never set."""

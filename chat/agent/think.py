@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
@@ -37,11 +38,15 @@ INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent, abstract=True):
+class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ActionMethods, Agent, abstract=True):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
     """Model calls in one turn at most. See `get_max_steps`."""
+
+    enabled_tools: ClassVar[Sequence[str] | None] = None
+    """Which of all its tools the agent has, by name and pattern: `("read*", "!read_secret")`. The last that matches
+    decides; a first one with `!` starts from all. What `before_turn` adds is not affected. `None`: all."""
 
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""
@@ -87,6 +92,20 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
 
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
+
+    workspace_tools: ClassVar[bool] = True
+    """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete,
+    and bash, a shell over them without access to the machine."""
+
+    workspace_in_prompt: ClassVar[bool] = False
+    """Whether the system prompt ends with the tree of the workspace, as the turn begins: at most 200 entries and 8,000
+    characters, without what `.gitignore` files exclude. A prompt that `before_turn` returns stands in its place."""
+
+    code_tool: ClassVar[bool | Sequence[str]] = False
+    """Whether the model gets a tool that runs code which calls the other tools of the turn and, with `workspace_tools`,
+    `state.*` for the files. Names and patterns choose what code may call, as in `enabled_tools`; the files are `state`
+    there. A person approves and hooks see its calls like the model's own; their `call_id` is that of the call with the
+    code, a colon and an ordinal."""
 
     models: ClassVar[Sequence[str] | None] = None
     """The models that people may choose for a conversation, as `provider/model`, in this order. `None` means those of
@@ -153,7 +172,11 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
         return None
 
     def get_workspace(self) -> Any:
-        """Give the workspace that extensions may reach. Reserved: there are no workspaces yet, and nothing calls it."""
+        """Choose the workspace of the file tools, the page and the API: a `Workspace`.
+
+        `None`, the default, is the instance's own; `False` means none. Runs once an attempt, and when people look at
+        the files of a conversation. May be sync or async.
+        """
         return None
 
     def configure_session(self, session: SessionSetup) -> Any:
@@ -187,11 +210,12 @@ class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, Agent,
     def before_tool_call(self, context: ToolCallContext) -> Any:
         """Run before a tool; return `Allow`, `Block` or `Substitute`. Raising makes the call fail.
 
-        Runs again for a call that a crash cut.
+        Runs again for a call that a crash cut. Also runs for the calls that code makes within a call; their `call_id`
+        is that of the call with the code, a colon and their place among its calls.
         """
 
     def after_tool_call(self, outcome: ToolOutcome) -> Any:
-        """Run after a tool, blocked and substituted calls included."""
+        """Run after a tool, blocked and substituted calls and those that code makes included."""
 
     def on_chunk(self, context: ChunkContext) -> Any:
         """Run for each chunk; observation only. Costs a call per token, so it is only made when overridden."""

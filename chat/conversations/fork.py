@@ -11,6 +11,7 @@ from chat.models import AgentInstance
 from sessions_app.messages.services import delete_session, fork_session
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
+from tools_app.workspace.copying import copy_workspaces
 
 
 @transaction.atomic
@@ -18,8 +19,10 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     """Make a conversation that shares the path up to a message and goes on alone; returns the new one.
 
     The message is one of the current session, or of `session_id`. Configuration, state and the chosen model come along,
-    turns that run do not. Files become shared, so that neither conversation takes them along when it is deleted.
-    Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone.
+    turns that run do not. The files of its workspace are copied as they are now, so that neither conversation changes
+    those of the other. Attached files become shared, so that neither takes them along when it is deleted.
+    Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone;
+    `FileFailed` with `ENOSPC` without room for the copy.
     """
     if not is_served(instance.agent):
         raise AgentNotFound
@@ -46,5 +49,6 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     if former_id is not None:
         delete_session(former_id)  # the empty one that a new instance begins with
     attachments.share_files_of(instance.pk)
+    copy_workspaces(instance.pk, made.pk, instance.owner_id)
     made.refresh_from_db()
     return made

@@ -14,7 +14,7 @@ from chat.access.auth import OpenedAgent
 from chat.conf import AccessSettings
 from chat.conversations.services import create_instance, delete_instance, rename_instance
 from chat.errors import InputInvalid, QuotaExceeded
-from chat.instances.quota import count_messages, lock_owner, recount_if_due
+from chat.instances.quota import count_messages, recount_if_due
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance
 from chat.runtime.context import block_policy
@@ -23,6 +23,7 @@ from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from sessions_app.transfer.import_session import Imported, ImportRules, import_session, is_importing, lines_of
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 
 _conf = AccessSettings()

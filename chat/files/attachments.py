@@ -1,8 +1,7 @@
 """Files that people attach: taken in, claimed by a message, read by the model, removed.
 
 The object goes to storage first and the row after it; a row goes first and its object after the commit. What a crash
-leaves in between, and what no message claims, `sweep_orphans` removes. Storage is Django's: the alias `think` when
-`STORAGES` has one, else the default; it must not be served by the web server, as access is decided here.
+leaves in between, and what no message claims, `sweep_orphans` removes. Which storage: `kernel.object_storage`.
 """
 
 import base64
@@ -10,12 +9,12 @@ import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import unquote_to_bytes
 
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import Storage, default_storage, storages
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Q, Sum
 from django.urls import NoReverseMatch, reverse
@@ -24,18 +23,21 @@ from django.utils import timezone
 from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
-from chat.files.media_types import sniff
-from chat.instances.quota import lock_owner
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
-from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.files.media_types import sniff
 
 FOLDER = "think/attachments"
 API_NAMESPACE = "think-api"
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
 _conf = AccessSettings()
+_ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,33 +60,80 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
     Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
     """
+    label = _clean_name(name)
+    return _store(owner_id, data, label, check_bytes(data, name=label), is_paced=True)
+
+
+def check_bytes(data: bytes, *, name: str) -> str:
+    """The media type of bytes that may be taken in. Errors: `AttachmentInvalid` (type, size, empty)."""
     if not data:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()
-    label = _clean_name(name)
-    media_type = sniff(data, label)
+    media_type = sniff(data, _clean_name(name))
     if media_type not in _conf.file_types:
         raise AttachmentInvalid(
             Phrase("Files of type {media_type} cannot be attached.", media_type=media_type),
             media_type=media_type,
             allowed=sorted(_conf.file_types),
         )
-    return _store(owner_id, data, label, media_type, is_paced=True)
+    return media_type
 
 
-def store_original(owner_id: int, data: bytes, *, name: str) -> Attachment:
-    """Store the part of a message that exceeds the row limit, as JSON. Not inside a transaction.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeBy:
+    """The origin of a file that the product makes itself: of one origin the same bytes are one file.
 
-    It is no upload: no limit of size, type or pace holds, the user's room does. Errors: `QuotaExceeded`.
+    The file belongs to the conversation from the start. `key`: distinguishes files of one call.
     """
-    return _store(owner_id, data, name, "application/json", is_paced=False)
+
+    instance_id: str
+    turn_id: str
+    call_id: str
+    key: str
+
+    def file_id(self, data: bytes) -> str:
+        """The id of the file with these bytes."""
+        digest = hashlib.sha256(dump([self.instance_id, self.turn_id, self.call_id, self.key]).encode())
+        digest.update(hashlib.sha256(data).digest())
+        number, letters = int.from_bytes(digest.digest(), "big"), ""
+        while len(letters) < _ID_CHARS:
+            number, rest = divmod(number, len(_ID_ALPHABET))
+            letters += _ID_ALPHABET[rest]
+        return f"att_{letters}"
 
 
-def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced: bool) -> Attachment:
+def store_original(
+    owner_id: int, data: bytes, *, name: str, media_type: str = "application/json", made_by: MadeBy | None = None
+) -> Attachment:
+    """Store what a message has no room for: a part above the row limit, a long output. Not inside a transaction.
+
+    It is no upload: no limit of size, type or pace holds, the user's room does. Durability: of one origin it is stored
+    once, however often it is tried. Errors: `QuotaExceeded`.
+    """
+    return _store(owner_id, data, _clean_name(name), media_type, is_paced=False, made_by=made_by)
+
+
+def store_made(owner_id: int, data: bytes, *, name: str, made_by: MadeBy) -> Attachment:
+    """Store a file that a tool made. As `store_bytes`, without its pace; stored once as by `store_original`."""
+    label = _clean_name(name)
+    return _store(owner_id, data, label, check_bytes(data, name=label), is_paced=False, made_by=made_by)
+
+
+def _store(
+    owner_id: int,
+    data: bytes,
+    label: str,
+    media_type: str,
+    *,
+    is_paced: bool,
+    made_by: MadeBy | None = None,
+) -> Attachment:
+    attachment_id = new_attachment_id() if made_by is None else made_by.file_id(data)
+    if made_by is not None and (known := _made_before(owner_id, attachment_id)) is not None:
+        return known
     _check_limits(owner_id, len(data), is_paced=is_paced)  # early, so that a refused file is not written at all
-    attachment_id = new_attachment_id()
-    store = storage()
+    store = object_storage()
     storage_name = store.save(f"{FOLDER}/{attachment_id}", ContentFile(data))
     try:
         with transaction.atomic():
@@ -98,10 +147,19 @@ def _store(owner_id: int, data: bytes, label: str, media_type: str, *, is_paced:
                 byte_size=len(data),
                 sha256=hashlib.sha256(data).hexdigest(),
                 storage_name=storage_name,
+                instance_id=None if made_by is None else made_by.instance_id,
+                claimed_at=None if made_by is None else timezone.now(),
             )
     except (DatabaseError, QuotaExceeded):
         store.delete(storage_name)
+        known = None if made_by is None else _made_before(owner_id, attachment_id)
+        if known is not None:  # by a worker that has lost its lease meanwhile and does not know it yet
+            return known
         raise
+
+
+def _made_before(owner_id: int, attachment_id: str) -> Attachment | None:
+    return Attachment.objects.filter(pk=attachment_id, owner_id=owner_id).first()
 
 
 def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
@@ -190,6 +248,28 @@ def load_for_model(url: str, owner_id: int | None) -> FileContent:
     return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
 
 
+def load_files(urls: Sequence[str], owner_id: int | None, *, max_bytes: int) -> dict[str, FileContent]:
+    """Bytes of files for one request, in this order while there is room. Reads storage; one query.
+
+    Those without room come without their bytes; those that are gone, or another's, are left out.
+    """
+    ids = {url: found for url in urls if (found := attachment_id(url)) is not None}
+    if owner_id is None or not ids:
+        return {}
+    rows = {row.id: row for row in Attachment.objects.filter(pk__in=set(ids.values()), owner_id=owner_id)}
+    loaded: dict[str, FileContent] = {}
+    for url, row_id in ids.items():
+        row = rows.get(row_id)
+        if row is None:
+            continue
+        has_room = row.byte_size <= max_bytes
+        with suppress(AttachmentNotFound):
+            data = read_bytes(row) if has_room else b""
+            loaded[url] = FileContent(media_type=row.media_type, data=data, filename=row.name)
+            max_bytes -= len(data)
+    return loaded
+
+
 def read_bytes(row: Attachment) -> bytes:
     """Bytes of the file. Errors: `AttachmentNotFound` when the object is gone."""
     with open_file(row) as file:
@@ -200,7 +280,7 @@ def read_bytes(row: Attachment) -> bytes:
 def open_file(row: Attachment) -> "File[bytes]":
     """Open the file for reading. Errors: `AttachmentNotFound` when the object is gone."""
     try:
-        return storage().open(row.storage_name, "rb")
+        return object_storage().open(row.storage_name, "rb")
     except FileNotFoundError:
         raise AttachmentNotFound from None
 
@@ -227,7 +307,7 @@ def delete_attachment(row: Attachment) -> None:
     """Remove a file: the row now, its object after the commit. Messages keep a reference that answers 404."""
     with transaction.atomic():
         Attachment.objects.filter(pk=row.pk).delete()
-        _delete_objects([row.storage_name])
+        delete_after_commit([row.storage_name])
 
 
 def forget_files_of(instance_ids: Iterable[str]) -> None:
@@ -235,7 +315,7 @@ def forget_files_of(instance_ids: Iterable[str]) -> None:
     rows = Attachment.objects.filter(instance_id__in=list(instance_ids))
     names = list(rows.values_list("storage_name", flat=True))
     rows.delete()
-    _delete_objects(names)
+    delete_after_commit(names)
 
 
 def usage(owner_id: int) -> Usage:
@@ -257,39 +337,13 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
             with transaction.atomic():
                 row = stale.select_for_update().filter(pk=row_id).first()
                 if row is not None and stale.filter(pk=row_id).delete()[0]:
-                    _delete_objects([row.storage_name])
-    return len(ids) + _sweep_objects(before.timestamp(), dry_run=dry_run, limit=limit)
+                    delete_after_commit([row.storage_name])
+    swept = sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run, limit=limit)
+    return len(ids) + swept
 
 
-def storage() -> Storage:
-    """The path of the bytes in storage."""
-    return storages["think"] if "think" in storages.backends else default_storage
-
-
-def _sweep_objects(before: float, *, dry_run: bool, limit: int) -> int:
-    store = storage()
-    try:
-        names = [f"{FOLDER}/{name}" for name in store.listdir(FOLDER)[1]]
-    except FileNotFoundError:
-        return 0
-    count = 0
-    for start in range(0, len(names), 500):
-        batch = names[start : start + 500]
-        present = set(Attachment.objects.filter(storage_name__in=batch).values_list("storage_name", flat=True))
-        for name in batch:
-            if name not in present and count < limit and store.get_modified_time(name).timestamp() < before:
-                count += 1
-                if not dry_run:
-                    store.delete(name)
-    return count
-
-
-def _delete_objects(names: Sequence[str]) -> None:
-    def remove() -> None:
-        for name in names:
-            storage().delete(name)
-
-    transaction.on_commit(remove, robust=True)
+def _referenced(names: Sequence[str]) -> set[str]:
+    return set(Attachment.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
 
 
 def _adopt(owner_id: int, part: Part, known: dict[str, Attachment]) -> Attachment:

@@ -7,11 +7,9 @@ Messages have a counter of their own (`count_messages`), as counting the rows of
 
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any, Final
 
-from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from chat.conf import AccessSettings
@@ -20,6 +18,7 @@ from chat.models import AgentInstance, MessageCount
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement
 
@@ -45,25 +44,6 @@ _COUNT: Final = Statement(
         AND message_count <= %s AND byte_count <= %s
     """
 )
-
-
-def lock_owner(owner_id: int) -> None:
-    """Lock the user's row until the transaction ends, for a count and an insert that belong together.
-
-    One statement on PostgreSQL, none on SQLite, whose transactions have one writer. Inserting rows that refer to the
-    user is not kept waiting. Order of locks: fiber, instance, owner; a holder of the owner's row takes no fiber and no
-    instance that it does not hold, and only sessions of instances that it holds.
-    """
-    if not connection.features.has_select_for_update:
-        return
-    user = get_user_model()._meta
-    assert user.pk is not None
-    _lock_statement(user.db_table, user.pk.column).one(user.pk.get_db_prep_save(owner_id, connection))
-
-
-@lru_cache(maxsize=1)
-def _lock_statement(table: str, key: str) -> Statement:
-    return Statement(f'SELECT 1 FROM "{table}" WHERE "{key}" = %s :lock:')  # noqa: S608 - names of the user model
 
 
 def check_instance_quota(owner_id: int | None) -> None:

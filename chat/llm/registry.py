@@ -17,6 +17,7 @@ from chat.errors import ModelNotConfigured
 from chat.llm.catalogue import KnownModel, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
+from chat.llm.endpoint import Endpoint
 from chat.llm.model_limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
@@ -52,14 +53,27 @@ def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
         name = choice.name
     provider, model = split_name(name)
     found = route(provider, _credentials(choice), llm_settings.providers)
+    endpoint = _as_seen_by(name, found.endpoint)
     # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:
         from chat.llm.adapters.responses import ResponsesModel  # noqa: PLC0415 - as above
 
-        return ResponsesModel(found.endpoint, model)
+        return ResponsesModel(endpoint, model)
     from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as above
 
-    return ChatCompletionsModel(found.endpoint, model)
+    return ChatCompletionsModel(endpoint, model)
+
+
+def _as_seen_by(name: str, endpoint: Endpoint) -> Endpoint:
+    """The endpoint, without the media that a known model of it does not read; of others the endpoint alone decides."""
+    inputs = known_model(name).inputs
+    if inputs is None:
+        return endpoint
+    return replace(
+        endpoint,
+        accepts_images=endpoint.accepts_images and "image" in inputs,
+        accepts_documents=endpoint.accepts_documents and "document" in inputs,
+    )
 
 
 def name_of(name_or_model: str | LanguageModel) -> str:

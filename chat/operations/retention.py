@@ -22,6 +22,8 @@ from fibers.execution.recovery import sweep
 from fibers.models import FiberStep
 from sessions_app.messages.services import prune_unreached
 from sessions_app.transfer.import_session import prune_unfinished
+from tools_app.actions.ledger import expired_effects, prune_effects
+from tools_app.workspace import objects, turn_files
 
 BATCH = 1_000
 _WENT_WELL = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
@@ -56,8 +58,15 @@ POLICIES = (
     Policy(name="streams", count=lambda: prunable_segments().count(), prune=prune_segments),
     Policy(name="journals", count=lambda: old_steps().count(), prune=prune_journals),
     Policy(name="files", count=partial(attachments.sweep_orphans, dry_run=True), prune=attachments.sweep_orphans),
+    Policy(name="workspaces", count=partial(objects.sweep_orphans, dry_run=True), prune=objects.sweep_orphans),
+    Policy(
+        name="backups",
+        count=lambda: turn_files.expired_backups().count(),
+        prune=turn_files.prune_backups,
+    ),
     Policy(name="tokens", count=partial(api_tokens.prune_tokens, dry_run=True), prune=api_tokens.prune_tokens),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
+    Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
     Policy(name="imports", count=lambda: None, prune=prune_unfinished),
     Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),

@@ -51,7 +51,7 @@ def pending_approvals(owner_id: Any, *, cursor: str = "", limit: int = 50) -> Pe
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """
     open_rows = questions_to(owner_id)
-    rows = open_rows.filter(pk__lt=_position(cursor)) if cursor else open_rows
+    rows = open_rows.filter(pk__lt=position(cursor)) if cursor else open_rows
     found = list(rows[: limit + 1])
     page = found[:limit]
     return PendingApprovals(
@@ -61,7 +61,8 @@ def pending_approvals(owner_id: Any, *, cursor: str = "", limit: int = 50) -> Pe
     )
 
 
-def _position(cursor: str) -> int:
+def position(cursor: str) -> int:
+    """The row that a cursor names. Errors: `InputInvalid`."""
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > MAX_CURSOR_CHARS:
         raise InputInvalid("The cursor is not one of ours.")
     return int(cursor)

@@ -131,9 +131,15 @@ class ClientCommands:
             await self._connection.sender.stopped(turn, is_over=is_over)
 
     async def _clear(self) -> None:
-        """Empty the conversation."""
-        generation = await db(clear_instance, self._connection.key, origin=self._connection.client.id)
-        await self._connection.feed.clear(generation, is_own=True)
+        """Empty the conversation.
+
+        The client has emptied its list by itself. Frames that were under way to it then may have brought messages back,
+        also of answers whose end was sent already: so it gets the transcript after all of them.
+        """
+        connection = self._connection
+        generation = await db(clear_instance, connection.key, origin=connection.client.id)
+        await connection.feed.clear(generation, is_own=True)
+        await connection.send_transcript()
 
     async def _resume(self, probe_id: str | None) -> None:
         """Report whether there is a stream to resume."""

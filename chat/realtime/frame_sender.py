@@ -22,6 +22,7 @@ from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus
+from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL
 from thinkproject.kernel.aio import db
 
 _shared_frames = FrameCache()
@@ -55,7 +56,8 @@ class FrameSender:
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped
         self._cleared = RecentSet[str]()  # turns that were cleared away
-        self._updated: set[str] = set()  # messages whose change this client was sent since the last end
+        # Answers that this client may hold otherwise than they are stored: each is sent as stored at its end.
+        self.doubted = RecentSet[str]()
         self.recovery = RecoveryNotice(send)
         self._clears = 0
         self.version: tuple[str, int] | None = None  # session and last change of the transcript that was sent last
@@ -171,10 +173,12 @@ class FrameSender:
         """End a turn."""
         await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
 
-    async def end(self, ended: TurnRef, asked: Asked | None = None, snapshot: Snapshot | None = None) -> None:
+    async def end(
+        self, ended: TurnRef, asked: Asked | None = None, snapshot: Snapshot | None = None, *, is_late: bool = False
+    ) -> None:
         """Send the transcript before the terminal frame, so that no late transcript removes the user's next message.
 
-        `asked` and `snapshot`: as for `transcript`.
+        `asked` and `snapshot`: as for `transcript`. `is_late`: the turn was over when this connection learned of it.
         """
         failed = ended.status is TurnStatus.ERROR
         # A turn that has begun may fail before its stream does, in a hook for instance.
@@ -191,11 +195,11 @@ class FrameSender:
         # Clients that saw `start` keep an empty message that is not stored; one that asked to go on from an answer
         # begins the new message with a copy of its parts.
         is_copy = ended.trigger is TurnTrigger.CONTINUE and not ended.is_follow_up
-        # A call was answered while the client was still receiving the turn: at the end its own copy, without the
-        # answer, replaces the update.
-        was_updated = ended.assistant_id in self._updated
-        self._updated.clear()
-        is_odd = was_updated or is_copy or (is_empty and ended.has_begun and not failed)
+        # The client's own copy is made of the log, and takes the place of what it was sent before the end. A call may
+        # have been answered since the log was written; the notification of that may be lost like that of the turn.
+        is_doubted = ended.assistant_id in self.doubted or (is_late and _was_answered(shown, ended.assistant_id))
+        self.doubted.discard(ended.assistant_id)
+        is_odd = is_doubted or is_copy or (is_empty and ended.has_begun and not failed)
         if ended.has_begun and _is_followed(shown, ended.assistant_id):
             await self.transcript()
         elif is_odd or ended.request_id in self._stopped:
@@ -228,7 +232,7 @@ class FrameSender:
             change_seq, message = shown
             if self.version == (session_id, change_seq - 1):  # of several changes, others are still to be sent
                 self.version = (session_id, change_seq)
-            self._updated.add(message_id)
+            self.doubted.add(message_id)
             await self._send(frames.message_updated(message))
 
     async def actions(self, actions: list[Action]) -> None:
@@ -252,6 +256,17 @@ def _interrupted(memory: ResumeMemory, key: InstanceKey) -> tuple[str, TurnRef |
     """The request whose answer was streamed to a client last, and its turn."""
     request_id = memory.last()
     return request_id, snapshots.find_turn(key, request_id=request_id) if request_id else None
+
+
+def _was_answered(shown: Transcript, assistant_id: str) -> bool:
+    """Whether a call of an answer's last step is not open any more: it may have been answered from outside."""
+    answer = shown.find(assistant_id)
+    for part in reversed(answer["parts"] if answer is not None else []):
+        if part["type"] == "step-start":
+            return False
+        if "toolCallId" in part and part.get("state") not in ACCEPTS_APPROVAL:
+            return True
+    return False
 
 
 def _is_followed(shown: Transcript, assistant_id: str) -> bool:

@@ -133,8 +133,8 @@ class TurnFeed:
     async def clear(self, generation: int, *, is_own: bool = False) -> None:
         """The conversation was cleared, and is of this generation now; turns of earlier ones end here.
 
-        Nothing of them may follow but their `done` frames. A client that clears in mid-stream gets the empty transcript
-        too: chunks that were under way to it then have brought the message back.
+        Nothing of them may follow but their `done` frames. `is_own`: the client that clears has emptied its list by
+        itself.
         """
         gone = (turn for turn in self.pending.values() if turn.generation < generation)
         turns = sorted(gone, key=lambda turn: turn.position)
@@ -150,8 +150,6 @@ class TurnFeed:
         for turn in turns:
             has_begun = turn is current and await self.sender.has_begun(turn)
             await self.sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
-        if is_own and turns:
-            await self.sender.transcript()
 
     async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
         """Switch to another session: send the terminal frames of the former one, the transcript, and enqueue its turns.
@@ -260,7 +258,10 @@ class TurnFeed:
                         await _wait(self._is_over(turn), self._changed)
                         return
                 elif isinstance(event, Reset):
-                    is_replay = True  # from the beginning: a client begins a replayed message afresh
+                    # From the beginning: a client begins a replayed message afresh. Published ones may keep parts of
+                    # what they have, where it came by a replay over the same socket.
+                    is_replay = True
+                    self.sender.doubted.add(turn.assistant_id)
                 elif is_replay:
                     is_replay = False
                     await self.sender.replay_complete(turn)
@@ -289,7 +290,7 @@ class TurnFeed:
         if ended is None or turn.turn_id in self._ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
-        await self.sender.end(ended, asked, snapshot)
+        await self.sender.end(ended, asked, snapshot, is_late=turn.is_final)
         if self._handshake.is_parked:  # what it waits for may have come since
             snapshot = await self.sender.snapshot()
         await self.sender.actions(self._handshake.settled(turn.request_id, snapshot.view()))

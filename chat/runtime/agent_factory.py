@@ -16,6 +16,7 @@ from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.add_messages import add_messages
+from chat.runtime.approvals import ApprovalsHost
 from chat.runtime.host import DatabaseHost
 from chat.runtime.model_choice import ModelChoices
 from chat.turns.admission.tool_answers import has_pending_interaction
@@ -32,7 +33,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
@@ -22,6 +23,7 @@ from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.config import load_config, save_config
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
+from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
 from chat.runtime.agent_factory import ChatDatabaseHost, context_of
 from chat.runtime.turn_callbacks import report_end, run_turn
@@ -37,6 +39,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.files.workspace import Workspace
+from tools_app.workspace.services import DEFAULT_NAME, checked_name
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -60,7 +64,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
@@ -71,9 +75,40 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods):
         return ChatDatabaseHost(self.key)
 
     @property
+    def _approvals(self) -> ApprovalOperations:
+        return ChatDatabaseHost(self.key)
+
+    @property
     def context(self) -> ContextMethods:
         """The context blocks of the conversation, to read and write."""
         return context_of(self.key)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The files of this conversation: its own workspace in the database. Nothing is made before the first write."""
+        return self.open_workspace()
+
+    def open_workspace(self, name: str = DEFAULT_NAME) -> Workspace:
+        """Open the workspace that the conversation knows by a name. Errors: `WorkspaceNameInvalid`."""
+        return InstanceWorkspace(self.key, name=checked_name(name))
+
+    async def attach_workspace(
+        self, other: "InstanceKey | AgentHandle | str", *, name: str = DEFAULT_NAME, can_write: bool = True
+    ) -> str:
+        """Let this conversation use the workspace of another one, under a name; again, to change `can_write`.
+
+        `other`: the other conversation, whose workspace of this name is meant, or the id of a workspace. Only what
+        belongs to the same person, or has no owner, can be attached. Returns the id of the workspace. Durable when it
+        returns; it lives as long as any conversation uses it.
+        Errors: `WorkspaceNotFound` for that of another person, too; `WorkspaceExists` where this conversation has
+        another one of this name already, which it has from its first write on.
+        """
+        found = other.key if isinstance(other, AgentHandle) else other
+        return await db(lambda: attach_workspace(self.key, found, name=name, can_write=can_write))
+
+    async def detach_workspace(self, workspace_id: str) -> bool:
+        """End what `attach_workspace` began; false where it was not attached. The workspace and its files stay."""
+        return await db(detach_workspace, self.key, workspace_id)
 
     def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.

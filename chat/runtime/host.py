@@ -8,11 +8,14 @@ from chat.core.model.chosen_model import ChosenModel
 from chat.instances.config import load_config, save_config
 from chat.instances.model_choice import load_choice
 from chat.instances.rows import find_instance
+from chat.instances.workspaces import InstanceWorkspace
 from chat.runtime.state import change_state
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.core.files.workspace import Workspace
+from tools_app.workspace.services import DEFAULT_NAME
 
 
 class DatabaseHost:
@@ -20,6 +23,7 @@ class DatabaseHost:
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
+        self.turn_id = ""
 
     async def load_state(self, default: JSONValue = None) -> JSONValue:
         """Give the stored state, or the default when none was ever stored."""
@@ -40,6 +44,10 @@ class DatabaseHost:
     async def load_model_choice(self) -> ChosenModel:
         """Read the stored choice of a model."""
         return await db(load_choice, self.key)
+
+    def open_workspace(self, name: str = DEFAULT_NAME) -> Workspace:
+        """Open a workspace of the instance; within a turn, as that turn works on it."""
+        return InstanceWorkspace(self.key, name=name).in_turn(self.turn_id)
 
     async def messages(self) -> list[Message]:
         """Read the shown path of the current session."""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,10 @@ def wait_for(condition: Callable[[], Any], *, seconds: float = START_SECONDS, wh
         assert passed < seconds, f"{what} did not happen within {seconds} s"
         time.sleep(0.02 if passed < 0.5 else 0.1)  # who asks all the time slows down what is waited for
     return found
+
+
+_STARTER = ThreadPoolExecutor(1, thread_name_prefix="starter")
+"""Starts all processes: one ends with the thread that started it, and a test may call from a thread that is short."""
 
 
 @dataclass
@@ -80,8 +85,11 @@ class Process:
     def start(self) -> None:
         """Start it (again)."""
         assert not self.is_running, f"{self.name} runs already"
+        self.popen = _STARTER.submit(self._spawn).result()
+
+    def _spawn(self) -> "subprocess.Popen[bytes]":
         with self.log_path.open("ab") as log:
-            self.popen = subprocess.Popen(
+            return subprocess.Popen(
                 list(self.command),
                 cwd=ROOT,
                 env=dict(self.environ),

@@ -1,15 +1,18 @@
 """A staff's view of a lived-in product for the admin's browser tests. Runs within the product, called by a `Hand`."""
 
+import base64
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.files import attachments
 from chat.instances.rows import key_of
+from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.runtime.add_messages import Author, edit_answer
 from fibers.models import Fiber, FiberStep
@@ -20,8 +23,9 @@ from sessions_app.core.context.context_blocks import Entry
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from thinkproject.kernel.ids import new_id
+from tools_app.core.files.workspace import Put
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.models import ToolCallRecord
+from tools_app.models import Execution, ExecutionCall, ToolCallRecord, WorkspaceEntry
 from tools_app.services import pause_call
 
 LONG_TITLE = "How the quarterly reconciliation of supplier invoices went wrong in the northern region, and what to do"
@@ -69,6 +73,7 @@ def furnish(user_id: int) -> dict[str, Any]:
         "token": token.pk,
         "file": file.id,
         "call": call.pk,
+        "tools": _tools(instance, turn),
     }
 
 
@@ -196,3 +201,47 @@ def _call(instance: AgentInstance, turn: Turn) -> ToolCallRecord:
     pause = ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"))
     call = ToolCall(call_id=new_id("call"), tool_name="pay_invoice", input={"amount": 5, "to": LONG_WORD})
     return pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
+
+
+def _tools(instance: AgentInstance, turn: Turn) -> list[str]:
+    """Files and code with everything in them; returns their pages."""
+    files = InstanceWorkspace(key_of(instance), instance_id=instance.pk)
+    long = f"/{LONG_WORD}/{LONG_WORD}.md"
+    async_to_sync(files.apply)([Put(path=long, content=b"Line. " * 20_000), Put(path="/sky.png", content=_PICTURE)])
+    execution = Execution.objects.create(
+        key=new_id("key"),
+        scope="scope",
+        owner_id=instance.owner_id,
+        turn_id=turn.pk,
+        call_id="c1",
+        code=f"// {LONG_WORD}\nconst found = await tools.search({{query: 'x'}});\nfound.length",
+        seed="0",
+        clock_ms=0,
+        status="failed",
+        error=f"Error: {LONG_WORD}",
+        console=[{"level": "log", "text": LONG_WORD * 3}],
+        ended_at=timezone.now(),
+    )
+    ExecutionCall.objects.create(
+        execution=execution,
+        ordinal=1,
+        name="tools.search",
+        input=[{"query": LONG_WORD}],
+        input_hash="",
+        status="succeeded",
+        output={"found": [LONG_WORD] * 40},
+        settled_as=1,
+        duration_ms=1_234,
+    )
+    entries = WorkspaceEntry.objects.filter(kind="file").order_by("path_key")
+    workspace_id = entries[0].workspace_id
+    return [
+        f"execution/{execution.pk}",
+        f"storedworkspace/{workspace_id}",
+        *(f"workspaceentry/{entry.pk}" for entry in entries.filter(workspace_id=workspace_id)),
+    ]
+
+
+_PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)

@@ -17,6 +17,7 @@ FOLD = """([chunks, seed]) => import(new URL('/static/think/testing.js', locatio
     for (const chunk of chunks) applyChunk(message, chunk);
     return message.parts;
 })"""
+INTERRUPTED = {"toolMetadata": {"think": {"interrupted": True}}}
 OURS = ("startedAt", "endedAt")  # what only the browser notes, for durations
 
 
@@ -53,8 +54,10 @@ def some_chunks(dice: random.Random) -> list[Chunk]:
             "toolCallId": dice.choice(calls),
             "output": "so far",
             "preliminary": True,
+            "toolMetadata": {"think": {"title": "Half", "metadata": {"n": dice.randint(0, 9)}}},
         },
-        lambda: {"type": "tool-output-error", "toolCallId": dice.choice(calls), "errorText": "broke"},
+        lambda: {"type": "data-think-progress", "data": {"toolCallId": "c1", "title": "Half"}, "transient": True},
+        lambda: {"type": "tool-output-error", "toolCallId": dice.choice(calls), "errorText": "broke", **INTERRUPTED},
         lambda: {"type": "tool-output-denied", "toolCallId": dice.choice(calls)},
         lambda: {"type": "tool-approval-request", "approvalId": "ap", "toolCallId": dice.choice(calls)},
         lambda: {

@@ -15,7 +15,7 @@ from tests.browser.test_accessibility import check
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
-TOGGLE = "Context and memory"
+TOGGLE = "Context, memory and files"
 LONG = "verylongwordwithoutanyspace" * 12
 
 
@@ -82,8 +82,9 @@ def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None
 def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     toggle(tab).click()
     expect(tab.page.get_by_role("tab", name="Context")).to_be_focused()
-    tab.page.keyboard.press("ArrowRight")
-    expect(tab.page.get_by_role("tab", name="Memory")).to_be_focused()
+    for name in ("Files", "Memory"):
+        tab.page.keyboard.press("ArrowRight")
+        expect(tab.page.get_by_role("tab", name=name)).to_be_focused()
     tab.page.reload()
     expect(panel(tab)).to_be_visible()
     expect(tab.page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")

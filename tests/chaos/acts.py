@@ -100,16 +100,11 @@ async def on_page(run: "Play", dice: random.Random, tab: PageTab) -> None:
     turns = await run.turns_of(tab.room)
     act = dice.choices(["write", "tools", "stop", "again", "edit", "reload"], weights=[4, 2, 2, 2, 2, 1])[0]
     text = _text(run, dice, act)
-    if act == "again":
-        if not await tab.regenerate():
-            return
-    elif act != "edit":
-        await tab.write(text)
-    elif not await tab.edit_last(text):
+    if not await _do(run, tab, act, text):
         return
     if act != "again":
         run.requests.append(_asked(tab.room, text, by="page", stopped=act == "stop"))
-    await _meddle(dice, tab, act)
+    await _meddle(run, dice, tab, act)
     if not await run.all_over(tab.room, more_than=turns, seconds=run.score.turn_seconds):
         run.problems.append(f"{act} on page {tab.number} of {tab.room} led to nothing: {text!r}")
 
@@ -121,16 +116,11 @@ async def on_published(run: "Play", dice: random.Random, tab: PublishedTab) -> N
     act = dice.choices(["write", "tools", "stop", "again", "edit", "reload"], weights=[4, 2, 2, 2, 2, 1])[0]
     text = _text(run, dice, act)
     asked = _asked(tab.room, text, by="published", stopped=act == "stop")
-    if act == "again":
-        if not await tab.regenerate():
-            return
-    elif act != "edit":
-        await tab.write(text)
-    elif not await tab.edit_last(text):
+    if not await _do(run, tab, act, text):
         return
     if act != "again":
         run.requests.append(asked)
-    await _meddle(dice, tab, act)
+    await _meddle(run, dice, tab, act)
 
     async def is_accepted() -> bool:
         return await run.turns_of(tab.room) > turns
@@ -149,8 +139,25 @@ def _asked(room: str, text: str, *, by: str, stopped: bool) -> JSONObject:
     return {"room": room, "request": None, "text": text, "stopped": stopped, "by": by}
 
 
-async def _meddle(dice: random.Random, tab: PageTab | PublishedTab, act: str) -> None:
+async def _do(run: "Play", tab: PageTab | PublishedTab, act: str, text: str) -> bool:
+    """Begin it. False when there was nothing to do it with."""
+    match act:
+        case "again":
+            is_done = await tab.regenerate()
+        case "edit":
+            is_done = await tab.edit_last(text)
+        case _:
+            await tab.write(text)
+            is_done = True
+    run.count(tab, act, is_done=is_done)
+    return is_done
+
+
+async def _meddle(run: "Play", dice: random.Random, tab: PageTab | PublishedTab, act: str) -> None:
     """Stop, or load the page again, in the middle."""
     if act in {"stop", "reload"}:
         await asyncio.sleep(dice.uniform(0.2, 2.0))
-        await (tab.stop() if act == "stop" else tab.load())
+    if act == "stop":
+        run.count(tab, "press stop", is_done=await tab.stop())
+    elif act == "reload":
+        await tab.load()

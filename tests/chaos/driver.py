@@ -24,6 +24,7 @@ from tests.chaos.lines import Line, user_message
 from tests.chaos.pages import PageTab, chromium
 from tests.chaos.published import PublishedTab
 from tests.chaos.stroll import Viewer, stroll
+from tests.chaos.tally import idle
 from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
@@ -62,12 +63,18 @@ class Play:
     published: dict[str, PublishedTab] = field(default_factory=dict)
     requests: list[JSONObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    acts: dict[str, list[bool]] = field(default_factory=dict)
     started: int = 0
 
     def marker(self) -> str:
         """A new marker."""
         self.started += 1
         return f"t{self.started:04d}-{secrets.token_hex(3)}"
+
+    def count(self, tab: PageTab | PublishedTab, act: str, *, is_done: bool) -> None:
+        """Note what was tried in a tab, and whether there was something to do it with."""
+        kind = "page" if isinstance(tab, PageTab) else "published"
+        self.acts.setdefault(f"{act} ({kind})", []).append(is_done)
 
     def chunks(self) -> int:
         """How many chunks the clients have got."""
@@ -144,7 +151,8 @@ async def _play(product: Product, score: Score, browser: Browser | None) -> JSON
             "seed": score.seed,
             "seconds": seconds,
             "cuts": faults.cuts,
-            "problems": run.problems + [error for tab in browsers for error in tab.errors],
+            "acts": {act: f"{sum(done)}/{len(done)}" for act, done in sorted(run.acts.items())},
+            "problems": run.problems + idle(run.acts) + [error for tab in browsers for error in tab.errors],
         }
     finally:
         await faults.end()

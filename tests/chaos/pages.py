@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 from playwright.async_api import Error as BrowserError
 
 from tests.chaos.waiting import wait_until
@@ -25,24 +25,39 @@ FLAGS = [
 ]
 OPEN_TRIES = 12
 CLICK_MS = 4_000
-_OPEN_ALL = "() => { for (const fold of document.querySelectorAll('#messages details')) fold.open = true; }"
-_IS_AT_REST = """() => document.querySelector('#stop').offsetParent === null
-  && !document.querySelector('#messages .is-live, #messages .is-pending')"""
+UNFOLD_SECONDS = 10.0
+_IS_AT_REST = "() => !document.querySelector('#stop, #messages .is-live, #messages .is-pending')"
 _IDS = "() => [...document.querySelectorAll('#messages > .message')].map((item) => item.dataset.id)"
+_UNFOLD = """() => {
+  const folds = [...document.querySelectorAll('#messages details.fold')].filter((fold) => !fold.hidden);
+  for (const fold of folds) fold.open = true;
+  return folds.every((fold) => fold.querySelector('.fold-body').hasChildNodes());
+}"""
+"""Open what is folded. True when all of it is drawn: a body is made once it is open, and may hold lines itself."""
+
 _MESSAGES = """() => {
-  const textOf = (element) => element.textContent;
+  const textOf = (element) => element ? element.textContent : null;
   const section = (element) => [textOf(element.querySelector('h3')), textOf(element.querySelector('pre'))];
-  const part = (element) => {
-    if (element.matches('.md, .plain')) return {kind: 'text', text: textOf(element)};
-    if (element.matches('.reasoning')) return {kind: 'reasoning', text: textOf(element.querySelector('.fold-body'))};
-    const sections = [...element.querySelectorAll('.tool-section')].map(section);
-    const {state} = element.querySelector('details').dataset;
-    return {kind: 'tool', name: textOf(element.querySelector('.fold-label')), state, sections};
+  const call = (element) => ({
+    kind: 'tool',
+    name: textOf(element.querySelector('.tool-name')),
+    title: textOf(element.querySelector('.fold-label')),
+    state: element.querySelector('details').dataset.state,
+    sections: [...element.querySelectorAll('.tool-section')].map(section),
+  });
+  const parts = (element) => {
+    if (element.hidden) return [];
+    if (element.matches('.md, .plain')) return [{kind: 'text', text: textOf(element)}];
+    if (element.matches('.reasoning')) return [{kind: 'reasoning', text: textOf(element.querySelector('.fold-body'))}];
+    if (element.matches('.tool-call')) return [call(element)];
+    if (element.matches('.tool-run')) return [...element.querySelectorAll('.tool-call')].map(call);
+    if (element.matches('.seam')) return [{kind: 'seam'}];
+    return [{kind: 'unknown', html: element.outerHTML}];
   };
   return [...document.querySelectorAll('#messages > .message')].map((item) => ({
     id: item.dataset.id,
     role: item.classList.contains('is-user') ? 'user' : 'assistant',
-    parts: [...item.querySelector('.message-body').children].filter((element) => !element.hidden).map(part),
+    parts: [...item.querySelector('.message-body').children].flatMap(parts),
   }));
 }"""
 
@@ -80,6 +95,10 @@ class PageTab:
         await tab.load()
         return tab
 
+    @property
+    def _field(self) -> Locator:
+        return self._page.get_by_role("textbox", name="Message")
+
     async def load(self) -> None:
         """Load, or load again, until the page is alive."""
         for _ in range(OPEN_TRIES):
@@ -93,9 +112,8 @@ class PageTab:
 
     async def write(self, text: str) -> None:
         """Send a message with the keyboard."""
-        field = self._page.get_by_role("textbox", name="Message")
-        await field.fill(text)
-        await field.press("Enter")
+        await self._field.fill(text)
+        await self._field.press("Enter")
 
     async def regenerate(self) -> bool:
         """Have the last answer given again. False when there was nothing to click."""
@@ -105,6 +123,8 @@ class PageTab:
         """Say something else in the place of the last message of one's own."""
         if not await self._click(self._page.locator(".message.is-user").last, "Edit this message"):
             return False
+        # The former words are in the field a moment after the click; to write before that is to write beside them.
+        await expect(self._field).not_to_have_value("", timeout=CLICK_MS)
         await self.write(text)
         return True
 
@@ -135,8 +155,8 @@ class PageTab:
 
     async def view(self, leaf: int | None) -> dict[str, Any]:
         """What the page shows while the path to this leaf is shown, with everything unfolded."""
-        await self._page.evaluate(_OPEN_ALL)
-        await self._page.wait_for_timeout(50)  # what is inside is drawn when it opens
+        if not await wait_until(self._is_unfolded, seconds=UNFOLD_SECONDS):
+            self.errors.append(f"page {self.number} does not open what is folded")
         held = {"place": f"page {self.number}", "kind": "page", "room": self.room, "leaf": leaf}
         is_at_rest = await self._page.evaluate(_IS_AT_REST)
         return {**held, "is_at_rest": is_at_rest, "messages": await self._page.evaluate(_MESSAGES)}
@@ -145,7 +165,10 @@ class PageTab:
         """Run code in the page: what no person does."""
         await self._page.evaluate(code, argument)
 
-    async def _click(self, message: Any, name: str) -> bool:
+    async def _is_unfolded(self) -> bool:
+        return bool(await self._page.evaluate(_UNFOLD))
+
+    async def _click(self, message: Locator, name: str) -> bool:
         try:
             await message.hover()
             await message.get_by_role("button", name=name).click()

@@ -83,9 +83,10 @@ class PublishedTab:
             await self._page.evaluate("() => { harness.chat.regenerate(); }")
         return has_answer
 
-    async def stop(self) -> None:
-        """Press stop."""
+    async def stop(self) -> bool:
+        """Press stop. True: the button is always there."""
         await self._page.evaluate("() => { harness.chat.stop(); }")
+        return True
 
     # What is kept for the oracle
 

@@ -21,6 +21,14 @@ LEAST = {
 }
 """The smallest share of the turns that said something (or of what was asked) that must have been compared."""
 
+ENOUGH_TRIES = 3
+
+
+def idle(acts: dict[str, list[bool]]) -> list[str]:
+    """What was tried again and again and never came about (each try: whether it did): nothing of it was tested."""
+    tried = {act: len(done) for act, done in acts.items() if not any(done)}
+    return [f"{act}: tried {times} times, never done" for act, times in tried.items() if times >= ENOUGH_TRIES]
+
 
 def count(world: JSONObject) -> dict[str, tuple[int, int]]:
     """By place: how many were compared, out of how many."""

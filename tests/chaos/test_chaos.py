@@ -48,7 +48,8 @@ def test_nothing_is_lost_while_processes_die(make_product: Callable[..., Product
     killed = ", ".join(kill["name"] for kill in brief["kills"])
     turns = f"seed {SEED}: {len(brief['requests'])} requests in {brief['seconds']} s"
     figures = f"{turns}, {len(brief['kills'])} kills ({killed}), {brief['cuts']} cuts"
-    sys.stdout.write(f"{figures}\n{said}")
+    done = ", ".join(f"{act} {times}" for act, times in brief["acts"].items())
+    sys.stdout.write(f"{figures}\nin tabs: {done}\n{said}")
     if code or brief["problems"]:
         keep(product.folder)
     assert code == 0, f"{figures}\n{said}"

@@ -63,7 +63,7 @@ def _views(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     sections = [["Arguments", '{\n  "time_zone": "UTC"\n}'], ["Result", "noon"]]
     answer = [
         {"kind": "reasoning", "text": "hm hm"},
-        {"kind": "tool", "name": "clock", "state": "output-available", "sections": sections},
+        {"kind": "tool", "name": "Tool: clock", "title": "Clock", "state": "output-available", "sections": sections},
         {"kind": "text", "text": "".join(WORDS).strip() + "\n"},
     ]
     shown = [
@@ -217,6 +217,31 @@ class TestSpoiled:
     def test_call_of_a_page(self, world: dict[str, Any], spoil: Spoil) -> None:
         spoil(world["views"][3]["messages"][1]["parts"][1]["sections"], 0)
         assert places(world) == {("t1", "page 1 page")}
+
+
+@pytest.mark.parametrize("key", ["name", "title", "state"])
+def test_line_of_a_call_that_a_page_shows_otherwise_is_reported(world: dict[str, Any], key: str) -> None:
+    world["views"][3]["messages"][1]["parts"][1][key] += "x"
+    assert places(world) == {("t1", "page 1 page")}
+
+
+def test_seam_that_a_page_does_not_show_is_reported(world: dict[str, Any]) -> None:
+    turn, [_, stored] = world["turns"][0], world["rooms"]["room"]["messages"]
+    seam = {"type": "data-think-resumed", "id": "p1:6", "data": {"offset": 6}}
+    records = [*turn["hot"][:-2], [25, json.dumps(seam)], *([at + 1, text] for at, text in turn["hot"][-2:])]
+    texts = [text for _, text in records]
+    turn.update(hot=records, cold=[{"first": 0, "last": len(texts) - 1, "texts": texts}])
+    stored["parts"] = message_parts(texts)
+    world["clients"].clear()
+    del world["views"][:3]
+    assert places(world) == {("t1", "page 1 page")}
+    world["views"][0]["messages"][1]["parts"].append({"kind": "seam"})
+    assert oracle.compare(world) == []
+
+
+def test_what_is_tried_and_never_done_is_reported() -> None:
+    acts = {"edit (page)": [False, False, False], "stop (page)": [False, True, False], "again (page)": [False]}
+    assert tally.idle(acts) == ["edit (page): tried 3 times, never done"]
 
 
 def test_replay_from_the_beginning_is_no_difference_for_any_client(world: dict[str, Any]) -> None:

@@ -90,12 +90,16 @@ def _shown(part: JSONObject, role: str) -> JSONObject | None:
         return _trimmed({"kind": "text", "text": part["text"]}, role)
     if part["type"] == "reasoning":
         return _trimmed({"kind": "reasoning", "text": part["text"]}, role) if part["text"] else None
+    if part["type"] == "data-think-resumed":
+        return {"kind": "seam"}
     if "toolCallId" not in part:
         return None
+    name = part["toolName"]
     given = part.get("input") if part.get("input") is not None else part.get("rawInput") or None
     sections = [("Arguments", given), ("Error", part.get("errorText") or None), ("Result", part.get("output"))]
     inside = [[title, _value(value)] for title, value in sections if value is not None]
-    return {"kind": "tool", "name": part["toolName"], "state": part["state"], "sections": inside}
+    title = part.get("title") or name.replace("_", " ").capitalize()
+    return {"kind": "tool", "name": f"Tool: {name}", "title": title, "state": part["state"], "sections": inside}
 
 
 def _value(value: Any) -> str:

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,15 +97,41 @@ def _problems_of(row: Row, to_come: Collection[str]) -> Iterator[str]:
 
 
 def is_test(test: str) -> bool:
-    """Whether a test with this id exists: a function of a file of tests, by its name without parameters."""
+    """Whether a test with this id exists: a function of a file of tests or of a class in it, without its parameters.
+
+    The class may have it from a contract that it imports from another file of tests.
+    """
     path, _, name = test.partition("::")
-    return name.startswith("test_") and name in _tests_of(path)
+    owner, _, name = name.rpartition("::")
+    return name.startswith("test_") and Path(path).name.startswith("test_") and name in _tests_of(path, owner)
 
 
 @cache
-def _tests_of(path: str) -> frozenset[str]:
+def _tests_of(path: str, owner: str) -> frozenset[str]:
+    """Functions of a file, or of a class there with what it inherits from classes imported by name."""
     file = ROOT / path
-    if not Path(path).name.startswith("test_") or not file.is_file():
+    if not file.is_file():
         return frozenset()
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    if not owner:
+        return frozenset(_functions(body))
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    if owner not in classes:
+        return frozenset()
+    bases = [base.id for base in classes[owner].bases if isinstance(base, ast.Name)]
+    homes = {base: path for base in bases if base in classes} | dict(_imported(body, bases))
+    inherited = (_tests_of(home, base) for base, home in homes.items())
+    return frozenset(_functions(classes[owner].body)).union(*inherited)
+
+
+def _functions(body: Iterable[ast.stmt]) -> Iterator[str]:
+    return (node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _imported(body: Iterable[ast.stmt], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """These names with the files that they are imported from."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if alias.name in names and alias.asname is None:
+                    yield alias.name, node.module.replace(".", "/") + ".py"

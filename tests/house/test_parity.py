@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house.parity_page import problems, rows
+from tests.house.parity_page import is_test, problems, rows
 from tests.house.parity_rows import folded, kept, rows_of
 from tests.house.repository import ROOT
 
@@ -60,3 +60,18 @@ def test_a_page_as_it_should_be_has_no_problems() -> None:
 )
 def test_a_page_with_a_mistake_is_found_out(page: str, problem: str) -> None:
     assert [found for found in problems(page, KNOWN) if found.startswith(problem)]
+
+
+@pytest.mark.parametrize(
+    ("test", "is_there"),
+    [
+        ("tests/unit/tools_app/workspace/test_stores.py::TestFiles::test_an_absent_file_is_none", True),
+        ("tests/unit/tools_app/workspace/test_stores.py::TestFiles::test_an_absent_file_is_some", False),
+        ("tests/unit/tools_app/workspace/test_stores.py::TestLinks::test_an_absent_file_is_none", False),
+        ("tests/unit/tools_app/workspace/test_stores.py::TestNothing::test_an_absent_file_is_none", False),
+        ("tests/unit/tools_app/workspace/test_stores.py::test_an_absent_file_is_none", False),
+        ("tests/workspace_contract.py::FilesContract::test_an_absent_file_is_none", False),
+    ],
+)
+def test_a_test_of_a_contract_is_found_where_it_runs(test: str, is_there: bool) -> None:
+    assert is_test(test) is is_there

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import OURS, Message
 from thinkproject.kernel.jsonvalue import JSONValue
 
 texts = st.text(alphabet=st.characters(codec=None), max_size=6)
@@ -16,6 +16,23 @@ json_values: st.SearchStrategy[JSONValue] = st.recursive(
     max_leaves=6,
 )
 metadata = st.none() | st.dictionaries(st.sampled_from(["p", "q"]), json_values, max_size=2)
+entries = st.fixed_dictionaries(
+    {}, optional={"url": texts, "mediaType": st.just("image/png") | texts, "filename": texts, "error": texts}
+)
+details = metadata | st.fixed_dictionaries(
+    {
+        OURS: json_values
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "title": texts,
+                "attachments": st.lists(entries | json_values, max_size=2),
+                "whole": json_values | st.fixed_dictionaries({"bytes": json_values}, optional={"id": texts}),
+            },
+        )
+    }
+)
+"""The `toolMetadata` of a result: another product's, ours, or what a client made of it."""
 part_ids = st.sampled_from(["t1", "t2"])
 call_ids = st.sampled_from(["c1", "c2", ""])
 names = st.sampled_from(["add", "loc", ""])
@@ -57,8 +74,8 @@ tool_parts: st.SearchStrategy[Chunk] = st.one_of(
         approval_ids,
         st.booleans(),
     ),
-    st.builds(chunks.tool_output_available, call_ids, json_values, preliminary=st.booleans()),
-    st.builds(chunks.tool_output_error, call_ids, texts),
+    st.builds(chunks.tool_output_available, call_ids, json_values, preliminary=st.booleans(), metadata=details),
+    st.builds(chunks.tool_output_error, call_ids, texts, metadata=details),
     st.builds(chunks.tool_output_denied, call_ids),
 )
 other_parts: st.SearchStrategy[Chunk] = st.one_of(

@@ -36,6 +36,7 @@ def check_is_valid(messages: tuple[ModelMessage, ...]) -> None:
         if isinstance(message, ToolMessage):
             assert (message.call_id, message.tool_name) == open_calls.pop(0)
             dump(message.output).encode()
+            assert all(file.media_type.startswith("image/") for file in message.files)
             continue
         assert not open_calls, "a result must follow its call directly"
         assert type(before) is not type(message), "roles alternate"

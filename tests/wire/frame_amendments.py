@@ -220,6 +220,16 @@ def stopped_answer(events: list[Event]) -> list[Event]:
     return found
 
 
+def cleared_tab(events: list[Event]) -> list[Event]:
+    """Who clears is sent the list that is left."""
+    found = []
+    for event in events:
+        found.append(event)
+        if event.direction == "out" and event.frame["type"] == "cf_agent_chat_clear":
+            found.append(replace(event, direction="in", frame={"type": _TRANSCRIPT, "messages": []}))
+    return found
+
+
 def regenerate_sibling(events: list[Event]) -> list[Event]:
     """While it is asked again the list ends before the old answer."""
     asked_again: list[JSONObject] = []
@@ -433,6 +443,7 @@ AMENDMENTS: dict[str, Amendment] = {
     "waiting-behind": waiting_behind,
     "regenerate-sibling": regenerate_sibling,
     "stopped-answer": stopped_answer,
+    "cleared-tab": cleared_tab,
     "failure-seen": failure_seen,
     "continuation-output": continuation_output,
     "step-before-model": step_before_model,

@@ -31,6 +31,11 @@ class ThinkError(Exception):
         self.data = data
         super().__init__(self.message)
 
+    @property
+    def response_status(self) -> int:
+        """The HTTP status of this error: that of its class, unless the class decides by what went wrong."""
+        return self.http_status
+
 
 class Invalid(ThinkError):
     """The input is invalid."""

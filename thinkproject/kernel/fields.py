@@ -42,3 +42,26 @@ class JSONText(_TextField):
     def value_to_string(self, obj: models.Model) -> str:
         """Encode for fixtures."""
         return dump(self.value_from_object(obj))
+
+
+if TYPE_CHECKING:
+
+    class _CharField(models.CharField[Any, Any]):
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
+        _pyi_lookup_exact_type: Any
+
+else:
+    _CharField = models.CharField  # as above
+
+
+class CodePointText(_CharField):
+    """Text that the database compares and sorts by code points, as Python and SQLite do.
+
+    On PostgreSQL that is the collation `C`; with another one, ranges and the order of paths depend on a language.
+    """
+
+    def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
+        """Say how the column is made."""
+        found = super().db_parameters(connection)
+        return {**found, "collation": "C"} if connection.vendor == "postgresql" else found

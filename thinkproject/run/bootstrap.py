@@ -31,7 +31,9 @@ REQUIREMENTS = ROOT / "requirements"
 OLDEST = (3, 11)
 DENO_CONFIG = ("--config", "static/deno.json")
 SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
-TYPED_SCRIPTS = ROOT / "static" / "src" / "app"
+TYPED_SCRIPTS = ("static/src/app", "tests/unit/page")
+SHELL_CONFIG = ("--config", "tools_app/shell/runner/deno.json")
+SHELL_SCRIPTS = tuple(f"tools_app/shell/runner/{name}.js" for name in ("bash_runner", "workspace_fs", "no_process"))
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
 
@@ -142,6 +144,7 @@ def _several(rest: list[str]) -> list[str]:
 def check(_rest: list[str]) -> int:
     """Run all gates, one per core at a time; a failing one does not stop the others."""
     install(["dev"])
+    build_assets()  # the types of the shell's runner are those of its bundle
     gates = [
         ["mypy", "."],  # the longest begin first
         ["pytest", "-q", *_several([]), "tests/house"],
@@ -153,6 +156,9 @@ def check(_rest: list[str]) -> int:
         ["ruff", "check", "."],
         ["deno", "fmt", "--check", "-q", *DENO_CONFIG, *SCRIPTS],
         ["deno", "lint", "-q", *DENO_CONFIG, *SCRIPTS],
+        ["deno", "check", "-q", *SHELL_CONFIG, "--frozen", *SHELL_SCRIPTS],
+        ["deno", "fmt", "--check", "-q", *SHELL_CONFIG, *SHELL_SCRIPTS],
+        ["deno", "lint", "-q", *SHELL_CONFIG, *SHELL_SCRIPTS],
     ]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         codes = list(threads.map(_gate, gates))
@@ -163,8 +169,8 @@ def check(_rest: list[str]) -> int:
 
 
 def typed_scripts() -> list[str]:
-    """The page's TypeScript, each file as a path from the root: also one that nothing imports is checked."""
-    return sorted(str(path.relative_to(ROOT)) for path in TYPED_SCRIPTS.rglob("*.ts*"))
+    """The TypeScript of the page and its tests, as paths from the root: also what nothing imports is checked."""
+    return sorted(str(path.relative_to(ROOT)) for folder in TYPED_SCRIPTS for path in (ROOT / folder).rglob("*.ts*"))
 
 
 def fix(_rest: list[str]) -> int:
@@ -224,6 +230,7 @@ def clean(_rest: list[str]) -> int:
     for path in [
         *(ROOT / name for name in names),
         ROOT / "static" / "dist",
+        ROOT / "tools_app" / "shell" / "runner" / "dist",
         ROOT / "examples" / "dist",
         ROOT / "staticfiles",
         ROOT / "screenshots",
@@ -404,12 +411,16 @@ def _cache_dir() -> Path:
 
 
 def build_assets() -> None:
-    """Build the front end when its sources changed. Errors: `SetupError`."""
-    script = ROOT / "static" / "build.py"
-    if not script.exists() or runpy.run_path(str(script))["is_current"]():
-        return
-    if _call([str(PYTHON), str(script)]) != 0:
-        raise SetupError("the front end could not be built; what went wrong stands above.")
+    """Build the front end and the shell of tools when their sources changed. Errors: `SetupError`."""
+    scripts = {
+        "front end": ROOT / "static" / "build.py",
+        "shell of tools": ROOT / "tools_app" / "shell" / "bundling.py",
+    }
+    for what, script in scripts.items():
+        if not script.exists() or runpy.run_path(str(script))["is_current"]():
+            continue
+        if _call([str(PYTHON), str(script)]) != 0:
+            raise SetupError(f"the {what} could not be built; what went wrong stands above.")
 
 
 def _gate(words: list[str]) -> int:

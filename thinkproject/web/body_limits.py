@@ -16,6 +16,7 @@ from chat.conf import AccessSettings
 from chat.http.api.problems import problem
 from thinkproject.kernel.languages import language_of
 from thinkproject.kernel.phrases import Phrase
+from tools_app.workspace.conf import workspace_settings
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -133,6 +134,10 @@ def _limit_of_route(match: ResolverMatch) -> int:
         return _conf.file_max_bytes + MULTIPART_BYTES
     if match.namespace == "think-api" and name in _IMPORTS:
         return _conf.import_max_bytes + MULTIPART_BYTES
+    if match.namespace == "think-api" and name == "workspace_write":
+        return workspace_settings.file_max_bytes
+    if match.namespace == "think-api" and name == "workspace_import":
+        return workspace_settings.archive_max_bytes + MULTIPART_BYTES
     if match.namespace in _JSON_NAMESPACES or name in _JSON:
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or _conf.request_max_bytes)
     return _conf.request_max_bytes

@@ -26,7 +26,10 @@ class CheckedCall:
 
 
 def check_call(toolset: Toolset, tool_name: str, arguments: str) -> CheckedCall:
-    """Parse and validate without running anything. Never raises for a model's input."""
+    """Parse and validate without running anything. Never raises for a model's input.
+
+    The name is taken as it is: its case is repaired before (`Toolset.repaired`), so that all of the call shows it.
+    """
     if tool_name not in toolset:
         try:
             toolset.get(tool_name)

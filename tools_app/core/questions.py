@@ -33,6 +33,7 @@ class Question:
     sentence: str = ""
     may_edit: Editable = False
     input_schema: JSONObject | None = None
+    risk: str = ""  # of an action: low, medium or high
 
     def to_json(self) -> JSONObject:
         """The stored form."""
@@ -42,7 +43,8 @@ class Question:
     def for_clients(self) -> JSONObject:
         """The form of the approval request on the wire, without the schema."""
         stored = self.to_json()
-        return {"title": stored["title"], "sentence": stored["sentence"], "mayEdit": stored["may_edit"]}
+        shown: JSONObject = {"title": stored["title"], "sentence": stored["sentence"], "mayEdit": stored["may_edit"]}
+        return {**shown, "risk": self.risk} if self.risk else shown
 
 
 def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
@@ -55,6 +57,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         sentence=str(stored.get("sentence") or ""),
         may_edit=tuple(str(name) for name in may_edit) if isinstance(may_edit, list) else bool(may_edit),
         input_schema=schema if isinstance(schema, dict) else None,
+        risk=str(stored.get("risk") or ""),
     )
 
 

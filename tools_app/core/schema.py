@@ -3,6 +3,8 @@
 Pydantic does the work; this module only decides which parameters count and where their descriptions come from.
 """
 
+import copy
+import functools
 import inspect
 import typing
 from collections.abc import Callable
@@ -66,7 +68,12 @@ def _has_description(hint: Any) -> bool:
 
 
 def json_schema(model: type[BaseModel]) -> JSONObject:
-    """Schema of type object, without the titles that Pydantic makes up from names."""
+    """Schema of type object, without the titles that Pydantic makes up from names. The caller's own copy."""
+    return copy.deepcopy(_schema(model))
+
+
+@functools.lru_cache(maxsize=256)  # the tools of a workspace are made for every turn
+def _schema(model: type[BaseModel]) -> JSONObject:
     schema = model.model_json_schema()
     _drop_titles(schema)
     schema.setdefault("properties", {})

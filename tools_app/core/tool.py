@@ -12,17 +12,22 @@ filled in by the product and hidden from the model.
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict, overload
+from typing import Any, Protocol, TypeAlias, TypedDict, overload
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.action_rules import ActionRules
+from tools_app.core.inner_calls import CallDecision
+from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
+from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
+from tools_app.core.tool_output import Media
 from tools_app.errors import ToolDeclarationInvalid, ToolError
 
 NAME_PATTERN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -47,6 +52,32 @@ class ToolContext:
     idempotency_key: str
     shared: Any = None
     waiter: "Waiter | None" = None
+    reporter: "Reporter | None" = None
+    attach: "Attach | None" = None
+    act: "Act | None" = None  # runs the function of an action
+    asker: "Ask | None" = None  # has a person decide about a call that this one makes
+    inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
+
+    def progress(self, *, title: str | None = None, metadata: JSONObject | None = None) -> None:
+        """Show people how far the call is: on its card, while it runs. From any thread, at any rate.
+
+        `None` keeps what was reported before. The last report stays with the result unless that has its own. A report
+        after the end of the call is ignored. Errors: `TypeError`, `ValueError` for metadata that JSON cannot carry.
+        """
+        if self.reporter is not None:
+            self.reporter(title, metadata)
+
+    def attach_reply(self, part: "Media | Mapping[str, Any]") -> None:
+        """Add a part to the assistant's reply, after its text: what people get without passing through the model.
+
+        Shape: `Media`, or a part of a UI message: `file` with a `data:` URL or the URL of an attachment, `source-url`,
+        or `data-…`. At most 32 in a turn. From any thread. Durability: delivered once if the call succeeds, and again
+        with each replay of an action's result. Errors: `ToolError` for another shape, too many parts, and outside of a
+        turn.
+        """
+        if self.attach is None:
+            raise ToolError("Parts are attached to a reply within a turn only.")
+        self.attach(part)
 
     async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
         """Park the turn until there is an answer, and return it. For async tools.
@@ -61,13 +92,36 @@ class ToolContext:
         return await self.waiter(kind, label, key, seconds)
 
 
+Attach: TypeAlias = Callable[[Any], None]
+"""Takes a part of the reply."""
+
+Act: TypeAlias = Callable[[ActionRules, dict[str, Any], ToolContext], Awaitable[Any]]
+"""Runs an action once, with these arguments."""
+
 Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
 """Waits for a kind of answer, with a label, a key and a limit in seconds."""
 
-ApprovalRule: TypeAlias = bool | Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
-"""Whether a person must approve a call: always, never, or what a function of its input says. May be async."""
+Reporter: TypeAlias = Callable[[str | None, JSONObject | None], None]
+"""Takes a title and metadata of a running call."""
 
-ApprovalText: TypeAlias = str | Callable[[JSONObject], str | Awaitable[str]]
+RuleFunction: TypeAlias = Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
+"""Says of one call whether a person must approve it. May be async."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyRule:
+    """A person must approve a call as soon as one of these functions is true of it."""
+
+    rules: tuple[RuleFunction, ...]
+
+
+ApprovalRule: TypeAlias = bool | RuleFunction | AnyRule
+"""Whether a person must approve a call: always, never, or what functions of its input say."""
+
+TextFunction: TypeAlias = Callable[[JSONObject], str | Awaitable[str]]
+"""Makes the sentence that asks a person, of the arguments of a call. May be async."""
+
+ApprovalText: TypeAlias = str | TextFunction
 """The sentence that asks a person: with names of arguments in braces, or made by a function of the input."""
 
 
@@ -90,6 +144,8 @@ class Tool:
     title: str = ""  # for people; models see the name
     approval_text: ApprovalText = ""  # empty: people are asked in the page's own words
     editable: Editable = False  # arguments that a person may change when approving
+    output_limit: OutputLimit | None = None  # what a model is sent of an output; `None` asks settings
+    action: ActionRules | None = None  # of a tool made by `@action`
 
     @property
     def is_client(self) -> bool:
@@ -106,7 +162,49 @@ class Tool:
         """Call the function as if it were not a tool. Errors: `TypeError` for a client's tool, which has none."""
         if self.function is None:
             raise TypeError(f"Tool {self.name!r} is run by a client; the server has no function for it.")
-        return self.function(*args, **kwargs)
+        plain = self.function if self.action is None else self.action.function
+        return plain(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call within another one that a person has to approve. `context`: of the outer call."""
+
+    tool: Tool
+    call: ToolCall
+    ordinal: int
+    context: ToolContext
+
+
+Ask: TypeAlias = Callable[[AskedCall], Awaitable[CallDecision]]
+"""Gives the decision about a call, or parks the turn until there is one (`ToolContext.wait`)."""
+
+
+class InnerCalls(Protocol):
+    """A turn's part in the calls that one of its calls makes: the `inner` of a `ToolContext`."""
+
+    def run(
+        self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call as those of a model are run, hooks included. Ends with one result."""
+        ...
+
+    async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
+        """Store the files of a result. Gives what has to be recorded of it besides its output; empty for nothing."""
+        ...
+
+    def deliver(self, call_id: str, kept: JSONObject) -> None:
+        """Give what `keep` gave to the outer call's result. Safe to call again with the same call."""
+        ...
+
+
+def with_name(item: Tool, name: str) -> Tool:
+    """The same tool under another name. Errors: `ToolDeclarationInvalid` for a name that providers refuse."""
+    if item.name == name:
+        return item
+    if not NAME_PATTERN.match(name):
+        raise ToolDeclarationInvalid(_not_a_name(name))
+    return replace(item, name=name)
 
 
 def client_tool(name: str, description: str = "", parameters: JSONObject | None = None, *, title: str = "") -> Tool:
@@ -132,6 +230,7 @@ class ToolOptions(TypedDict, total=False):
     title: str
     approval_text: ApprovalText
     editable: Editable
+    output_limit: OutputLimit
 
 
 @overload
@@ -152,6 +251,7 @@ def tool(
     `approval_text`: the sentence that asks that person, as `"Refund {amount:.2f} for order {order_number}?"`, or a
     function of the input that returns it; one that fails leaves the words to the page.
     `editable`: whether that person may change the arguments, all of them or those of these names.
+    `output_limit`: what a model is sent of a long output; the whole stays readable.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
@@ -180,6 +280,7 @@ def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
         reruns=options.get("reruns", True),
         arguments=arguments,
         context_parameter=context_parameter,
+        output_limit=options.get("output_limit"),
     )
     return _with_question(made, options)
 

@@ -1,9 +1,14 @@
 """A tool call, its outcome, and the transitions of its row."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
+from sessions_app.core.messages.shapes import OURS
+from sessions_app.core.messages.shortening import shorten
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from tools_app.core.tool_output import Media
 
 
 class CallStatus(StrEnum):
@@ -35,18 +40,29 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The outcome of a call. With `is_error` the `output` is the text for the model, never an exception."""
+    """The outcome of a call. With `is_error` the `output` is the text for the model, never an exception.
+
+    `details`: what is known of it besides, as `details_of` makes it. `media`: not stored yet.
+    """
 
     output: JSONValue
     is_error: bool = False
     duration_ms: int = 0
+    details: JSONObject = field(default_factory=dict)
+    media: tuple[Media, ...] = ()
+    reply: tuple[JSONObject, ...] = ()  # parts that the call adds to the assistant's reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress:
-    """A preliminary output of a tool that yields; the next one, or the result, replaces it."""
+    """A preliminary output of a tool that yields, or only what it reports. The next one, or the result, replaces it.
+
+    `has_output`: false for a tool that has reported and given nothing yet.
+    """
 
     output: JSONValue
+    details: JSONObject = field(default_factory=dict)
+    has_output: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +77,42 @@ class ToolPause:
     approval_id: str = ""
     expires_seconds: float | None = None
     question: JSONObject | None = None
+
+
+MAX_TITLE_CHARS: Final = 200
+MAX_METADATA_CHARS: Final = 16_000
+"""Metadata beyond this are shortened in their shape: they are for a card, and travel with every report."""
+
+
+def details_of(
+    *,
+    title: str = "",
+    metadata: JSONObject | None = None,
+    attachments: Sequence[JSONValue] = (),
+    whole: JSONObject | None = None,
+    is_interrupted: bool = False,
+) -> JSONObject:
+    """The facts of a call besides its output; only those there are.
+
+    Shape: `title` and `metadata` of the tool, for people; `attachments`, files as `{url, mediaType, filename}`, or
+    `{filename, error}` for one that was not kept; `whole` of an output that was cut, `{id, url, bytes, lines, next}`;
+    `interrupted`. Clients find it in the part, under `toolMetadata.think`.
+    """
+    made: JSONObject = {
+        "title": " ".join(title.split())[:MAX_TITLE_CHARS],
+        "metadata": None if metadata is None else shorten(metadata, MAX_METADATA_CHARS),
+        "attachments": list(attachments),
+        "whole": whole,
+        "interrupted": is_interrupted,
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def details_in(part: Mapping[str, object]) -> JSONObject:
+    """The details that a tool part has; empty for one without."""
+    given = part.get("toolMetadata")
+    details = given.get(OURS) if isinstance(given, dict) else None
+    return details if isinstance(details, dict) else {}
 
 
 def parse_input(arguments: str) -> JSONObject:

@@ -1,4 +1,4 @@
-"""What a tool may return when a plain value is not enough: a value with media, and words for people."""
+"""Results of tools for which a plain value is not enough: a value with media, and words for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,13 +1,14 @@
 """The tools of one turn: merged in a documented order, looked up by name, declared to the model."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from tools_app.core.tool import Tool
+from tools_app.core.tool import Tool, with_name
+from tools_app.core.tool_names import check_patterns, repaired, selects, unknown_tool_text
 from tools_app.errors import ToolDeclarationInvalid, ToolNotFound
 
-ToolSource: TypeAlias = "Iterable[Tool] | Mapping[str, Tool]"
+ToolSource: TypeAlias = Iterable[Tool] | Mapping[str, Tool]
+"""Tools, or a mapping whose keys name them."""
 
 
 class Toolset:
@@ -30,18 +31,21 @@ class Toolset:
         return name in self._tools
 
     def get(self, name: str) -> Tool:
-        """Find a tool. Errors: `ToolNotFound`, which names what there is, for the model to choose again."""
+        """Find a tool. Errors: `ToolNotFound`, which names near ones and what there is, for the model to choose."""
         if name in self._tools:
             return self._tools[name]
-        known = ", ".join(repr(known) for known in self._tools) or "none"
-        raise ToolNotFound(f"There is no tool {name!r}. Available tools: {known}.")
+        raise ToolNotFound(unknown_tool_text(name, self._tools))
 
-    def only(self, names: Iterable[str] | None) -> "Toolset":
-        """Limit to the given names; `None` means all."""
-        if names is None:
+    def repaired(self, name: str) -> str:
+        """The name that a model meant, where it differs from one tool's in case alone; else the name as it is."""
+        return repaired(name, self._tools)
+
+    def only(self, patterns: Sequence[str] | None) -> "Toolset":
+        """Limit to the names that patterns keep; `None` means all. Errors: `ToolDeclarationInvalid`."""
+        if patterns is None:
             return self
-        wanted = set(names)
-        return Toolset([item for item in self if item.name in wanted])
+        checked = check_patterns(patterns)
+        return Toolset([item for item in self if selects(checked, item.name)])
 
 
 def named_tools(source: ToolSource) -> list[Tool]:
@@ -56,7 +60,7 @@ def named_tools(source: ToolSource) -> list[Tool]:
 
 def _renamed(item: Tool, name: str) -> Tool:
     _require_tool(item)
-    return item if item.name == name else replace(item, name=name)
+    return with_name(item, name)
 
 
 def _require_tool(item: object) -> None:

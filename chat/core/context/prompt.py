@@ -6,11 +6,12 @@ empty; the last message is never the assistant's. Nothing here changes what is s
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
+from chat.core.context.result_files import LoadFile, Sight, cut_note, files_of, with_lines
 from chat.core.model.language_model import (
     AssistantMessage,
     FileContent,
@@ -37,8 +38,6 @@ EDITED_TEXT: Final = "The user changed the arguments before approving the call. 
 
 _GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
-PDF: Final = "application/pdf"
-LoadFile: TypeAlias = Callable[[str], FileContent | None]
 UserContent: TypeAlias = TextContent | FileContent
 AssistantContent: TypeAlias = TextContent | ReasoningContent | ToolCallContent
 
@@ -61,10 +60,12 @@ def to_model_messages(
     if policy is not None:
         messages = truncate(messages, policy)
     builder = _Builder(
-        accepts_images=accepts_images,
-        accepts_documents=accepts_documents,
-        load_file=load_file or (lambda _url: None),
-        sends_media=sends_media,
+        sight=Sight(
+            accepts_images=accepts_images,
+            accepts_documents=accepts_documents,
+            load_file=load_file or (lambda _url: None),
+            sends_media=sends_media,
+        )
     )
     for message in messages:
         builder.add(message)
@@ -100,10 +101,7 @@ def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...
 class _Builder:
     """The list under construction. `content` and `results` are the assistant's current step, not yet in the list."""
 
-    accepts_images: bool
-    accepts_documents: bool
-    load_file: LoadFile
-    sends_media: bool = True
+    sight: Sight
     made: list[ModelMessage] = field(default_factory=list)
     content: list[AssistantContent] = field(default_factory=list)
     results: list[ToolMessage] = field(default_factory=list)
@@ -146,16 +144,17 @@ class _Builder:
             yield self._file(part)
 
     def _file(self, part: Part) -> UserContent:
-        loaded = self.load_file(str(part.get("url") or ""))
+        loaded = self.sight.load_file(str(part.get("url") or ""))
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
-        is_pdf = media_type == PDF
         title = clean_text(f'"{name}" ({media_type})')
-        if not self.sends_media and not _is_text(media_type):
+        if not self.sight.sends_media and not _is_text(media_type):
             return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
         if loaded is None:
             return TextContent(text=f"[The user attached {title}. It is no longer available.]")
-        if (media_type.startswith("image/") and self.accepts_images) or (is_pdf and self.accepts_documents):
+        if not loaded.data and (self.sight.sees(media_type) or _is_text(media_type)):
+            return TextContent(text=f"[The user attached {title}. It is not sent: this request has too many files.]")
+        if self.sight.sees(media_type):
             return loaded
         if _is_text(media_type):
             return TextContent(text=f"[The user attached {title}:]\n{loaded.data.decode('utf-8', 'replace')}")
@@ -184,7 +183,10 @@ class _Builder:
         output, is_error = _result(part)
         if _is_edited(part):
             output = _with_edit(part, output)
-        self.results.append(ToolMessage(call_id=call_id, tool_name=name, output=output, is_error=is_error))
+        files, lines = files_of(part, self.sight)
+        note = cut_note(part)
+        output = with_lines(output, [clean_text(line) for line in (*lines, *([note] if note else []))])
+        self.results.append(ToolMessage(call_id=call_id, tool_name=name, output=output, is_error=is_error, files=files))
 
     def _unused_id(self, call_id: str) -> str:
         """Give a call an id that no other call of the request has; weak models repeat theirs."""

@@ -3,12 +3,15 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from chat.core.loop.reply_chunks import reply_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire import chunks
+from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages.shapes import OURS, Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.questions import question_of
-from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult, details_of
 
 CALL_PREFIX: Final = "call:"
 
@@ -25,10 +28,22 @@ def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[
     return outputs
 
 
+def with_recorded(message: Message, records: Mapping[str, JSONValue]) -> Message:
+    """An answer with the results that were settled and may not be in the log yet."""
+    answer = Accumulator(message)
+    for key, record in records.items():
+        if key.startswith(CALL_PREFIX) and isinstance(record, dict):
+            chunk = settling_chunk(key.removeprefix(CALL_PREFIX), record)
+            if chunk is not None:
+                answer.apply(chunk)
+    return answer.message
+
+
 def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[Chunk]:
     """Outputs of calls that ran when their turn ended and will have no result: errors. Folds them."""
     cut = [call for call in fold.unsettled_calls() if call.call_id in call_ids]
-    outputs = [chunks.tool_output_error(call.call_id, text) for call in cut]
+    metadata: JSONObject = {OURS: details_of(is_interrupted=True)}
+    outputs = [chunks.tool_output_error(call.call_id, text, metadata=metadata) for call in cut]
     for chunk in outputs:
         fold.apply(chunk)
     return outputs
@@ -37,7 +52,8 @@ def cut_outputs(fold: TurnState, call_ids: Collection[str], text: str) -> list[C
 def call_record(call: ToolCall, item: ToolResult | ToolPause) -> JSONObject:
     """The journal record of a call that is settled, or left to a client or a person."""
     if isinstance(item, ToolResult):
-        return {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+        record: JSONObject = {"output": item.output, "is_error": item.is_error, "ms": item.duration_ms}
+        return {**record, **({"details": item.details} if item.details else {}), **reply_of(item)}
     return {
         "waits": item.status.value,
         "tool_name": call.tool_name,
@@ -55,6 +71,18 @@ def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
         return chunks.tool_approval_request(record["approval_id"], call_id, question.for_clients())
     if "waits" in record:
         return None
+    metadata = _metadata(record.get("details"))
     if record["is_error"]:
-        return chunks.tool_output_error(call_id, str(record["output"]))
-    return chunks.tool_output_available(call_id, record["output"])
+        return chunks.tool_output_error(call_id, str(record["output"]), metadata=metadata)
+    return chunks.tool_output_available(call_id, record["output"], metadata=metadata)
+
+
+def progress_chunk(call_id: str, item: ToolProgress) -> Chunk:
+    """The chunk that shows what a running call has given or said so far."""
+    if not item.has_output:
+        return chunks.tool_progress(call_id, item.details)
+    return chunks.tool_output_available(call_id, item.output, preliminary=True, metadata=_metadata(item.details))
+
+
+def _metadata(details: JSONObject | None) -> JSONObject | None:
+    return {OURS: details} if details else None

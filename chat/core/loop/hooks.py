@@ -49,7 +49,8 @@ class TurnContext:
 class TurnConfig:
     """Overrides for one turn; `None` keeps a value. Contradictory values end the turn with a reason.
 
-    `instructions` is another word for `system`. `tools` are added on top, `active_tools` limits what may be called.
+    `instructions` is another word for `system`. `tools` are added on top. `active_tools` limits what may be called:
+    names and patterns such as `"read*"` and `"!bash"`, of which the last that matches decides.
     `output`: a pydantic model, a JSON Schema or an `Output`; the answer is JSON of that shape, or the turn fails.
     `settings` are sampling and limits, `provider_options` come on top of theirs. `stop_when`: conditions that end the
     turn besides `max_steps`. `timeout_seconds` bounds an attempt of the turn, `stall_timeout_seconds` the silence
@@ -105,7 +106,10 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepConfig:
-    """Overrides for one step; `None` keeps a value. `shared` applies to all later steps too."""
+    """Overrides for one step; `None` keeps a value. `shared` applies to all later steps too.
+
+    `active_tools`: patterns, as in `TurnConfig`.
+    """
 
     model: ModelChoice | None = None
     system: str | None = None
@@ -185,6 +189,37 @@ class Substitute:
 
 ToolDecision: TypeAlias = Allow | Block | Substitute
 """What `before_tool_call` returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationContext:
+    """A turn in which an action is about to be asked about, or to run. `user_id`: for whom the agent works."""
+
+    request_id: str
+    turn_id: str
+    user_id: int | None
+    continuation: bool
+    body: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionContext:
+    """An action that a person is about to be asked about, or that is about to run.
+
+    `permissions` are those that it declares, `missing` those of them that are not granted. `approved`: a person has
+    approved the call, and it runs now.
+    """
+
+    request_id: str
+    turn_id: str
+    call_id: str
+    user_id: int | None
+    action: str
+    input: JSONObject
+    permissions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    risk: str | None = None
+    approved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 
 from chat.core.context.prompt import with_checkpoint
-from chat.core.loop.call_records import CALL_PREFIX, call_record, settling_chunk
+from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
@@ -34,13 +34,15 @@ from chat.core.model.prices import NOTHING
 from chat.core.model.tool_choice import read_tool_choice
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from chat.errors import ContextOverflow, ModelError, NetworkLost
+from chat.errors import ContextOverflow, ModelError, NetworkLost, TurnConfigInvalid
 from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.tool_names import check_patterns, excludes, selects
+from tools_app.errors import ToolDeclarationInvalid
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
@@ -68,6 +70,10 @@ class Journal(Protocol):
 
 class ToolRunner(Protocol):
     """Checks and runs the calls of one turn."""
+
+    def repair(self, tool_name: str) -> str:
+        """The name of the tool that a model meant."""
+        ...
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
@@ -117,6 +123,8 @@ class TurnPlan:
     system: str
     prompt: Callable[[Message], tuple[ModelMessage, ...]]
     tools: tuple[ToolSpec, ...] = ()
+    reader: ToolSpec | None = None  # reads on in outputs that were cut
+    needs_reader: Callable[[Message], bool] = lambda _answer: False
     tool_choice: str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
     max_steps: int = 10
@@ -268,10 +276,16 @@ class TurnLoop:
         Ends without either when nothing was shown and the same call is to be made again, with a shorter prompt.
         """
         model, request = await self._fitting_request()
-        check = _only(self._tools.check, self.plan.tools, request.tools)
+        known = self.plan.tools if self.plan.reader is None else (*self.plan.tools, self.plan.reader)
+        check = _only(self._tools.check, known, request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
-            self.fold, check, send_reasoning=plan.send_reasoning, titles=plan.titles, clock=plan.clock
+            self.fold,
+            check,
+            repair=self._tools.repair,
+            send_reasoning=plan.send_reasoning,
+            titles=plan.titles,
+            clock=plan.clock,
         )
         yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number}))
         try:
@@ -319,9 +333,7 @@ class TurnLoop:
             shared=self._view.shared,
         )
         config = await self._hooks.before_step(context) or StepConfig()
-        tools = self.plan.tools
-        if config.active_tools is not None:
-            tools = tuple(tool for tool in tools if tool.name in config.active_tools)
+        tools = self._offered(config)
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)
@@ -341,6 +353,16 @@ class TurnLoop:
         self._view.shared = context.shared if config.shared is None else config.shared
         model = context.model if config.model is None else self.plan.resolve_model(config.model)
         return model, request
+
+    def _offered(self, config: StepConfig) -> tuple[ToolSpec, ...]:
+        """The tools of a step. The reader is there once something was cut, unless a pattern takes it away by name."""
+        patterns = None if config.active_tools is None else _patterns(config.active_tools)
+        tools, reader = self.plan.tools, self.plan.reader
+        if patterns is not None:
+            tools = tuple(tool for tool in tools if selects(patterns, tool.name))
+        if reader is None or (patterns is not None and excludes(patterns, reader.name)):
+            return tools
+        return (*tools, reader) if self.plan.needs_reader(self.fold.message) else tools
 
     async def _record(self, model: LanguageModel, request: ModelRequest, finish: Finish) -> None:
         record: JSONObject = {
@@ -414,7 +436,7 @@ class TurnLoop:
             if record is None:
                 async for item in self._tools.run(call):
                     if isinstance(item, ToolProgress):
-                        arrivals.put_nowait(chunks.tool_output_available(call.call_id, item.output, preliminary=True))
+                        arrivals.put_nowait(progress_chunk(call.call_id, item))
                     else:
                         record = call_record(call, item)
                 assert record is not None, "a tool runner ends with a result"
@@ -428,6 +450,13 @@ class TurnLoop:
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
+
+
+def _patterns(given: object) -> tuple[str, ...]:
+    try:
+        return check_patterns(given)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"active_tools of a step: {error.message}") from error
 
 
 def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:

@@ -121,7 +121,7 @@ class TurnState:
         return [
             ToolCall(call_id=part["toolCallId"], tool_name=_tool_name(part), input=part["input"])
             for part in self._step_parts()
-            if part.get("state") in _PENDING_STATES and not part.get("providerExecuted")
+            if (part.get("state") in _PENDING_STATES or part.get("preliminary")) and not part.get("providerExecuted")
         ]
 
     def sealing_chunks(self) -> list[Chunk]:
@@ -202,14 +202,16 @@ class EventTranslator:
         fold: TurnState,
         check: Callable[[str, str], CheckedCall],
         *,
+        repair: Callable[[str], str],
         send_reasoning: bool,
         titles: Mapping[str, str],
         clock: Clock,
     ) -> None:
-        """`titles`: names of tools for people, by the names for models."""
+        """`titles`: names of tools for people, by the names for models. `repair`: the name that a model meant."""
         self.shown = False  # whether anything a reader can see was emitted
         self._fold = fold
         self._check = check
+        self._repair = repair
         self._send_reasoning = send_reasoning
         self._titles = titles
         self._clock = clock
@@ -281,6 +283,7 @@ class EventTranslator:
         yield chunks.reasoning_end(part_id, provider_metadata=metadata)
 
     def _call_start(self, call_id: str, name: str) -> Iterator[Chunk]:
+        name = self._repair(name)
         yield from self.close()
         self.shown = True
         yield chunks.tool_input_start(call_id, name, title=self._titles.get(name))
@@ -290,14 +293,12 @@ class EventTranslator:
             yield chunks.tool_input_delta(call_id, text)
 
     def _call_end(self, event: ToolCallEnd) -> Iterator[Chunk]:
-        checked = self._check(event.tool_name, event.arguments)
+        name = self._repair(event.tool_name)
+        checked = self._check(name, event.arguments)
         if checked.error is None:
-            title = self._titles.get(event.tool_name)
-            yield chunks.tool_input_available(event.call_id, event.tool_name, checked.input, title=title)
+            yield chunks.tool_input_available(event.call_id, name, checked.input, title=self._titles.get(name))
         else:
-            yield chunks.tool_input_error(
-                event.call_id, event.tool_name, checked.input, checked.error, dynamic=checked.is_unknown
-            )
+            yield chunks.tool_input_error(event.call_id, name, checked.input, checked.error, dynamic=checked.is_unknown)
 
 
 def _retry_status(notice: RetryNotice) -> Chunk:

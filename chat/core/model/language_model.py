@@ -22,7 +22,10 @@ class TextContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContent:
-    """A file of the user's. `data` holds the bytes. Images and PDF documents are sent to models that take them."""
+    """A file of the user's or of a tool. Images and PDF documents are sent to models that take them.
+
+    `data`: its bytes; none for a file that there is no room for in the request.
+    """
 
     media_type: str
     data: bytes
@@ -62,12 +65,16 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMessage:
-    """The only result of one call. `output` is sent as it is if text; other JSON is encoded by the adapter."""
+    """The only result of one call. `output` is sent as it is if text; other JSON is encoded by the adapter.
+
+    `files`: images and PDF documents that the tool returned, for models that take them.
+    """
 
     call_id: str
     tool_name: str
     output: JSONValue
     is_error: bool = False
+    files: tuple[FileContent, ...] = ()
 
 
 ModelMessage: TypeAlias = UserMessage | AssistantMessage | ToolMessage

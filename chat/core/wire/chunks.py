@@ -57,6 +57,7 @@ class Chunk(TypedDict, total=False):
 
 DATA_PREFIX: Final = "data-"
 STATUS: Final = DATA_PREFIX + "think-status"
+PROGRESS: Final = DATA_PREFIX + "think-progress"
 RESUMED: Final = DATA_PREFIX + "think-resumed"
 
 
@@ -155,16 +156,29 @@ def tool_input_error(
 
 
 def tool_output_available(
-    call_id: str, output: JSONValue, *, preliminary: bool = False, dynamic: bool = False
+    call_id: str,
+    output: JSONValue,
+    *,
+    preliminary: bool = False,
+    dynamic: bool = False,
+    metadata: JSONObject | None = None,
 ) -> Chunk:
-    """Settle a call with its result, or show a preliminary one."""
+    """Settle a call with its result, or show a preliminary one. `metadata`: of the part's `toolMetadata`."""
     chunk: Chunk = {"type": "tool-output-available", "toolCallId": call_id, "output": output}
-    return _with(chunk, preliminary=preliminary, dynamic=dynamic)
+    return _with(chunk, preliminary=preliminary, dynamic=dynamic, toolMetadata=metadata)
 
 
-def tool_output_error(call_id: str, error_text: str, *, dynamic: bool = False) -> Chunk:
+def tool_output_error(
+    call_id: str, error_text: str, *, dynamic: bool = False, metadata: JSONObject | None = None
+) -> Chunk:
     """Settle a call that failed."""
-    return _with({"type": "tool-output-error", "toolCallId": call_id, "errorText": error_text}, dynamic=dynamic)
+    chunk: Chunk = {"type": "tool-output-error", "toolCallId": call_id, "errorText": error_text}
+    return _with(chunk, dynamic=dynamic, toolMetadata=metadata)
+
+
+def tool_progress(call_id: str, details: JSONObject) -> Chunk:
+    """Report what a running call says of itself, before it has given anything; never stored."""
+    return {"type": PROGRESS, "data": {"toolCallId": call_id, **details}, "transient": True}
 
 
 def tool_output_denied(call_id: str) -> Chunk:

@@ -26,13 +26,19 @@ def rebuild(message: Message) -> Iterator[Chunk]:
 
 def settlement(part: Part) -> Chunk | None:
     """The chunk that settles this tool part where it is pending; nothing when the part is pending itself."""
-    call_id, dynamic = part["toolCallId"], part["type"] == "dynamic-tool"
+    call_id, dynamic, metadata = part["toolCallId"], part["type"] == "dynamic-tool", part.get("toolMetadata")
     match part.get("state"):
         case ToolState.OUTPUT_AVAILABLE:
-            preliminary = bool(part.get("preliminary"))
-            return chunks.tool_output_available(call_id, part.get("output"), preliminary=preliminary, dynamic=dynamic)
+            return chunks.tool_output_available(
+                call_id,
+                part.get("output"),
+                preliminary=bool(part.get("preliminary")),
+                dynamic=dynamic,
+                metadata=metadata,
+            )
         case ToolState.OUTPUT_ERROR:
-            return chunks.tool_output_error(call_id, str(part.get("errorText") or ""), dynamic=dynamic)
+            text = str(part.get("errorText") or "")
+            return chunks.tool_output_error(call_id, text, dynamic=dynamic, metadata=metadata)
         case ToolState.OUTPUT_DENIED:
             return chunks.tool_output_denied(call_id)
     return None

@@ -1,76 +1,85 @@
 """A file as an HTTP answer: one range at most, an ETag, and headers that keep a browser from running it."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeAlias
 
-from asgiref.sync import sync_to_async
-from django.core.files.base import File
 from django.http import HttpRequest, HttpResponseNotModified, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.http import content_disposition_header, parse_etags, quote_etag
+from django.utils.http import parse_etags, quote_etag
 
 from chat.errors import RangeNotSatisfiable
 from chat.files import attachments
-from chat.files.media_types import is_inline
+from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
 from chat.http.api.problems import problem_of
 from chat.models import Attachment
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
-
-PIECE_BYTES = 256 * 1024
-
-
-class _Pieces(StreamingHttpResponse):
-    """The bytes of a file, or of a part of it, a piece at a time. Reading happens off the event loop."""
-
-    def __init__(self, row: Attachment, *, start: int = 0, length: int | None = None, status: int = 200) -> None:
-        self._file = attachments.open_file(row)
-        wanted = row.byte_size if length is None else length
-        super().__init__(_read(self._file, start, wanted), status=status)
-        self["Content-Length"] = str(wanted)
-
-    def close(self) -> None:
-        """Close the file too, also when none of it was sent."""
-        super().close()
-        self._file.close()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        pieces = iter(self)
-        while piece := await sync_to_async(_next, thread_sensitive=False)(pieces):
-            yield piece
-
-
-def _next(pieces: Iterator[bytes]) -> bytes:
-    return next(pieces, b"")
-
-
-def _read(file: "File[bytes]", start: int, length: int) -> Iterator[bytes]:
-    file.seek(start)
-    while length > 0 and (piece := file.read(min(length, PIECE_BYTES))):
-        length -= len(piece)
-        yield piece
+Sender: TypeAlias = Callable[[int, int, int], StreamingHttpResponse]
+"""Makes the answer with the bytes from an offset, so many of them, with a status."""
 
 
 def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
-    """Answer with the file or the piece asked for. Errors: `AttachmentNotFound` when the object is gone."""
-    etag = quote_etag(row.sha256)
+    """Answer with an attached file or the piece asked for. Errors: `AttachmentNotFound` when the object is gone."""
+    served = ServedFile(name=row.name, media_type=row.media_type, size=row.byte_size, tag=row.sha256)
+
+    def send(start: int, length: int, status: int) -> StreamingHttpResponse:
+        return PiecesResponse(attachments.open_file(row), start, length, status)
+
+    return _answer(request, served, send)
+
+
+def workspace_response(
+    request: HttpRequest,
+    served: ServedFile,
+    read: Callable[[int], AsyncIterator[bytes]],
+    *,
+    is_download: bool = False,
+) -> HttpResponseBase:
+    """Answer with a file of a workspace or the piece asked for. `read`: its bytes from an offset."""
+
+    def send(start: int, length: int, status: int) -> StreamingHttpResponse:
+        return StreamingHttpResponse(_first(read(start), length), status=status)
+
+    return _answer(request, served, send, is_download=is_download)
+
+
+async def _first(pieces: AsyncIterator[bytes], length: int) -> AsyncIterator[bytes]:
+    """Not more than was announced, whatever has become of the file since."""
+    async for piece in pieces:
+        yield piece[:length]
+        length -= len(piece)
+        if length <= 0:
+            return
+
+
+def _answer(request: HttpRequest, served: ServedFile, send: Sender, *, is_download: bool = False) -> HttpResponseBase:
+    etag = quote_etag(served.tag)
+
+    def finished(response: HttpResponseBase) -> HttpResponseBase:
+        response["Accept-Ranges"] = "bytes"
+        response["ETag"] = etag
+        return with_safe_headers(response, served, is_download=is_download)
+
     if _matches(request.headers.get("If-None-Match", ""), etag):
-        return _dressed(HttpResponseNotModified(), row, etag)
+        return finished(HttpResponseNotModified())
     wanted = request.headers.get("Range")
     condition = request.headers.get("If-Range")
-    if wanted is None or (condition is not None and condition != etag):
-        return _dressed(_Pieces(row), row, etag)
-    match parse_range(wanted, row.byte_size):
-        case None:
-            return _dressed(_Pieces(row), row, etag)
-        case (start, end) if start <= end:
-            response = _Pieces(row, start=start, length=end - start + 1, status=206)
-            response["Content-Range"] = f"bytes {start}-{end}/{row.byte_size}"
-            return _dressed(response, row, etag)
-    refused = problem_of(RangeNotSatisfiable())
-    refused["Content-Range"] = f"bytes */{row.byte_size}"
-    return refused
+    found = parse_range(wanted, served.size) if wanted is not None and condition in {None, etag} else None
+    if found is None:
+        whole = send(0, served.size, 200)
+        whole["Content-Length"] = str(served.size)
+        return finished(whole)
+    start, end = found
+    if start > end:
+        refused = problem_of(RangeNotSatisfiable())
+        refused["Content-Range"] = f"bytes */{served.size}"
+        return refused
+    response = send(start, end - start + 1, 206)
+    response["Content-Length"] = str(end - start + 1)
+    response["Content-Range"] = f"bytes {start}-{end}/{served.size}"
+    return finished(response)
 
 
 def parse_range(header: str, size: int) -> tuple[int, int] | None:
@@ -91,17 +100,3 @@ def parse_range(header: str, size: int) -> tuple[int, int] | None:
 
 def _matches(header: str, etag: str) -> bool:
     return header.strip() == "*" or any(value.removeprefix("W/") == etag for value in parse_etags(header))
-
-
-def _dressed(response: HttpResponseBase, row: Attachment, etag: str) -> HttpResponseBase:
-    inline = is_inline(row.media_type)
-    text = row.media_type.startswith("text/") or row.media_type == "application/json"
-    response["Content-Type"] = f"{row.media_type}; charset=utf-8" if text else row.media_type
-    response["Content-Disposition"] = content_disposition_header(not inline, row.name) or "attachment"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cross-Origin-Resource-Policy"] = "same-origin"
-    response["Cache-Control"] = "private, no-cache"
-    response["Accept-Ranges"] = "bytes"
-    response["ETag"] = etag
-    return response

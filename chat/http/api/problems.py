@@ -49,7 +49,7 @@ def problem(status: int, code: str, detail: str | Phrase, data: JSONObject | Non
 
 def problem_of(error: ThinkError) -> HttpResponse:
     """Problem of an error that the product foresaw."""
-    return problem(error.http_status, error.code, error.phrase, dict(error.data))
+    return problem(error.response_status, error.code, error.phrase, dict(error.data))
 
 
 def install_problems(api: NinjaAPI) -> None:

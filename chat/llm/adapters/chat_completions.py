@@ -4,7 +4,7 @@ Servers differ in many small ways; the tolerance is in `chat_reader`. A server w
 asked again without it, and remembered: that is no failure.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, assert_never
 
@@ -12,6 +12,8 @@ import openai
 
 from chat.core.model.language_model import (
     AssistantMessage,
+    FileContent,
+    ModelMessage,
     ModelRequest,
     ModelSettings,
     ReasoningContent,
@@ -23,7 +25,7 @@ from chat.core.model.language_model import (
 )
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.chat_reader import ChatReader
-from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text, plain_text
+from chat.llm.adapters.content import data_url, file_note, files_label, is_image, is_pdf, output_text, plain_text
 from chat.llm.adapters.transport import client_of
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -97,7 +99,7 @@ def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_token
 def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
     """The request's messages on the Chat Completions wire, the system prompt first."""
     messages: list[JSONObject] = [{"role": "system", "content": request.system}] if request.system else []
-    for message in request.messages:
+    for message in _with_files_of_tools(request.messages):
         match message:
             case UserMessage():
                 parts = _user_parts(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
@@ -113,6 +115,20 @@ def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_docume
             case _:
                 assert_never(message)
     return messages
+
+
+def _with_files_of_tools(messages: Iterable[ModelMessage]) -> Iterator[ModelMessage]:
+    """The messages, with a user's after the results of a step that has the files of those: results are text here."""
+    files: list[TextContent | FileContent] = []
+    for message in messages:
+        if files and not isinstance(message, ToolMessage):
+            yield UserMessage(content=tuple(files))
+            files = []
+        yield message
+        if isinstance(message, ToolMessage) and message.files:
+            files += [TextContent(text=files_label(message)), *message.files]
+    if files:
+        yield UserMessage(content=tuple(files))
 
 
 def _add_user(messages: list[JSONObject], content: str | list[JSONObject]) -> None:

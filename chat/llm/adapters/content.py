@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterable
 
-from chat.core.model.language_model import FileContent, TextContent
+from chat.core.model.language_model import FileContent, TextContent, ToolMessage
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 
@@ -22,6 +22,11 @@ def output_text(output: JSONValue, *, is_error: bool) -> str:
     """A tool's output as sent to the model: text unchanged, other values as JSON, failures marked."""
     text = output if isinstance(output, str) else dump(output)
     return f"Error: {text}" if is_error and not text.lower().startswith("error") else text
+
+
+def files_label(message: ToolMessage) -> str:
+    """The line above files of a tool's result, where a wire takes them from the user alone."""
+    return f"[Files that the tool {message.tool_name} returned for the call {message.call_id}:]"
 
 
 def plain_text(content: Iterable[TextContent | FileContent]) -> str:

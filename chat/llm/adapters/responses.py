@@ -5,7 +5,7 @@ encrypted, in the `provider_metadata` of reasoning parts.
 """
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final, assert_never
 
@@ -13,6 +13,7 @@ import openai
 
 from chat.core.model.language_model import (
     AssistantMessage,
+    FileContent,
     ModelRequest,
     ReasoningContent,
     TextContent,
@@ -120,21 +121,32 @@ def responses_input(request: ModelRequest, *, accepts_images: bool, accepts_docu
     for message in request.messages:
         match message:
             case UserMessage():
-                content = _user_content(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
+                content = _content(message.content, accepts_images=accepts_images, accepts_documents=accepts_documents)
                 items.append({"role": "user", "content": content})
             case AssistantMessage():
                 items.extend(_assistant_items(message))
             case ToolMessage():
-                output = output_text(message.output, is_error=message.is_error)
+                output = _output(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
                 items.append({"type": "function_call_output", "call_id": message.call_id, "output": output})
             case _:
                 assert_never(message)
     return items
 
 
-def _user_content(message: UserMessage, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
+def _output(message: ToolMessage, *, accepts_images: bool, accepts_documents: bool) -> str | list[JSONObject]:
+    """A result: its text, or a list where the tool returned files too, which only some servers know."""
+    text = output_text(message.output, is_error=message.is_error)
+    if not message.files:
+        return text
+    files = _content(message.files, accepts_images=accepts_images, accepts_documents=accepts_documents)
+    return [{"type": "input_text", "text": text}, *files] if text else files
+
+
+def _content(
+    content: Iterable[TextContent | FileContent], *, accepts_images: bool, accepts_documents: bool
+) -> list[JSONObject]:
     parts: list[JSONObject] = []
-    for item in message.content:
+    for item in content:
         if isinstance(item, TextContent):
             parts.append({"type": "input_text", "text": item.text})
         elif accepts_images and is_image(item):

@@ -33,6 +33,7 @@ GO_ON: Final = re.compile(r"left off|cut off|broke off|interrupted|where (?:you|
 MISMATCH: Final = "[MISMATCH: the partial answer sent back is no beginning of the answer that was given]"
 ANYTHING: Final = Asked()
 _VOCABULARY: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty")
+_FILES_LABEL: Final = re.compile(r"\[Files that the tool [^\n]*:\]")
 _PIECE: Final = re.compile(r"\S+\s*|\s+")
 
 
@@ -101,7 +102,7 @@ class _Planner:
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
     ) -> None:
         self.system = system
-        self.messages = list(messages)
+        self.messages = _without_files(messages)
         self.defaults = defaults
         self.partial = self._take_partial()
         users = [message.text for message in self.messages if message.role == "user"]
@@ -246,6 +247,19 @@ class _Planner:
             return self.system
         shown = [{"role": message.role, "text": message.text} for message in self.messages]
         return json.dumps(shown, ensure_ascii=False)
+
+
+def _without_files(messages: list[ScriptMessage]) -> list[ScriptMessage]:
+    """The messages without the labels of files that tools returned, which are no words of the user's."""
+    made: list[ScriptMessage] = []
+    for message in messages:
+        if message.role != "user" or not made or made[-1].role != "tool" or not _FILES_LABEL.match(message.text):
+            made.append(message)
+            continue
+        pieces = [piece for piece in message.text.split("\n\n") if not _FILES_LABEL.fullmatch(piece)]
+        if pieces:
+            made.append(replace(message, text="\n\n".join(pieces)))
+    return made
 
 
 def _of_round(directives: list[Directive], wanted: int) -> list[Directive]:

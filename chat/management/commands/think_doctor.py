@@ -1,9 +1,10 @@
 """`think_doctor`: diagnose this installation and suggest fixes.
 
-Every check looks at one thing, takes a few seconds at most and changes nothing. The exit code is 1 when something that
-a running product needs does not work; what is only missing for development is a note.
+Every check looks at one thing, takes a few seconds at most and leaves nothing behind. The exit code is 1 when something
+that a running product needs does not work; what is only missing for development is a note.
 """
 
+import asyncio
 import json
 import os
 import platform
@@ -12,7 +13,8 @@ import socket
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Any
 import httpx
 from django.conf import settings
 from django.contrib.staticfiles import finders
+from django.core.files.base import ContentFile
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -29,11 +32,19 @@ from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.object_storage import object_storage
+from tools_app.processes.tool import processes_report
+from tools_app.sandbox.report import TierReport, sandbox_report
 
 OLDEST_PYTHON = (3, 11)
 FREE_MEGABYTES = 500
 FILES_WANTED = 4096
 SECONDS = 3.0
+STORAGE_SECONDS = 10.0
+DOCTOR_FOLDER = "think/doctor"
+TIER_REPORTS: tuple[Callable[[], Coroutine[Any, Any, list[TierReport]]], ...] = (sandbox_report, processes_report)
+"""One for each kind of sandbox."""
 
 
 class State(StrEnum):
@@ -72,8 +83,12 @@ class Command(BaseCommand):
 
 def examine() -> list[Finding]:
     """Run all checks. A broken installation is reported, never raised."""
-    checks = (python, machine, data_dir, open_files, database, redis_server, worker, web_server, pages, model, chromium)
-    return [finding for check in checks for finding in [_examined(check)] if finding is not None]
+    checks = (
+        *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
+        *(model, chromium),
+    )
+    found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
+    return [*found, *code_of_models()]
 
 
 def _examined(check: Callable[[], tuple[State, str] | None]) -> Finding | None:
@@ -120,6 +135,40 @@ def open_files() -> tuple[State, str] | None:
     if hard == resource.RLIM_INFINITY or hard >= FILES_WANTED:
         return State.OK, f"up to {'any number of' if hard == resource.RLIM_INFINITY else hard} open files"
     return State.NOTE, f"at most {hard} open files, so at most as many sockets in one process (ulimit -Hn)"
+
+
+def file_storage() -> tuple[State, str]:
+    """Large files can be stored, read back and deleted again."""
+    kind = type(object_storage()).__name__
+    pool = ThreadPoolExecutor(1)  # a storage may wait for a network for as long as it likes
+    trial = pool.submit(_stores_bytes)
+    pool.shutdown(wait=False)
+    try:
+        error = trial.exception(STORAGE_SECONDS)
+    except TimeoutError:
+        return State.WRONG, f"{kind} did not answer for {STORAGE_SECONDS:g} s; look at STORAGES"
+    if error is not None:
+        return State.WRONG, f"{kind} cannot keep large files ({type(error).__name__}); look at STORAGES"
+    return (State.OK, f"{kind} keeps large files") if trial.result() else (State.WRONG, f"{kind} gave other bytes back")
+
+
+def _stores_bytes() -> bool:
+    store, written = object_storage(), b"think_doctor"
+    name = store.save(f"{DOCTOR_FOLDER}/{new_id('obj')}", ContentFile(written))
+    try:
+        with store.open(name, "rb") as file:
+            return bytes(file.read()) == written
+    finally:
+        store.delete(name)
+
+
+def code_of_models() -> list[Finding]:
+    """Each kind of code that can run here, and why another cannot. Without any, agents that run code are refused."""
+    return [
+        Finding(f"code: {tier.tier}", State.OK if tier.is_available else State.NOTE, tier.reason)
+        for report in TIER_REPORTS
+        for tier in asyncio.run(report())
+    ]
 
 
 def database() -> tuple[State, str]:

@@ -17,7 +17,7 @@ from chat.instances.rows import find_instance, hold_instance
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
 from chat.turns.admission.intake import Continue, Placement
-from chat.turns.admission.tool_answers import Reply, answer, is_ready, show_answers
+from chat.turns.admission.tool_answers import Reply, answer, hold_turn_of, is_ready, show_answers, wake_turn_of
 from chat.turns.state.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
@@ -62,6 +62,8 @@ def reply_to_call(
         instance = find_instance(key)
         if instance is None:
             return Replied(is_new=False)
+        if ":" in reply.call_id:  # only calls of calls are sure to have it
+            hold_turn_of(find_call(instance.pk, reply.call_id))
         hold_instance(instance)
         remember_client_tools(instance, client_tools)
         answered = answer(instance, reply, actor)
@@ -93,12 +95,17 @@ def expire_question(row_id: int, instance_id: str) -> bool:
     By itself that continues nothing; it does when another call of the same answer had asked for it.
     """
     instance = AgentInstance.objects.filter(pk=instance_id).first()
+    hold_turn_of(expired_call(row_id))
     if instance is not None:
         hold_instance(instance)
     row = expired_call(row_id)
     server = Actor(user_id=None, via="server")
     if row is None or not abandon_call(row, EXPIRED_TEXT, ApprovalEventKind.EXPIRED, server):
         return False
+    if row.wait_key:
+        wake_turn_of(row)
+        notify_conversation(row.owner_id, row.scope)
+        return True
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if instance is not None and turn is not None and turn.finished_at is not None:
         show_answers(instance, turn, [row])

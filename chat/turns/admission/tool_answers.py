@@ -5,7 +5,8 @@ stored message follows it in the same transaction, and every client is notified.
 settled and one of the replies asked for it, the conversation goes on by a turn of its own
 (`chat/turns/admission/continuation.py`).
 
-A turn that still runs has no stored message: its answers wait in their rows, and its end takes them up.
+A turn that still runs has no stored message: its answers wait in their rows, and its end takes them up. A call that
+another call makes, as code does, is no part of a message: its turn is parked meanwhile, and the decision wakes it.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -23,9 +24,10 @@ from chat.models import AgentInstance, Turn
 from chat.turns.admission.intake import ClientArray, Intake
 from chat.turns.state.active import active_turns
 from fibers.core.states import FiberStatus
+from fibers.services import answer_wait, hold_fiber
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
-from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
@@ -62,6 +64,7 @@ class Reply:
     input_hash: str | None = None
     edited_input: JSONObject | None = None
     continues: bool = True
+    approval_id: str = ""  # of the question that is answered, where the answerer knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +90,38 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     if row is None and _keep_early(instance, reply):
         return Answered(is_new=True)
     row = row or find_call(instance.pk, reply.call_id)
-    if row is None:
+    if row is None or reply.approval_id not in ("", row.approval_id):
         return Answered(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
+    if row.wait_key:
+        return _answer_inner(row, turn, reply, actor)
     if not _take(row, reply, actor):
         return Answered(is_new=False, late_for=turn)
     if turn is None or turn.finished_at is None:
         return Answered(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])
     return Answered(is_new=True, ready=turn if is_ready(turn) else None)
+
+
+def _answer_inner(row: ToolCallRecord, turn: Turn | None, reply: Reply, actor: Actor) -> Answered:
+    """Decide about a call that another call makes. What has ended meanwhile is not decided any more."""
+    if turn is None or not hold_fiber(turn.fiber_id) or not _take(row, reply, actor):
+        return Answered(is_new=False)  # no message shows it
+    wake_turn_of(row)
+    return Answered(is_new=True)
+
+
+def hold_turn_of(row: ToolCallRecord | None) -> None:
+    """Lock the turn that waits in a call of a call; runners lock it before the instance's row, so do this first."""
+    if row is not None and row.wait_key:
+        for fiber_id in Turn.objects.filter(pk=row.turn_id).values_list("fiber_id", flat=True):
+            hold_fiber(fiber_id)
+
+
+def wake_turn_of(row: ToolCallRecord) -> None:
+    """Let the turn go on that waits in a call of a call; in the transaction that settles the question."""
+    for fiber_id in Turn.objects.filter(pk=row.turn_id).values_list("fiber_id", flat=True):
+        answer_wait(fiber_id, row.wait_key, {"call": row.call_id})
 
 
 def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
@@ -164,7 +190,7 @@ def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRec
 def with_answers(rows: Iterable[ToolCallRecord]) -> Callable[[Message], Message]:
     """Give the function that writes these rows' answers into a message; open rows change nothing."""
     ids = [row.pk for row in rows]
-    fresh = list(ToolCallRecord.objects.filter(pk__in=ids).order_by("pk"))
+    fresh = list(ToolCallRecord.objects.filter(pk__in=ids, wait_key="").order_by("pk"))
     return lambda message: reduce(_apply, fresh, message)
 
 
@@ -173,15 +199,20 @@ def _apply(message: Message, row: ToolCallRecord) -> Message:
         message = apply_approval(message, row.call_id, Approval(approved=True, edited_input=row.edited_input))
     match CallStatus(row.status):
         case CallStatus.SUCCEEDED:
-            return apply_result(message, row.call_id, Result(output=row.output))
+            return apply_result(message, row.call_id, Result(output=row.output, metadata=_metadata(row)))
         case CallStatus.FAILED:
-            return apply_result(message, row.call_id, Result(is_error=True, error_text=str(row.output or "")))
+            text = str(row.output or "")
+            return apply_result(message, row.call_id, Result(is_error=True, error_text=text, metadata=_metadata(row)))
         case CallStatus.APPROVED:
             return apply_approval(message, row.call_id, Approval(approved=True))
         case CallStatus.DENIED:
             return apply_approval(message, row.call_id, Approval(approved=False, reason=str(row.output or "")))
         case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING | CallStatus.EARLY:
             return message
+
+
+def _metadata(row: ToolCallRecord) -> JSONObject | None:
+    return {OURS: row.details} if row.details else None
 
 
 def is_ready(turn: Turn) -> bool:
@@ -229,7 +260,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
     """
     rows = list(open_calls(instance.pk).filter(status__in=ANSWERABLE))
     if rows and isinstance(intake, ClientArray):
-        for found in call_answers(intake.messages, _known(rows)):
+        for found in call_answers(intake.messages, _known(row for row in rows if not row.wait_key)):
             reply = Reply(
                 call_id=found.call_id,
                 output=found.output,

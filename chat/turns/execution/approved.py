@@ -6,14 +6,19 @@ see it.
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
+from chat.core.loop.call_records import call_record
+from chat.files.reply_parts import keep_reply
 from chat.instances.rows import find_instance
 from chat.models import Turn
 from chat.turns.admission.tool_answers import show_answers, with_answers
 from chat.turns.execution.tools import TurnTools
 from chat.turns.execution.turn_facts import TurnFacts
 from fibers.context import FiberContext
+from fibers.errors import Parked
+from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import ToolCall, ToolResult
@@ -25,7 +30,8 @@ from tools_app.services import settle_call
 async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[Message]) -> None:
     """Run the approved calls of the answer that this turn continues, concurrently; write results into `history`.
 
-    Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease.
+    Durability: a call that a crash cut runs again under the same idempotency key. Errors: a lost lease; `Parked` for
+    all that wait, once the others have ended.
     """
     turn = await db(_continued, facts)
     rows = [] if turn is None else await db(approved_calls, turn.pk)
@@ -33,7 +39,7 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
         return
     running = [asyncio.create_task(_run(context, facts, tools, turn, row)) for row in rows]
     try:
-        await asyncio.gather(*running)
+        await _ended(running)
     finally:
         for task in running:
             task.cancel()
@@ -42,23 +48,36 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
     history[:] = [change(message) if message["role"] == "assistant" else message for message in history]
 
 
+async def _ended(running: Sequence["asyncio.Task[None]"]) -> None:
+    waits: list[Wait] = []
+    pending = set(running)
+    while pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            try:
+                task.result()
+            except Parked as parked:
+                waits += parked.waits
+    if waits:
+        raise Parked(waits[0].kind, waits)
+
+
 def _continued(facts: TurnFacts) -> Turn | None:
     return Turn.objects.filter(session_id=facts.session_id, assistant_id=facts.leaf_id or "").first()
 
 
 async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
     call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
-    async for item in tools.run_here(call, turn.pk):
+    async for item in tools.run_here(call, turn.pk, is_approved=True):
         if isinstance(item, ToolResult):
             await db(partial(_settle, context, facts, turn, row, item))
 
 
 def _settle(context: FiberContext, facts: TurnFacts, turn: Turn, row: ToolCallRecord, result: ToolResult) -> None:
     with context.fenced():
-        context.record_in(
-            f"approved:{row.pk}",
-            {"output": result.output, "is_error": result.is_error, "ms": result.duration_ms, "call": row.call_id},
-        )
+        call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
+        context.record_in(f"approved:{row.pk}", {**call_record(call, result), "call": row.call_id})
+        keep_reply(facts.key, result.reply)
         settle_call(row.call_id, turn_id=turn.pk, result=result)
         instance = find_instance(facts.key)
         if instance is not None:

@@ -1,7 +1,7 @@
 """Assembles a turn: a fresh agent object, its model, its tools in the documented order, its context.
 
-Order of tools, later wins: those of clients, `get_tools()`, those of the session's context blocks, then the tools that
-`before_turn` adds for this turn.
+The tools come from their sources in order (`tools_app/core/tool_sources.py`), limited by `enabled_tools` of the class;
+what `before_turn` adds comes on top, and its `active_tools` limit all of them.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from django.utils import timezone
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import Think
 from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.result_files import READER
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
@@ -21,16 +22,27 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import ModelMessage
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
+from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
-from chat.turns.execution.model_input import NOTHING_SAID, build_model_input, guarded_model, history_at, tool_specs
+from chat.turns.execution.model_input import (
+    NOTHING_SAID,
+    ModelInput,
+    build_model_input,
+    guarded_model,
+    history_at,
+    tool_specs,
+)
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.state.output_reader import output_reader
 from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.tool import Tool
+from tools_app.core.tool_names import excludes
 from tools_app.core.toolset import Toolset
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
@@ -43,6 +55,7 @@ class Assembled:
     agent: Think
     plan: TurnPlan
     toolset: Toolset
+    reader: Tool | None  # of outputs that were cut; not offered before there is one
     options: ChatOptions  # for an agent that answers itself; without messages where no hook reads them
     prompt: Prompt  # the plan's
     history: list[Message]  # what the prompt begins with; results of approved calls are written into it
@@ -51,22 +64,79 @@ class Assembled:
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
-async def make_think(key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None) -> Think:
-    """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's."""
+async def make_think(
+    key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None, *, turn_id: str = ""
+) -> Think:
+    """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's.
+
+    `turn_id`: the turn that it works for, if it is one.
+    """
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
     agent.model_choice = stored_choice(model_choice)
+    agent.host.turn_id = turn_id
     await notify_hook(agent, "on_start")
     return agent
 
 
-async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_output_shown: bool) -> Assembled:
-    """Ask the agent for everything and build the plan.
+async def assemble(
+    agent: Think, facts: TurnFacts, *, attempt: int, partial_output_shown: bool, answer: Message = NOTHING_SAID
+) -> Assembled:
+    """Ask the agent for everything and build the plan. `answer`: what an earlier attempt has left of it.
 
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
-    gathered = await build_model_input(agent, facts)
-    context = TurnContext(
+    gathered = await build_model_input(agent, facts, answer=answer)
+    context = _turn_context(agent, facts, gathered, attempt)
+    config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
+    seconds = config.stall_timeout_seconds
+    toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
+    chosen = gathered.choice if config.model is None else config.model
+    is_same = config.model is None and seconds is None
+    model = gathered.model if is_same else guarded_model(agent, chosen, seconds)
+    prompt = gathered.prompt(model=model, override=config.messages)
+    reader = _reader(agent, config, toolset)
+    plan = TurnPlan(
+        request_id=facts.request_id,
+        assistant_id=facts.assistant_id,
+        model=model,
+        resolve_model=lambda choice: guarded_model(agent, choice, seconds),
+        system=overrides.system,
+        prompt=prompt,
+        tools=tool_specs(toolset),
+        reader=None if reader is None else tool_specs([reader])[0],
+        needs_reader=prompt.has_cut_output,
+        tool_choice=overrides.tool_choice,
+        settings=overrides.settings,
+        max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
+        stop_when=overrides.stop_when,
+        output=overrides.output,
+        shared=config.shared,
+        reducer=_reducer(agent, facts, prompt, gathered.compaction),
+        send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
+        cost_of=price_calls(),
+        titles={tool.name: tool.title for tool in (*toolset, *([reader] if reader else [])) if tool.title},
+        clock=timezone.now,
+        partial_output_shown=partial_output_shown,
+    )
+    seen = tuple(context.messages if config.messages is None else config.messages)
+    return Assembled(
+        agent=agent,
+        plan=plan,
+        toolset=toolset,
+        reader=reader,
+        options=_options(facts, plan, toolset, seen),
+        prompt=prompt,
+        history=gathered.history,
+        setup=gathered.setup,
+        has_budget=gathered.state.rows.max_cost is not None,
+        timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _turn_context(agent: Think, facts: TurnFacts, gathered: ModelInput, attempt: int) -> TurnContext:
+    return TurnContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=gathered.system,
@@ -78,45 +148,13 @@ async def assemble(agent: Think, facts: TurnFacts, *, attempt: int, partial_outp
         body=facts.body,
         attempt=attempt,
     )
-    config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
-    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
-    seconds, toolset = config.stall_timeout_seconds, overrides.toolset
-    chosen = gathered.choice if config.model is None else config.model
-    is_same = config.model is None and seconds is None
-    model = gathered.model if is_same else guarded_model(agent, chosen, seconds)
-    prompt = gathered.prompt(model=model, override=config.messages)
-    plan = TurnPlan(
-        request_id=facts.request_id,
-        assistant_id=facts.assistant_id,
-        model=model,
-        resolve_model=lambda choice: guarded_model(agent, choice, seconds),
-        system=overrides.system,
-        prompt=prompt,
-        tools=tool_specs(toolset),
-        tool_choice=overrides.tool_choice,
-        settings=overrides.settings,
-        max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
-        stop_when=overrides.stop_when,
-        output=overrides.output,
-        shared=config.shared,
-        reducer=_reducer(agent, facts, prompt, gathered.compaction),
-        send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
-        cost_of=price_calls(),
-        titles={tool.name: tool.title for tool in toolset if tool.title},
-        clock=timezone.now,
-        partial_output_shown=partial_output_shown,
-    )
-    return Assembled(
-        agent=agent,
-        plan=plan,
-        toolset=toolset,
-        options=_options(facts, plan, toolset, tuple(context.messages if config.messages is None else config.messages)),
-        prompt=prompt,
-        history=gathered.history,
-        setup=gathered.setup,
-        has_budget=gathered.state.rows.max_cost is not None,
-        timeout_seconds=config.timeout_seconds,
-    )
+
+
+def _reader(agent: Think, config: TurnConfig, toolset: Toolset) -> Tool | None:
+    """The reader of outputs that were cut, unless a tool has its name or a pattern takes it away by name."""
+    patterns = [tuple(given) for given in (agent.enabled_tools, config.active_tools) if given is not None]
+    is_excluded = READER in toolset or any(excludes(given, READER) for given in patterns)
+    return None if is_excluded else output_reader(agent.key)
 
 
 def _is_watched(agent: Think, facts: TurnFacts) -> bool:

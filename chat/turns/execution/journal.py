@@ -4,6 +4,7 @@ import asyncio
 
 from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.call_records import CALL_PREFIX
+from chat.files.reply_parts import keep_reply
 from chat.instances.notifications import notify_conversation
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
@@ -11,6 +12,7 @@ from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
+from tools_app.models import ToolCallRecord
 from tools_app.services import pause_call, settle_call
 
 
@@ -47,7 +49,13 @@ class TurnJournal:
 
     def _note(self, call_id: str, record: JSONObject) -> None:
         if "waits" not in record:
-            result = ToolResult(output=record["output"], is_error=record["is_error"], duration_ms=record["ms"])
+            result = ToolResult(
+                output=record["output"],
+                is_error=record["is_error"],
+                duration_ms=record["ms"],
+                details=record.get("details", {}),
+            )
+            keep_reply(self._facts.key, record.get("reply", ()))
             settle_call(call_id, turn_id=self._facts.turn_id, result=result)
             return
         call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])
@@ -57,15 +65,26 @@ class TurnJournal:
             expires_seconds=record["expires_seconds"],
             question=record.get("question"),
         )
-        key = self._facts.key
-        row = pause_call(call, pause, turn_id=self._facts.turn_id, scope=key.instance_id, owner_id=key.owner_id)
-        notify_conversation(key.owner_id, key.instance_id)
-        if pause.expires_seconds is not None:
-            start_fiber(
-                EXPIRY_FIBER,
-                {"row_id": row.pk, "instance_id": key.instance_id},
-                key=f"expire:{row.pk}",
-                owner_id=key.owner_id,
-                delay_seconds=pause.expires_seconds,
-                max_retries=3,
-            )
+        hand_out(self._facts, call, pause)
+
+
+def hand_out(facts: TurnFacts, call: ToolCall, pause: ToolPause, *, wait_key: str = "") -> ToolCallRecord:
+    """Record that a call waits for an answer from outside, notify people, and start what ends a question in time.
+
+    Inside a fenced transaction; safe to call again. `wait_key`: of the wait in which the turn is parked meanwhile.
+    """
+    key = facts.key
+    row = pause_call(
+        call, pause, turn_id=facts.turn_id, scope=key.instance_id, owner_id=key.owner_id, wait_key=wait_key
+    )
+    notify_conversation(key.owner_id, key.instance_id)
+    if pause.expires_seconds is not None:
+        start_fiber(
+            EXPIRY_FIBER,
+            {"row_id": row.pk, "instance_id": key.instance_id},
+            key=f"expire:{row.pk}",
+            owner_id=key.owner_id,
+            delay_seconds=pause.expires_seconds,
+            max_retries=3,
+        )
+    return row

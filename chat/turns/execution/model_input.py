@@ -4,37 +4,48 @@ A turn begins with it (`assembly.py`), and people are shown it (`preview.py`): w
 """
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Protocol
 
 from chat.agent.think import Think
+from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
+from chat.core.context.result_files import is_seen
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
-from chat.errors import AttachmentNotFound
+from chat.errors import TurnConfigInvalid, WorkspaceMissing
 from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
 from chat.llm.wrappers import Preset
 from chat.turns.execution.begin import read_history
+from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
+from chat.user_code.workspace import files_in_prompt, workspace_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.toolset import Toolset
+from tools_app.core.files.workspace import Workspace
+from tools_app.core.tool import Tool
+from tools_app.core.tool_calls import details_in
+from tools_app.core.tool_sources import Source
+from tools_app.core.toolset import Toolset, ToolSource
+from tools_app.errors import ToolDeclarationInvalid
+from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.session_tools import session_tools, skill_reader
+from tools_app.shell.tool import create_bash_tool
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +95,8 @@ class ModelInput:
     state: ContextState
     system: str
     offered: Toolset
+    code: Tool | None = None  # runs code over the offered tools, and is one of them unless it was taken away
+    workspace: Workspace | None = None  # that the agent's tools work in
 
     @property
     def setup(self) -> SessionSetup:
@@ -110,8 +123,10 @@ class ModelInput:
         )
 
 
-async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True) -> ModelInput:
-    """Ask the agent for the parts of a model call. Calls no model.
+async def build_model_input(
+    agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True, answer: Message = NOTHING_SAID
+) -> ModelInput:
+    """Ask the agent for the parts of a model call. Calls no model. `answer`: what there is of it already.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
@@ -124,20 +139,74 @@ async def build_model_input(agent: Think, place: ConversationPoint, *, keeps_pro
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
-    # A client's tool never takes the place of one of ours: the model would see a declaration that is not ours.
-    offered = Toolset(to_tools(place.client_tools), await call_hook(agent, "get_tools"), session_tools(context, state))
+    workspace = await _workspace(agent)
+    system += await files_in_prompt(agent, workspace)
+    workspace = workspace if agent.workspace_tools else None
+    request = ToolRequest(
+        agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
+    )
+    sources = await gather_tools(request)
+    code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
+    if code is not None:
+        sources.add(Source.WORKSPACE, [code])
+    offered = _enabled(agent, sources.merged())
     return ModelInput(
         choice=choice,
         model=model,
         history=history,
-        files=await _files(history, agent.key.owner_id),
+        files=await _files([*history, answer], agent.key.owner_id),
         policy=context_policy(agent.context_policy),
         compaction=policy_of(agent),
         context=context,
         state=state,
         system=system,
         offered=offered,
+        code=code,
+        workspace=workspace,
     )
+
+
+async def _workspace(agent: Think) -> Workspace | None:
+    """The workspace of an agent that does something with it. It is asked for once an attempt."""
+    if not (agent.workspace_tools or agent.workspace_in_prompt):
+        return None
+    try:
+        return await workspace_of(agent)
+    except WorkspaceMissing:
+        return None
+
+
+async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
+    if request.workspace is None:
+        return ()
+    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
+
+
+async def _tools_of_agent(request: ToolRequest) -> ToolSource:
+    tools: ToolSource = await call_hook(request.agent, "get_tools")
+    return tools
+
+
+async def _tools_of_session(request: ToolRequest) -> ToolSource:
+    return session_tools(request.context, request.state)
+
+
+async def _tools_of_client(request: ToolRequest) -> ToolSource:
+    return to_tools(request.client_tools)
+
+
+register(Source.WORKSPACE, _tools_of_workspace)
+register(Source.AGENT, _tools_of_agent)
+register(Source.SESSION, _tools_of_session)
+register(Source.CLIENT, _tools_of_client)
+
+
+def _enabled(agent: Think, tools: Toolset) -> Toolset:
+    """The tools that the class lets its agent have."""
+    try:
+        return tools.only(agent.enabled_tools)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"enabled_tools of {type(agent).__name__}: {error.message}") from error
 
 
 async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:
@@ -154,7 +223,7 @@ async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:
     return choice
 
 
-def tool_specs(toolset: Toolset) -> tuple[ToolSpec, ...]:
+def tool_specs(toolset: Iterable[Tool]) -> tuple[ToolSpec, ...]:
     """The tools as they are declared to the model."""
     return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
 
@@ -185,26 +254,22 @@ async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     return await db(merge_history, session_id, history) if has_neighbours else history
 
 
-async def _files(history: list[Message], owner_id: int | None) -> dict[str, FileContent]:
-    urls = _file_urls(history)
-    return await db(_load_files, urls, owner_id) if urls else {}
-
-
-def _file_urls(history: list[Message]) -> set[str]:
-    return {
-        str(part.get("url", ""))
-        for message in history
-        if message["role"] == "user"
-        for part in message["parts"]
-        if part.get("type") == "file"
-    }
-
-
-def _load_files(urls: set[str], owner_id: int | None) -> dict[str, FileContent]:
-    if owner_id is None:
+async def _files(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:
+    """Files of the conversation by their URL, the newest last. No query where there are none."""
+    urls = list(dict.fromkeys(url for message in reversed(messages) for url in reversed([*_file_urls(message)])))
+    if not urls:
         return {}
-    loaded: dict[str, FileContent] = {}
-    for url in urls:
-        with suppress(AttachmentNotFound):  # gone, or not the owner's: the prompt says that it is not available
-            loaded[url] = attachments.load_for_model(url, owner_id)
-    return loaded
+    most = chat_settings.request_media_bytes
+    loaded = await db(attachments.load_files, urls, owner_id, max_bytes=most)
+    return {url: loaded[url] for url in reversed(urls) if url in loaded}
+
+
+def _file_urls(message: Message) -> Iterator[str]:
+    """URLs of what people attached, and of what tools returned and models can see."""
+    for part in message["parts"]:
+        if message["role"] == "user" and part.get("type") == "file":
+            yield str(part.get("url", ""))
+        given = details_in(part).get("attachments") if message["role"] == "assistant" else None
+        for entry in given if isinstance(given, list) and not part.get("pruned") else ():
+            if isinstance(entry, dict) and is_seen(str(entry.get("mediaType"))):
+                yield str(entry.get("url", ""))

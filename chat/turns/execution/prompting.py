@@ -4,13 +4,14 @@ The history can become another while the turn runs: results of approved calls ar
 it read anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
-from chat.core.context.prompt import PDF, to_model_messages, with_last_calls
+from chat.core.context.prompt import to_model_messages, with_last_calls
+from chat.core.context.result_files import PDF, has_cut_output
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
@@ -57,9 +58,27 @@ class Prompt:
         return was_sent
 
     def _is_sent(self, file: FileContent) -> bool:
+        if not file.data:
+            return False
         if file.media_type == PDF:
             return self.model.accepts_documents
         return file.media_type.startswith("image/") and self.model.accepts_images
+
+    def has_cut_output(self, answer: Message) -> bool:
+        """Whether the conversation or the answer so far has an output that the model may read on in."""
+        return has_cut_output((*self.history, answer))
+
+    def add_files(self, files: Mapping[str, FileContent]) -> None:
+        """Add files that a tool has just returned; the oldest ones lose their bytes where a request has no room."""
+        for url, file in files.items():
+            self.files.pop(url, None)
+            self.files[url] = file
+        over = sum(len(file.data) for file in self.files.values()) - chat_settings.request_media_bytes
+        for url, file in list(self.files.items()):
+            if over <= 0:
+                break
+            over -= len(file.data)
+            self.files[url] = replace(file, data=b"")
 
     def cut_outputs(self) -> bool:
         """Shorten tool outputs from now on, including this answer's; false if none was longer."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from chat.core.loop.call_records import CALL_PREFIX
 from chat.core.loop.loop import MODEL_PREFIX
+from chat.core.loop.reply_chunks import key_of, reply_keys
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.streams.reader import read
@@ -31,9 +32,10 @@ async def load_resume_point(context: FiberContext, turn_id: str, assistant_id: s
     for chunk in chunks:
         fold.apply(chunk)
     settled = _settled_offset(context)
+    replies = reply_keys(dict(context.records()))  # they follow the last step and are no part of it
     return ResumePoint(
         fold=fold,
-        partial_output_shown=any(is_shown(chunk) for chunk in chunks[settled:]),
+        partial_output_shown=any(is_shown(chunk) and key_of(chunk) not in replies for chunk in chunks[settled:]),
         partial_parts=tuple(fold.message["parts"]),
     )
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.session_setup import ContextUsage
-from chat.core.loop.call_records import cut_outputs, recorded_outputs
+from chat.core.loop.call_records import cut_outputs, recorded_outputs, with_recorded
 from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
@@ -28,6 +28,7 @@ from chat.core.loop.hooks import (
     StepRecord,
 )
 from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
+from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
@@ -145,12 +146,18 @@ class TurnRun:
         return await self._finish(writer, "completed")
 
     async def _answer(self, writer: StreamWriter) -> None:
-        self._agent = agent = await make_think(self._facts.key, self._make_agent, self._facts.model_choice)
+        self._agent = agent = await make_think(
+            self._facts.key, self._make_agent, self._facts.model_choice, turn_id=self._turn_id
+        )
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
         assembled = await assemble(
-            agent, self._facts, attempt=self._context.attempt, partial_output_shown=self._standing.partial_output_shown
+            agent,
+            self._facts,
+            attempt=self._context.attempt,
+            partial_output_shown=self._standing.partial_output_shown,
+            answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
         )
         self._assembled = assembled
         limit = asyncio.timeout(assembled.timeout_seconds or None)
@@ -164,7 +171,7 @@ class TurnRun:
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
         agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
-        tools = TurnTools(agent, assembled.toolset, self._facts, self._context, StepView(shared=assembled.plan.shared))
+        tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
             async for chunk in chunks:
@@ -187,6 +194,9 @@ class TurnRun:
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 tools.view.messages = ()
             async for chunk in answer:
+                if chunk["type"] == "finish":
+                    for part in reply_chunks(self._standing.fold, dict(self._context.records())):
+                        yield part
                 yield chunk
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
@@ -266,7 +276,10 @@ class TurnRun:
     ) -> JSONObject:
         for chunk in recorded_outputs(self._standing.fold, dict(self._context.records())):
             writer.write(chunk)  # settled in the moment in which the turn was stopped or its worker lost
-        if outcome != "completed" and self._standing.fold.unsettled_calls():
+        for chunk in reply_chunks(self._standing.fold, dict(self._context.records())):
+            writer.write(chunk)  # of a turn that ends without the end of an answer
+        has_open = self._standing.fold.unsettled_calls() or self._facts.is_continuation  # of approved calls as well
+        if outcome != "completed" and has_open:
             cut = await db(close_cut, self._context, self._turn_id)
             for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
                 writer.write(chunk)

@@ -5,68 +5,110 @@ answer continues the conversation (`chat/turns/admission/tool_answers.py`). The 
 the approval.
 """
 
-import asyncio
 import functools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision, ToolOutcome
+from chat.core.loop.hooks import (
+    Allow,
+    AuthorizationContext,
+    Block,
+    Substitute,
+    ToolCallContext,
+    ToolDecision,
+    ToolOutcome,
+)
 from chat.core.loop.loop import StepView
+from chat.core.loop.reply_chunks import recorded_reply
+from chat.files.reply_parts import CallReplies, ReplyRoom
+from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_files
+from chat.turns.execution.assembly import Assembled
+from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook, user_code_boundary
+from chat.user_code.authorization import ActionGate
+from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
-from thinkproject.kernel.aio import call_user_code, db
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import fingerprint
+from tools_app.actions.running import RunAction
+from tools_app.asking import must_ask, question_for
+from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
-from tools_app.core.questions import Question, fill_in, one_line
+from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
-from tools_app.services import begin_call, close_cut_calls
+from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
 DECISIONS: Any = Allow | Block | Substitute
+APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
 class TurnTools:
     """Runs tool calls for the loop. Exceptions of tools and hooks become results for the model."""
 
-    def __init__(self, agent: Agent, toolset: Toolset, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+    def __init__(self, assembled: Assembled, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
         self.view = view
-        self._agent = agent
-        self._toolset = toolset
+        self._agent: Agent = assembled.agent
+        self._toolset = assembled.toolset
+        self._reader = assembled.reader
+        self._runnable = Toolset(assembled.toolset, [] if assembled.reader is None else [assembled.reader])
+        self.prompt = assembled.prompt
         self._facts = facts
         self._context = context
+        self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
+
+    def repair(self, tool_name: str) -> str:
+        """The name of the tool that a model meant."""
+        return self._toolset.repaired(tool_name)
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
-        return check_call(self._toolset, tool_name, arguments)
+        is_read = self._reader is not None and tool_name == self._reader.name
+        return check_call(self._runnable if is_read else self._toolset, tool_name, arguments)
 
     async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Hand out, or run and report. The row exists before the tool runs."""
         pause = await self._pause(call)
-        if pause is not None:
+        if isinstance(pause, ToolPause):
             yield pause
             return
-        async for item in self.run_here(call, self._facts.turn_id):
+        async for item in self.run_here(call, self._facts.turn_id, refused=pause):
             yield item
 
-    async def run_here(self, call: ToolCall, turn_id: str) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more."""
+    async def run_here(
+        self, call: ToolCall, turn_id: str, *, is_approved: bool = False, refused: ToolResult | None = None
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call whose row is that of a turn, this one's or an earlier one's. No approval is requested any more.
+
+        `refused`: the result of a call that may not run.
+        """
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
-        async for item in self._run(call, attempt):
+        inner = self._inner(call, turn_id)
+        items = self._run(call, attempt, inner, is_approved=is_approved) if refused is None else _only(refused)
+        async for item in items:
             if isinstance(item, ToolProgress):
-                yield item
+                cut = cut_output(item.output, self._limit_of(call))
+                yield item if cut is None else replace(item, output=cut.output)
             else:
-                result = item
+                result = await self._kept(call, await inner.complete(item), turn_id)
+        await inner.close(was_cut=attempt > 1)
+        await self.report(call, result)
+        yield result
+
+    async def report(self, call: ToolCall, result: ToolResult) -> None:
+        """Have the agent see how a call ended."""
         await notify_hook(
             self._agent,
             "after_tool_call",
@@ -83,20 +125,51 @@ class TurnTools:
                 messages=self.view.messages,
             ),
         )
-        yield result
 
-    async def _pause(self, call: ToolCall) -> ToolPause | None:
-        """Whether a client or a person answers this call."""
+    async def _kept(self, call: ToolCall, result: ToolResult, turn_id: str) -> ToolResult:
+        """The result as it is stored: its output within its limit, its files and what was cut kept beside it."""
+        cut = cut_output(result.output, self._limit_of(call))
+        if cut is None and not result.media:
+            return result
+        key = self._facts.key
+        place = CallPlace(owner_id=key.owner_id, instance_id=key.instance_id, turn_id=turn_id, call_id=call.call_id)
+        details = dict(result.details)
+        if cut is not None:
+            details["whole"] = await db(keep_whole, place, result.output, cut)
+        if result.media:
+            entries = await db(keep_files, place, result.media)
+            details["attachments"] = [*details.get("attachments", ()), *entries]
+            self.prompt.add_files(seen_files(entries, result.media))
+        return replace(result, output=result.output if cut is None else cut.output, details=details, media=())
+
+    def _limit_of(self, call: ToolCall) -> OutputLimit:
+        tool = self._runnable.get(call.tool_name) if call.tool_name in self._runnable else None
+        if tool is not None and tool.output_limit is not None:
+            return tool.output_limit
+        return OutputLimit(
+            lines=chat_settings.tool_output_lines or None, max_bytes=chat_settings.tool_output_bytes or None
+        )
+
+    async def _pause(self, call: ToolCall) -> ToolPause | ToolResult | None:
+        """Whether a client or a person answers this call. No person is asked about an action that may not run."""
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)
         if tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
-        if not await _must_ask(tool, call, self._tool_context(call, 1)):
-            return None
+        context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id))
+        return await self.question(tool, call) if await must_ask(tool, call, context) else None
+
+    async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
+        """The question to a person about a call, or the result of one that may not run whatever that person says."""
+        if tool.action is not None:
+            refusal = await self._gate(call).refusal(tool.action, call.input)
+            if refusal is not None:
+                return ToolResult(output=error_output("ActionDenied", refusal))
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        question = await _question(tool, call)
+        question = await question_for(tool, call)
         return ToolPause(
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
@@ -108,31 +181,80 @@ class TurnTools:
         with self._context.fenced():
             return begin_call(call, turn_id=turn_id, owner_id=self._facts.key.owner_id)
 
-    async def _run(self, call: ToolCall, attempt: int) -> AsyncIterator[ToolProgress | ToolResult]:
+    def _gate(self, call: ToolCall, *, is_approved: bool = False) -> ActionGate:
+        facts = self._facts
+        turn = AuthorizationContext(
+            request_id=facts.request_id,
+            turn_id=facts.turn_id,
+            user_id=facts.key.owner_id,
+            continuation=facts.is_continuation,
+            body=facts.body,
+        )
+        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved)
+
+    async def perform(
+        self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run the tool with what it can attach to the reply, and the ledger for an action."""
+        key = self._facts.key
+        replies = CallReplies(self._reply_room, key, call.call_id)
+        act = RunAction(
+            scope=key.instance_id,
+            owner_id=key.owner_id,
+            turn_id=turn_id,
+            authorize=self._gate(call, is_approved=is_approved).refusal,
+            replies=replies,
+        )
+        async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
+            if isinstance(item, ToolProgress):
+                yield item
+            elif item.is_error:
+                replies.drop()
+                yield item
+            else:
+                yield replace(item, reply=tuple(await replies.resolve()))
+
+    async def allowed(self, tool: Tool, call: ToolCall, attempt: int, *, is_approved: bool) -> ToolCall | ToolResult:
+        """The call as the agent lets it run, or the result in its place."""
         try:
-            tool = self._toolset.get(call.tool_name)
             decision = await self._decide(call, attempt)
         except FiberError:
             raise  # the lease is lost: nothing that a hook says counts
         except ThinkError as error:
-            text = error.reason if isinstance(error, AgentCodeFailed) else error.message  # for the model
-            yield ToolResult(output=text, is_error=True)
-            return
+            return _failed(error)
         match decision:
             case Block(reason=reason):
-                yield ToolResult(output=reason or f'Tool "{call.tool_name}" was blocked by beforeToolCall.')
-                return
+                return ToolResult(output=reason or f'Tool "{call.tool_name}" was blocked by beforeToolCall.')
             case Substitute(output=output):
-                yield _substituted(output)
-                return
+                return _substituted(output)
             case Allow(input=changed) if changed is not None:
-                call = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=changed)
+                if is_approved and tool.action is not None and fingerprint(changed) != fingerprint(call.input):
+                    return ToolResult(output=error_output("ActionDenied", APPROVED_AS_IT_IS))
+                return replace(call, input=changed)
+        return call
+
+    async def _run(
+        self, call: ToolCall, attempt: int, inner: TurnInnerCalls, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        try:
+            tool = self._runnable.get(call.tool_name)
+        except ThinkError as error:
+            yield _failed(error)
+            return
+        allowed = await self.allowed(tool, call, attempt, is_approved=is_approved)
+        if isinstance(allowed, ToolResult):
+            yield allowed
+            return
         was_cut = attempt > 1 and not self._was_waiting(call)
         if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
-        async for item in execute(tool, call, self._tool_context(call, attempt)):
+        context = self._tool_context(call, attempt, inner)
+        async for item in self.perform(tool, allowed, context, inner.turn_id, is_approved=is_approved):
             yield item
+
+    def _inner(self, call: ToolCall, turn_id: str) -> TurnInnerCalls:
+        return TurnInnerCalls(tools=self, facts=self._facts, fiber=self._context, outer=call, turn_id=turn_id)
 
     def _was_waiting(self, call: ToolCall) -> bool:
         """Whether this call goes on after a wait: nothing cut it."""
@@ -155,7 +277,8 @@ class TurnTools:
         )
         return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
-    def _tool_context(self, call: ToolCall, attempt: int) -> ToolContext:
+    def _tool_context(self, call: ToolCall, attempt: int, inner: TurnInnerCalls) -> ToolContext:
+        # The key is that of the turn that made the call: another one may run it, and a further one run it again.
         return ToolContext(
             call_id=call.call_id,
             tool_name=call.tool_name,
@@ -164,51 +287,31 @@ class TurnTools:
             instance_name=self._facts.key.name,
             turn_id=self._facts.turn_id,
             attempt=attempt,
-            idempotency_key=f"{self._facts.turn_id}:{call.call_id}",
+            idempotency_key=f"{inner.turn_id}:{call.call_id}",
             shared=self.view.shared,
             waiter=functools.partial(self._wait, call),
+            asker=inner.ask,
+            inner=inner,
         )
 
 
 def close_cut(context: FiberContext, turn_id: str) -> list[str]:
-    """Settle the calls that still ran when their turn was stopped or given up. Returns their ids. Fenced."""
+    """Settle the calls that still ran when their turn was stopped or given up, and those within them. Fenced.
+
+    Returns the ids of those that a model made.
+    """
     with context.fenced():
+        close_inner_calls(turn_id, INTERRUPTED)
         return close_cut_calls(turn_id, INTERRUPTED)
 
 
-async def _must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Ask the tool whether a person must approve the call. A rule that fails leaves it to the person."""
-    rule = tool.needs_approval
-    if not callable(rule):
-        return rule
-    try:
-        with user_code_boundary("needs_approval"):
-            async with asyncio.timeout(tool.timeout_seconds):
-                return bool(await call_user_code(rule, call.input, context))
-    except AgentCodeFailed:
-        return True
+def _failed(error: ThinkError) -> ToolResult:
+    """The result of a call that an error kept from running, with its reason for the model."""
+    return ToolResult(output=error.reason if isinstance(error, AgentCodeFailed) else error.message, is_error=True)
 
 
-async def _question(tool: Tool, call: ToolCall) -> Question:
-    """The question to the person, in the tool's own words; without a sentence where its function fails."""
-    return Question(
-        title=tool.title,
-        sentence=await _sentence(tool, call),
-        may_edit=tool.editable,
-        input_schema=tool.input_schema if tool.editable else None,
-    )
-
-
-async def _sentence(tool: Tool, call: ToolCall) -> str:
-    text = tool.approval_text
-    if isinstance(text, str):
-        return fill_in(text, call.input, tool.input_schema)
-    try:
-        with user_code_boundary("approval_text"):
-            async with asyncio.timeout(tool.timeout_seconds):
-                return one_line(str(await call_user_code(text, call.input)))
-    except AgentCodeFailed:
-        return ""
+async def _only(result: ToolResult) -> AsyncIterator[ToolResult]:
+    yield result
 
 
 def _substituted(output: object) -> ToolResult:

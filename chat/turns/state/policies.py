@@ -15,12 +15,12 @@ from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER, TURN_FIBER
 from chat.errors import BudgetReached, QuotaExceeded
-from chat.instances.quota import lock_owner
 from chat.instances.rows import find_instance
 from chat.instances.spending import session_spending
 from chat.models import AgentInstance
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement
 

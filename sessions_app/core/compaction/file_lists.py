@@ -15,10 +15,11 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
-READING_TOOLS: Final = frozenset({"read"})
-MODIFYING_TOOLS: Final = frozenset({"write", "edit", "delete"})
+READING_TOOLS: Final = frozenset({"read", "readfile"})
+MODIFYING_TOOLS: Final = frozenset({"write", "edit", "delete", "writefile", "editfile", "deletefile"})
 PATH_ARGUMENTS: Final = ("path", "file_path")
-"""The tools that count, by name in whatever case, and the arguments that name a file, of which the first counts."""
+"""The tools that count, by name in whatever case and with or without underscores (`read_file`, `readFile`), and the
+arguments that name a file, of which the first counts."""
 
 MAX_PATHS: Final = 200
 MAX_LIST_CHARS: Final = 10_000
@@ -51,11 +52,14 @@ class FileLists:
 
 
 def files_of(messages: Sequence[Message]) -> FileLists:
-    """Collect the paths of the calls in messages (each with its result in its own part) that went well."""
+    """Collect the paths of the calls in messages (each with its result in its own part) that went well.
+
+    File tools say what they refuse in a result with `error`; such a call did nothing.
+    """
     read: list[str] = []
     modified: list[str] = []
     for part in _successes(messages):
-        name, path = tool_name(part).casefold(), _path_of(part.get("input"))
+        name, path = tool_name(part).casefold().replace("_", ""), _path_of(part.get("input"))
         if path and name in READING_TOOLS:
             read.append(path)
         elif path and name in MODIFYING_TOOLS:
@@ -92,7 +96,9 @@ def _successes(messages: Sequence[Message]) -> Iterator[JSONObject]:
         parts: Sequence[JSONValue] = message.get("parts") or []
         for part in parts:
             if isinstance(part, dict) and is_tool(part) and state_of(part) is ToolState.OUTPUT_AVAILABLE:
-                yield part
+                output = part.get("output")
+                if not (isinstance(output, dict) and "error" in output):
+                    yield part
 
 
 def _path_of(given: JSONValue) -> str:

@@ -37,11 +37,12 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """An answer to a tool call: an output, or an error text for the model."""
+    """An answer to a tool call: an output, or an error text for the model. `metadata`: the part's `toolMetadata`."""
 
     output: JSONValue = None
     is_error: bool = False
     error_text: str = ""
+    metadata: JSONObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,8 @@ def settle_part(part: Part, result: Result) -> Part:
     """Settle one tool part by a result. First answer wins: a settled part comes back as the same object."""
     if is_settled(part) or state_of(part) not in ACCEPTS_RESULT:
         return part
+    if result.metadata:
+        part = {**part, "toolMetadata": result.metadata}
     if result.is_error:
         return {**part, "state": ToolState.OUTPUT_ERROR.value, "errorText": result.error_text or DENIED_TEXT}
     return {

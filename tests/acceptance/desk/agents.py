@@ -5,6 +5,9 @@ The calls of `Desk` are answered by browsers and by people; `Board` has a state,
 """
 
 import asyncio
+import os
+import signal
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,15 +23,19 @@ from chat.think import (
     USE_LOOP,
     ChatOptions,
     ClientConnection,
+    Media,
     RecoveryContext,
     SessionSetup,
     StoredSkills,
     Think,
     Tool,
     ToolContext,
+    ToolOutput,
+    action,
     client_tool,
     tool,
 )
+from tests.acceptance.desk import working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -57,6 +64,20 @@ async def linger(seconds: float) -> str:
     return f"lingered {seconds:g}"
 
 
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63fccfc0500f000485018084"
+    "a98c210000000049454e44ae426082"
+)
+
+
+@tool
+async def survey(seconds: float, context: ToolContext) -> ToolOutput:
+    """Tell how far it has come, and return a picture."""
+    context.progress(title="Half of it", metadata={"pages": 3})
+    await asyncio.sleep(seconds)
+    return ToolOutput(value="seen", title="All of it", metadata={"pages": 6}, media=[Media(data=PIXEL, name="map.png")])
+
+
 @tool(needs_approval=True)
 def sign(path: str, context: ToolContext) -> str:
     """Write a line to a file: how often this ran is seen there."""
@@ -83,7 +104,7 @@ class Desk(Think):
 
     def get_tools(self) -> list[Tool]:
         """Give one of ours, some that people approve, and one that a browser runs."""
-        return [linger, pay, spend, sign, ask_remote, client_tool("locate", "Ask the browser where it is.")]
+        return [linger, pay, spend, sign, survey, ask_remote, client_tool("locate", "Ask the browser where it is.")]
 
 
 @tool(
@@ -128,6 +149,66 @@ async def ask_person(context: ToolContext) -> str:
     await asyncio.to_thread(cache.add, counted, 0, timeout=3600)
     await asyncio.to_thread(cache.incr, counted)
     return str(end.answer)
+
+
+def _happened(path: str, context: ToolContext) -> None:
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"{context.idempotency_key}\n")
+
+
+@action(key="path", pause=True, summary="Sign {path}?", risk="high")
+def seal(path: str, context: ToolContext) -> str:
+    """Write a line to a file, once a person agrees."""
+    _happened(path, context)
+    return "sealed"
+
+
+@action
+def burn(path: str, context: ToolContext) -> str:
+    """Write a line to a file; the process dies before anybody can know that it did, the first time."""
+    _happened(path, context)
+    if len(Path(path).read_text(encoding="utf-8").splitlines()) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "burned"
+
+
+class Notary(Think):
+    """Has actions."""
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [seal, burn]
+
+
+@tool
+def jot(path: str, context: ToolContext) -> str:
+    """Write a line to a file."""
+    _happened(path, context)
+    return "jotted"
+
+
+@tool
+def hold(path: str, context: ToolContext) -> str:
+    """Write a line to a file, and wait until there is another file beside it."""
+    _happened(path, context)
+    deadline = time.monotonic() + 50
+    while not Path(f"{path}.go").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return "held"
+
+
+class Scrivener(Think):
+    """Has code over tools of which people approve one."""
+
+    code_tool = True
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [jot, sign, hold]
 
 
 class Waiter(Think):
@@ -364,3 +445,6 @@ class Crier(Desk):
         """Answer late."""
         await asyncio.sleep(seconds)
         return "rested"
+
+
+__all__ = ["working"]

@@ -1,11 +1,13 @@
 """What is done and looked up beside the product. Runs within it, called by a `Hand`."""
 
+from asgiref.sync import async_to_sync
 from django.core.cache import cache
 
 from chat.instances.rows import key_of
-from chat.models import Turn
+from chat.models import AgentInstance, Turn
+from chat.runtime.handle import AgentHandle
 from chat.turns.state.parking import answer_wait
-from tools_app.models import ToolCallRecord
+from tools_app.models import ActionRecord, ToolCallRecord
 
 
 def standing(room: str) -> dict[str, object]:
@@ -30,3 +32,27 @@ def answer(room: str, value: str) -> bool:
     turn = Turn.objects.select_related("instance").filter(instance__name=room).order_by("-id")[0]
     call = ToolCallRecord.objects.get(turn_id=turn.pk)
     return answer_wait(key_of(turn.instance), call.call_id, value, wait="window")
+
+
+def approve(room: str) -> list[bool]:
+    """Approve everything that waits in a conversation, twice each, as a page of one's own would."""
+    handle = AgentHandle(key_of(AgentInstance.objects.get(name=room)))
+
+    async def decide() -> list[bool]:
+        ids = [pending.id for pending in await handle.pending_approvals()]
+        return [await handle.approve_execution(each) for each in [*ids, *ids]]
+
+    return async_to_sync(decide)()
+
+
+def effects(room: str) -> list[list[object]]:
+    """The ledger of a conversation."""
+    rows = ActionRecord.objects.filter(scope__in=AgentInstance.objects.filter(name=room).values("pk"))
+    return [[row.action, row.status, row.output] for row in rows.order_by("pk")]
+
+
+def said(room: str) -> str:
+    """The outputs of all calls of a conversation, and the text of its last answer."""
+    instance = AgentInstance.objects.get(name=room)
+    calls = ToolCallRecord.objects.filter(turn_id__in=Turn.objects.filter(instance=instance).values("pk"))
+    return "\n".join(str(call.output) for call in calls.order_by("pk"))

@@ -21,6 +21,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from chat.access import api_tokens
 from chat.agents import Assistant
 from chat.files import attachments
+from chat.instances.rows import key_of
+from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.logs.log import close_logs
@@ -29,6 +31,7 @@ from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
+from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
@@ -73,114 +76,21 @@ class Hers:
             text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
         return text
 
+    def address(self, method: str, path: str) -> str:
+        """The same, with the parameters that the operation needs."""
+        return self.fill(path) + QUERIES.get((method, path), "")
+
     def filled(self, body: Any) -> Any:
         """The same in a body."""
         return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
 
 
-HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
-
-EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
-{"kind": "end", "messages": 0}"""
-UPLOAD = b"\r\n".join(
-    [
-        b"--edge",
-        b'Content-Disposition: form-data; name="file"; filename="x.jsonl"',
-        b"Content-Type: application/octet-stream",
-        b"",
-        EXPORT,
-        b"--edge",
-        b'Content-Disposition: form-data; name="agent"',
-        b"",
-        b"assistant",
-        b"--edge--",
-        b"",
-    ]
-)
-
-# (method, path of the API): body, for operations on one thing of a user
-GUARDED: dict[tuple[str, str], Any] = {
-    ("GET", "/api/v1/instances/{instance_id}"): None,
-    ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken", "model_choice": None},
-    ("DELETE", "/api/v1/instances/{instance_id}"): None,
-    ("GET", "/api/v1/instances/{instance_id}/messages"): None,
-    ("GET", "/api/v1/instances/{instance_id}/context"): None,
-    ("PUT", "/api/v1/instances/{instance_id}/leaf"): {"message_id": "alices-question"},
-    ("POST", "/api/v1/instances/{instance_id}/clear"): None,
-    ("GET", "/api/v1/instances/{instance_id}/sessions"): None,
-    ("POST", "/api/v1/instances/{instance_id}/sessions"): {"name": "Taken"},
-    ("PUT", "/api/v1/instances/{instance_id}/session"): {"session_id": "{session_id}"},
-    ("PATCH", "/api/v1/sessions/{session_id}"): {"name": "Taken", "pinned": True, "archived": True},
-    ("DELETE", "/api/v1/sessions/{session_id}"): None,
-    ("GET", "/api/v1/sessions/{session_id}/export"): None,
-    ("POST", "/api/v1/instances/{instance_id}/imports"): UPLOAD,
-    ("POST", "/api/v1/instances/{instance_id}/fork"): {"message_id": "alices-question"},
-    ("POST", "/api/v1/instances/{instance_id}/messages/{message_id}/edit"): {"parts": HELLO["message"]["parts"]},
-    ("GET", "/api/v1/sessions/{session_id}/messages"): None,
-    ("POST", "/api/v1/instances/{instance_id}/turns"): HELLO,
-    ("GET", "/api/v1/instances/{instance_id}/turns"): None,
-    ("POST", "/api/v1/instances/{instance_id}/messages"): {"messages": [{"parts": [{"type": "text", "text": "hi"}]}]},
-    ("POST", "/api/v1/instances/{instance_id}/submissions"): {
-        "messages": [{"parts": [{"type": "text", "text": "hi"}]}]
-    },
-    ("GET", "/api/v1/instances/{instance_id}/submissions"): None,
-    ("GET", "/api/v1/submissions/{submission_id}"): None,
-    ("POST", "/api/v1/submissions/{submission_id}/cancel"): None,
-    ("GET", "/api/v1/instances/{instance_id}/calls"): None,
-    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"): {"approved": True},
-    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"): {"output": "mine"},
-    ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"): None,
-    ("GET", "/api/v1/turns/{turn_id}"): None,
-    ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
-    ("GET", "/api/v1/turns/{turn_id}/steps"): None,
-    ("GET", "/api/v1/turns/{turn_id}/stream"): None,
-    ("GET", "/api/v1/sessions/{session_id}/context"): None,
-    ("POST", "/api/v1/sessions/{session_id}/prompt"): None,
-    ("PUT", "/api/v1/sessions/{session_id}/context/{label}"): {"content": "Taken"},
-    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}"): None,
-    ("GET", "/api/v1/sessions/{session_id}/context/{label}/entries"): None,
-    ("PUT", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): {"content": "Taken"},
-    ("DELETE", "/api/v1/sessions/{session_id}/context/{label}/entries/{key}"): None,
-    ("GET", "/api/v1/sessions/{session_id}/changes"): None,
-    ("GET", "/api/v1/sessions/{session_id}/summary"): None,
-    ("POST", "/api/v1/sessions/{session_id}/summary"): None,
-    ("PUT", "/api/v1/sessions/{session_id}/summary"): {"text": "mine"},
-    ("DELETE", "/api/v1/sessions/{session_id}/summary"): None,
-    ("POST", "/api/v1/instances/{instance_id}/compact"): {"instructions": "mine"},
-    ("GET", "/api/v1/instances/{instance_id}/compactions"): None,
-    ("GET", "/api/v1/sessions/{session_id}/compactions"): None,
-    ("GET", "/api/v1/compactions/{compaction_id}"): None,
-    ("PATCH", "/api/v1/compactions/{compaction_id}"): {"summary": "mine"},
-    ("POST", "/api/v1/compactions/{compaction_id}/undo"): None,
-    ("GET", "/api/v1/instances/{instance_id}/config"): None,
-    ("PUT", "/api/v1/instances/{instance_id}/config"): {"config": {"tone": "rude"}},
-    ("GET", "/api/v1/instances/{instance_id}/usage"): None,
-    ("GET", "/api/v1/sessions/{session_id}/budget"): None,
-    ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
-    ("GET", "/api/v1/files/{file_id}"): None,
-    ("DELETE", "/api/v1/files/{file_id}"): None,
-}
-# Operations without an id: they answer with the caller's own
-OWN: dict[tuple[str, str], Any] = {
-    ("GET", "/api/v1/agents"): None,
-    ("GET", "/api/v1/model"): None,
-    ("GET", "/api/v1/models"): None,
-    ("GET", "/api/v1/instances"): None,
-    ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
-    ("GET", "/api/v1/approvals"): None,
-    ("POST", "/api/v1/files"): None,
-    ("POST", "/api/v1/imports"): UPLOAD,
-    ("GET", "/api/v1/search"): None,
-    ("GET", "/api/v1/memory"): None,
-    ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},
-    ("DELETE", "/api/v1/memory/{label}"): None,
-    ("GET", "/api/v1/memory/{label}/entries"): None,
-    ("PUT", "/api/v1/memory/{label}/entries/{key}"): {"content": "mine"},
-    ("DELETE", "/api/v1/memory/{label}/entries/{key}"): None,
-    ("GET", "/api/v1/memory-changes"): None,
-}
 # Async operations whose parts run on threads of their own
-ASYNC = ("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}")
+ASYNC = (
+    *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
+    *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
+    *("/workspace/search", "{turn_id}/files"),
+)
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -228,7 +138,12 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch) -> Hers:
+def hers(
+    request: pytest.FixtureRequest,
+    alice: User,
+    make_instance: Callable[..., AgentInstance],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Hers:
     remember(ContextOwner(owner_id=alice.pk))
     monkeypatch.setattr(Assistant, "config_access", "write")  # a configuration is private unless its class shares it
     monkeypatch.setattr(Assistant, "get_model", lambda _agent: ScriptedModel())  # it is not called
@@ -238,6 +153,8 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: 
     file = attachments.store_bytes(alice.pk, b"private bytes", name="private.txt")
     attachments.claim(alice.pk, [file.id], instance)
     running = make_turn(instance, status="running")
+    if request.node.get_closest_marker("django_db"):  # what files are asked for runs on threads of its own
+        async_to_sync(InstanceWorkspace(key_of(instance)).write_file)("/private.txt", SECRET)
     question = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
@@ -283,6 +200,8 @@ def call(client: Client, method: str, path: str, body: Any) -> Any:
     if isinstance(body, bytes):
         return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
     data = b"" if body is None else json.dumps(body).encode()
+    if "/workspace" in path and method == "GET":
+        return async_to_sync(_follow)(client, path)  # bytes come in pieces
     return client.generic(method, path, data, content_type="application/json")
 
 
@@ -343,7 +262,7 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, power: st
     client = client_of(bob)
     before = all_rows()
     for (method, path), body in GUARDED.items():
-        reply = call(client, method, hers.fill(path), hers.filled(body))
+        reply = call(client, method, hers.address(method, path), hers.filled(body))
         assert reply.status_code == 404, (method, path)
         assert SECRET not in reply.content.decode(), (method, path)
     assert all_rows() == before
@@ -354,7 +273,7 @@ def test_an_anonymous_request_gets_and_changes_nothing(hers: Hers) -> None:
     client = client_of(None)
     before = all_rows()
     for (method, path), body in (GUARDED | OWN).items():
-        reply = call(client, method, hers.fill(path), hers.filled(body))
+        reply = call(client, method, hers.address(method, path), hers.filled(body))
         assert (reply.status_code, reply["Content-Type"]) == (401, "application/problem+json"), (method, path)
     assert all_rows() == before
 
@@ -364,7 +283,7 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
     for (method, path), body in GUARDED.items():
         if not path.endswith(ASYNC):
             with transaction.atomic():
-                reply = call(client, method, hers.fill(path), hers.filled(body))
+                reply = call(client, method, hers.address(method, path), hers.filled(body))
                 assert reply.status_code < 400, (method, path)
                 transaction.set_rollback(True)  # the next finds everything
 
@@ -372,7 +291,9 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
 @pytest.mark.django_db(transaction=True)  # their parts run on threads of their own
 @pytest.mark.parametrize(("method", "path"), sorted(row for row in GUARDED if row[1].endswith(ASYNC)))
 def test_alice_herself_may_where_the_operation_is_async(hers: Hers, alice: User, method: str, path: str) -> None:
-    assert call(client_of(alice), method, hers.fill(path), hers.filled(GUARDED[method, path])).status_code < 400
+    assert (
+        call(client_of(alice), method, hers.address(method, path), hers.filled(GUARDED[method, path])).status_code < 400
+    )
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OWN))

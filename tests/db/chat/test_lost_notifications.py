@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from chat.instances.notifications import group_of, notify_message_changed, send_notification
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, StreamSegment, Turn
 from chat.realtime import monitor
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import get_log
@@ -324,3 +324,37 @@ async def test_a_change_whose_notification_was_received_is_not_sent_again(
     assert (await frames_until(socket, "cf_agent_message_updated"))[-1]["message"]["parts"] == [changed]
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.1)
     assert await socket.receive_nothing(timeout=6)
+
+
+@pytest.mark.usefixtures("looks_often")
+async def test_an_answered_call_is_shown_as_answered_although_all_notifications_are_lost(
+    instance: AgentInstance, socket: Any
+) -> None:
+    """The log shows the call as it was at the end of the turn, and takes the place of the transcript."""
+    assert instance.session_id is not None
+    turn = await sync_to_async(accept)(instance, "r1")
+    await sync_to_async(answer)(turn)
+    call: Part = {"type": "tool-pay", "toolCallId": "c1", "toolName": "pay", "state": "output-denied"}
+    await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [call]})
+    assert await sent(socket, dones=1) == IN_ORDER[:4]
+    corrected = json.loads(await socket.receive_from(timeout=5))
+    assert (corrected["type"], corrected["message"]["parts"]) == ("cf_agent_message_updated", [call])
+
+
+async def test_an_answer_whose_log_began_anew_is_sent_as_stored_after_its_end(
+    instance: AgentInstance, socket: Any
+) -> None:
+    """Published clients may keep parts of what they had, when records come a second time over one socket."""
+    turn = await sync_to_async(accept)(instance, "r1")
+    await sync_to_async(begin)(turn)
+    await StreamSegment.objects.filter(stream=turn.pk).aupdate(epoch="first")
+    ring_for(instance, turn)
+    while (await told_one(socket)) != ("r1", "2"):
+        pass
+    await StreamSegment.objects.filter(stream=turn.pk).aupdate(epoch="second")
+    while (await told_one(socket)) != ("r1", "2"):
+        pass
+    await sync_to_async(end)(turn)
+    await frames_until(socket, "done")
+    corrected = json.loads(await socket.receive_from(timeout=5))
+    assert (corrected["type"], corrected["message"]["id"]) == ("cf_agent_message_updated", "answer-r1")

@@ -27,6 +27,7 @@ from sessions_app.models import Message, Session
 from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, make_turn, text_message
 from tests.db.sessions_app.test_races import together
+from thinkproject.kernel.object_storage import object_storage
 from tools_app import services
 from tools_app.models import ToolCallRecord
 from tools_app.services import Actor
@@ -76,7 +77,7 @@ def test_a_refused_file_leaves_no_object(alice: User, settings: Any) -> None:
 def stored_objects() -> set[str]:
     """What is in storage, also of other tests. The first object stored makes the folder."""
     try:
-        names = attachments.storage().listdir(attachments.FOLDER)[1]
+        names = object_storage().listdir(attachments.FOLDER)[1]
     except FileNotFoundError:
         names = []
     return {f"{attachments.FOLDER}/{name}" for name in names}

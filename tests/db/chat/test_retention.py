@@ -19,6 +19,7 @@ from fibers.models import Fiber, FiberStep
 from sessions_app.models import Message
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.conftest import make_turn
+from thinkproject.kernel.object_storage import object_storage
 
 LONG_AGO = timezone.now() - timedelta(days=400)
 Capture = Callable[..., AbstractContextManager[Any]]
@@ -65,7 +66,7 @@ def test_pruning_takes_the_old_and_leaves_the_rest(
     kept = set(FiberStep.objects.values_list("fiber__status", flat=True))
     assert kept == {"failed", "running"}  # a failed one may be run again, over its journal
     assert not Attachment.objects.exists()
-    assert attachments.storage().listdir(attachments.FOLDER)[1] == []
+    assert object_storage().listdir(attachments.FOLDER)[1] == []
     assert not ApiToken.objects.exists()
     assert (Message.objects.count(), Turn.objects.count()) == (messages, turns)
     assert "journals: 1 removed" in out.getvalue()

@@ -11,6 +11,8 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from chat.http.health import note_worker
+from chat.management.commands.think_doctor import DOCTOR_FOLDER
+from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db
 
@@ -86,3 +88,31 @@ def test_a_data_directory_that_cannot_be_written_is_wrong(settings: Settings, tm
     settings.DATA_DIR = tmp_path / "file"
     settings.DATA_DIR.write_text("not a directory", encoding="utf-8")
     assert "cannot be written" in _examine()[1]["data dir"]["detail"]
+
+
+def test_storage_that_cannot_keep_files_is_wrong(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "think": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": tmp_path / "file" / "below"},
+        },
+    }
+    code, found = _examine()
+    assert code == 1
+    assert "cannot keep large files" in found["file storage"]["detail"]
+
+
+def test_storage_is_tried_and_left_as_it_was() -> None:
+    assert _examine()[1]["file storage"]["state"] == "ok"
+    assert object_storage().listdir(DOCTOR_FOLDER)[1] == []
+
+
+def test_each_kind_of_code_is_told_with_its_walls_or_its_reason(settings: Settings, tmp_path: Path) -> None:
+    settings.THINK_SANDBOX_PACKAGES_DIR = str(tmp_path)
+    found = _examine()[1]
+    assert found["code: javascript"]["state"] == "ok"
+    assert "Deno without permissions" in found["code: javascript"]["detail"]
+    assert found["code: python"]["state"] == "note"  # works without
+    assert "install_sandbox_python" in found["code: python"]["detail"]

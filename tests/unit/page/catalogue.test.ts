@@ -3,9 +3,11 @@
 // Run by test_pure_modules.py.
 
 import { t, useCatalogue } from "../../../static/src/app/lib/i18n.ts";
-import { en } from "../../../static/src/app/messages/en.ts";
+import { en as first } from "../../../static/src/app/messages/en.ts";
+import { later } from "../../../static/src/app/messages/later.ts";
 import { pseudo, usePseudo } from "../../../static/src/app/messages/pseudo.ts";
 
+const en = { ...first, ...later };
 const APP = new URL("../../../static/src/app/", import.meta.url);
 
 async function filesIn(folder: URL, ending: RegExp): Promise<URL[]> {
@@ -41,6 +43,27 @@ Deno.test("each text is used", async () => {
   const sources = await Promise.all((await filesIn(APP, /\.tsx?$/)).map((file) => Deno.readTextFile(file)));
   const source = sources.join("\n");
   none(Object.keys(en).filter((key) => !source.includes(`"${key}"`)), "not used");
+});
+
+const IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^;]*?\sfrom\s+)?"(\.[^"]+)"/gm;
+
+/** A module and all that it imports, except what it imports when it is needed. */
+async function importedBy(module: URL, found = new Map<string, string>()): Promise<Map<string, string>> {
+  if (found.has(module.href) || !/\.tsx?$/.test(module.pathname)) return found;
+  const source = await Deno.readTextFile(module);
+  found.set(module.href, source);
+  for (const [, path] of source.matchAll(IMPORT)) await importedBy(new URL(path, module), found);
+  return found;
+}
+
+Deno.test("what is loaded at first says no text that comes later", async () => {
+  const modules = await importedBy(new URL("main.tsx", APP));
+  if (modules.size < 100 || [...modules.keys()].some((name) => name.endsWith("/later.ts"))) {
+    throw new Error(`the imports were not followed: ${modules.size}`);
+  }
+  modules.delete(new URL("panels/registry.ts", APP).href); // names what the panel, which comes later, says
+  const source = [...modules.values()].join("\n");
+  none(Object.keys(later).filter((key) => source.includes(`"${key}"`)), "said too early");
 });
 
 Deno.test("texts are written alike", () => {

@@ -2,37 +2,14 @@
 // One conversation as views follow it: revisions, the instance, frames. Run by test_pure_modules.py.
 
 import { effect } from "@preact/signals-core";
-import { Emitter } from "../../../static/src/app/lib/events.ts";
-import type { Chunk, ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
-import type { LineState, SocketEvents } from "../../../static/src/app/net/socket.ts";
+import type { Chunk, ServerFrame } from "../../../static/src/app/net/frames.ts";
 import { Conversation } from "../../../static/src/app/store/conversation.ts";
 import { applyChunk } from "../../../static/src/app/store/fold.ts";
 import { newInstance } from "../../../static/src/app/store/instances.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import { Transcript } from "../../../static/src/app/store/transcript.ts";
 import type { Message } from "../../../static/src/app/store/types.ts";
-import { apiOf, idsOf, instance, item, message, page, pause, same } from "./making.ts";
-
-/** A line whose frames the test gives. */
-class TestLine extends Emitter<SocketEvents> {
-  state: LineState = "open";
-  sent: ClientFrame[] = [];
-  isClosed = false;
-  connect(): void {}
-  send(frame: ClientFrame): boolean {
-    this.sent.push(frame);
-    return true;
-  }
-  close(): void {
-    this.isClosed = true;
-  }
-  hear(frame: ServerFrame): void {
-    this.emit("frame", frame);
-  }
-  chunk(chunk: Chunk, seq?: number): void {
-    this.hear({ type: "cf_agent_use_chat_response", id: "r", body: JSON.stringify(chunk), done: false, seq });
-  }
-}
+import { apiOf, idsOf, instance, item, message, page, pause, same, TestLine } from "./making.ts";
 
 function live(items: object[] = [item("q")]): { conversation: Conversation; line: TestLine } {
   const answer = { items, session_id: "s", running: null };

@@ -1,6 +1,11 @@
 // What the tests of the page's stores are made with.
 
+import { Emitter } from "../../../static/src/app/lib/events.ts";
+import "../../../static/src/app/messages/later.ts"; // what any view may say
+import type { Chunk, ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
+import type { LineState, SocketEvents } from "../../../static/src/app/net/socket.ts";
 import { fromInstance } from "../../../static/src/app/store/instances.ts";
+import type { KeptEntry } from "../../../static/src/app/store/outbox.ts";
 import { fromItem, type RawMessage, type RawPage, type Shown } from "../../../static/src/app/store/path.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import type { TranscriptApi } from "../../../static/src/app/store/transcript.ts";
@@ -15,6 +20,12 @@ export function same(found: unknown, wanted: unknown): void {
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, ms));
+
+/** Wait for something that is made true elsewhere. */
+export async function until(isTrue: () => unknown): Promise<void> {
+  for (let count = 0; count < 500 && !isTrue(); count += 1) await pause(10);
+  if (!isTrue()) throw new Error(`not within five seconds: ${isTrue}`);
+}
 
 /** A message as the API gives it: it says its id. */
 export const item = (id: string, more: Partial<RawMessage> = {}): RawMessage => ({
@@ -43,6 +54,13 @@ export const instance = (more: Partial<Instance> = {}): Instance => ({
   ...more,
 });
 
+/** What the outbox is given: a message with its request. */
+export const kept = (id: number): KeptEntry => ({
+  requestId: `req_${id}`,
+  body: { text: id },
+  shown: message(`msg_${id}`, { parts: [] }),
+});
+
 /** A turn with an answer of these parts. */
 export function answering(parts: Part[], more: Partial<TurnStream> = {}): TurnStream {
   const stream = new TurnStream("r");
@@ -51,6 +69,27 @@ export function answering(parts: Part[], more: Partial<TurnStream> = {}): TurnSt
 
 /** An API of which only these operations are asked. */
 export const apiOf = (operations: object): TranscriptApi => operations as TranscriptApi;
+
+/** A line whose frames the test gives. */
+export class TestLine extends Emitter<SocketEvents> {
+  state: LineState = "open";
+  sent: ClientFrame[] = [];
+  isClosed = false;
+  connect(): void {}
+  send(frame: ClientFrame): boolean {
+    this.sent.push(frame);
+    return true;
+  }
+  close(): void {
+    this.isClosed = true;
+  }
+  hear(frame: ServerFrame): void {
+    this.emit("frame", frame);
+  }
+  chunk(chunk: Chunk, seq?: number): void {
+    this.hear({ type: "cf_agent_use_chat_response", id: "r", body: JSON.stringify(chunk), done: false, seq });
+  }
+}
 
 /** Forbid changes of a value and of all within. */
 export function frozen<Value>(value: Value): Value {

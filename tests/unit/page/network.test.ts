@@ -1,75 +1,73 @@
+/// <reference lib="deno.ns" />
 // The page's modules that talk to a server, against a real one on the loopback: lost connections, refusals, slow answers.
+// Run by test_pure_modules.py.
 
-import { Api, ApiError } from "../../../static/src/app/net/api.ts";
 import { Emitter } from "../../../static/src/app/lib/events.ts";
 import { newId } from "../../../static/src/app/lib/ids.ts";
-import { Outbox } from "../../../static/src/app/store/outbox.ts";
-import { AgentSocket } from "../../../static/src/app/net/socket.ts";
 import { recall, recallAll, remember } from "../../../static/src/app/lib/storage.ts";
-import { arrived, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
-
-function same(found, wanted) {
-  const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
-  if (a !== b) throw new Error(`${a} is not ${b}`);
-}
+import { Api, ApiError } from "../../../static/src/app/net/api.ts";
+import type { ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
+import { AgentSocket, type LineState } from "../../../static/src/app/net/socket.ts";
+import { keptEntries, Outbox } from "../../../static/src/app/store/outbox.ts";
+import { arrived, type Begun, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
+import { kept, pause, same, until } from "./making.ts";
 
 /** What a browser has and Deno has not. */
 class Memory {
-  getItem(key) {
+  [key: string]: unknown;
+  getItem(key: string): unknown {
     return Object.hasOwn(this, key) ? this[key] : null;
   }
-  setItem(key, value) {
+  setItem(key: string, value: string): void {
     this[key] = value;
   }
-  removeItem(key) {
+  removeItem(key: string): void {
     delete this[key];
   }
 }
-const define = (name, value) => Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+const define = (name: string, value: unknown) =>
+  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 const reset = () => {
   define("localStorage", new Memory());
-  define("history", {
-    state: null,
-    replaceState(state) {
-      this.state = state;
-    },
-  });
+  const history = { state: null as unknown, replaceState: (state: unknown) => void (history.state = state) };
+  define("history", history);
 };
 define("document", { querySelector: () => ({ getAttribute: () => "the-token" }) });
 Object.defineProperty(navigator, "onLine", { value: true, configurable: true });
 reset();
 
-async function until(isTrue) {
-  for (let count = 0; count < 500 && !isTrue(); count += 1) await new Promise((go) => setTimeout(go, 10));
-  if (!isTrue()) throw new Error(`not within five seconds: ${isTrue}`);
-}
-
 /** A server whose handler the test gives, and its address. */
-function serve(handler) {
+function serve(handler: (request: Request) => Response | Promise<Response>) {
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, handler);
   return { server, at: `127.0.0.1:${server.addr.port}` };
 }
 
-/** A server of sockets: `sockets` are those that were opened. */
-function serveSockets(onOpen = () => {}) {
-  const sockets = [];
+/** The server's end of a line, and the texts that came over it. */
+interface Peer {
+  socket: WebSocket;
+  received: unknown[];
+}
+
+/** A server of sockets: `peers` are those that were opened. */
+function serveSockets(onOpen: (socket: WebSocket) => void = () => {}) {
+  const peers: Peer[] = [];
   const served = serve((request) => {
     const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.received = [];
-    socket.addEventListener("message", (event) => socket.received.push(event.data));
+    const peer: Peer = { socket, received: [] };
+    socket.addEventListener("message", (event) => peer.received.push(event.data));
     socket.addEventListener("open", () => {
-      sockets.push(socket);
-      onOpen(socket, sockets.length);
+      peers.push(peer);
+      onOpen(socket);
     });
     return response;
   });
-  return { ...served, sockets };
+  return { ...served, peers };
 }
 
-async function connected(at) {
+async function connected(at: string) {
   const socket = new AgentSocket(`ws://${at}/`);
-  const states = [];
-  const frames = [];
+  const states: LineState[] = [];
+  const frames: ServerFrame[] = [];
   socket.on("state", (state) => states.push(state));
   socket.on("frame", (frame) => frames.push(frame));
   socket.connect();
@@ -77,11 +75,14 @@ async function connected(at) {
   return { socket, states, frames };
 }
 
+const frame = (id: string): ClientFrame => ({ type: "cf_agent_stream_resume_ack", id });
+
 Deno.test("a listener that throws does not keep the others from hearing", () => {
   const { error } = console;
-  const [heard, reported] = [[], []];
-  console.error = (value) => reported.push(value.message);
-  const emitter = new Emitter();
+  const heard: number[] = [];
+  const reported: string[] = [];
+  console.error = (value: Error) => reported.push(value.message);
+  const emitter = new Emitter<{ news: number }>();
   emitter.on("news", () => {
     throw new Error("mine");
   });
@@ -105,13 +106,13 @@ Deno.test("frames arrive as objects with a type; anything else is left out", asy
 });
 
 Deno.test("a connection that was lost is made again, and nothing is sent meanwhile", async () => {
-  const { server, at, sockets } = serveSockets();
+  const { server, at, peers } = serveSockets();
   const { socket, states } = await connected(at);
-  same(socket.send({ type: "first" }), true);
-  await until(() => sockets[0]?.received.length);
-  sockets[0].close(1011, "restarting");
+  same(socket.send(frame("first")), true);
+  await until(() => peers[0]?.received.length);
+  peers[0].socket.close(1011, "restarting");
   await until(() => socket.state === "waiting");
-  same([socket.send({ type: "lost" }), socket.code, socket.reason], [false, 1011, "restarting"]);
+  same([socket.send(frame("lost")), socket.code, socket.reason], [false, 1011, "restarting"]);
   const pause = socket.retryAt - Date.now();
   same([pause > 100, pause < 700], [true, true]);
   await until(() => socket.state === "open");
@@ -121,22 +122,22 @@ Deno.test("a connection that was lost is made again, and nothing is sent meanwhi
 });
 
 Deno.test("the pauses grow, and the network's return ends one at once", async () => {
-  const { server, at, sockets } = serveSockets((socket) => socket.close(1011));
+  const { server, at, peers } = serveSockets((socket) => socket.close(1011));
   const { socket } = await connected(at);
-  await until(() => sockets.length === 3 && socket.state === "waiting");
+  await until(() => peers.length === 3 && socket.state === "waiting");
   same(socket.retryAt - Date.now() > 700, true);
   dispatchEvent(new Event("online"));
   same(socket.state, "connecting");
-  await until(() => sockets.length === 4 && socket.state === "waiting");
+  await until(() => peers.length === 4 && socket.state === "waiting");
   socket.retry();
   same(socket.state, "connecting");
-  await until(() => sockets.length === 5);
+  await until(() => peers.length === 5);
   socket.close();
   await server.shutdown();
 });
 
 Deno.test("a server that refuses is not asked again, one that is overloaded is", async () => {
-  for (const [code, state] of [[1008, "refused"], [4403, "refused"], [4429, "waiting"]]) {
+  for (const [code, state] of [[1008, "refused"], [4403, "refused"], [4429, "waiting"]] as const) {
     const { server, at } = serveSockets((socket) => socket.close(code, "why"));
     const { socket } = await connected(at);
     await until(() => socket.state !== "open");
@@ -147,19 +148,19 @@ Deno.test("a server that refuses is not asked again, one that is overloaded is",
 });
 
 Deno.test("a closed connection stays closed", async () => {
-  const { server, at, sockets } = serveSockets();
+  const { server, at, peers } = serveSockets();
   const { socket } = await connected(at);
-  await until(() => sockets.length);
+  await until(() => peers.length);
   socket.close();
   socket.connect();
   dispatchEvent(new Event("online"));
   await server.shutdown();
-  same([sockets.length, socket.send({ type: "late" })], [1, false]);
+  same([peers.length, socket.send(frame("late"))], [1, false]);
 });
 
-const problemOf = async (api, ...request) => {
+const problemOf = async (api: Api, path: string) => {
   try {
-    await api.request(...request);
+    await api.request("GET", path);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return [error.kind, error.status, error.code, error.isTemporary, error.message];
@@ -168,7 +169,7 @@ const problemOf = async (api, ...request) => {
 };
 
 Deno.test("a request carries its token, and an empty answer is none", async () => {
-  let seen;
+  let seen: (string | null)[] = [];
   const { server, at } = serve(async (request) => {
     const { headers, method } = request;
     seen = [method, headers.get("x-csrftoken"), headers.get("content-type"), await request.text()];
@@ -183,7 +184,7 @@ Deno.test("a request carries its token, and an empty answer is none", async () =
 });
 
 Deno.test("an error has the server's words, and says whether another try may help", async () => {
-  const answers = {
+  const answers: Record<string, Response> = {
     "/quota": Response.json({ detail: "Too many.", code: "quota_exceeded" }, { status: 429 }),
     "/value": Response.json(
       { detail: "Invalid.", code: "input_invalid", data: { errors: [{ message: "too long" }] } },
@@ -197,19 +198,19 @@ Deno.test("an error has the server's words, and says whether another try may hel
   };
   const { server, at } = serve((request) => answers[new URL(request.url).pathname]);
   const api = new Api(`http://${at}`);
-  same(await problemOf(api, "GET", "/quota"), ["refused", 429, "quota_exceeded", true, "Too many."]);
-  same(await problemOf(api, "GET", "/value"), ["refused", 422, "input_invalid", false, "Invalid: too long."]);
-  same(await problemOf(api, "GET", "/proxy"), ["broken", 502, "", true, "The server couldn’t do this just now."]);
-  same(await problemOf(api, "GET", "/away"), [
+  same(await problemOf(api, "/quota"), ["refused", 429, "quota_exceeded", true, "Too many."]);
+  same(await problemOf(api, "/value"), ["refused", 422, "input_invalid", false, "Invalid: too long."]);
+  same(await problemOf(api, "/proxy"), ["broken", 502, "", true, "The server couldn’t do this just now."]);
+  same(await problemOf(api, "/away"), [
     "refused",
     401,
     "",
     false,
     "You are signed out. Sign in again to continue.",
   ]);
-  same(await problemOf(api, "GET", "/odd"), ["refused", 404, "", false, "The server refused this request."]);
+  same(await problemOf(api, "/odd"), ["refused", 404, "", false, "The server refused this request."]);
   await server.shutdown();
-  same(await problemOf(api, "GET", "/quota"), ["offline", 0, "", true, "The server can’t be reached."]);
+  same(await problemOf(api, "/quota"), ["offline", 0, "", true, "The server can’t be reached."]);
 });
 
 Deno.test("a request that its asker gave up is no error of the network", async () => {
@@ -221,19 +222,25 @@ Deno.test("a request that its asker gave up is no error of the network", async (
   await server.shutdown();
 });
 
-const entry = (id) => ({ requestId: `req_${id}`, body: { text: id }, shown: { id: `msg_${id}`, parts: [] } });
-const stored = () => (recall("outbox.a/b", []) ?? []).map((kept) => kept.requestId);
-const failing = (isTemporary) => Object.assign(new Error("no"), { isTemporary });
+const stored = () => keptEntries("a/b").map(({ requestId }) => requestId);
+const failing = (isTemporary: boolean) => Object.assign(new Error("no"), { isTemporary });
+
+/** An outbox whose deliveries end when the test says so. */
+function held() {
+  const begun: string[] = [];
+  const release: (() => void)[] = [];
+  const outbox = new Outbox("a/b", ({ requestId }) => {
+    begun.push(requestId);
+    return new Promise<void>((go) => release.push(go));
+  });
+  return { outbox, begun, release };
+}
 
 Deno.test("messages leave in order, one at a time, and are kept until they are accepted", async () => {
   reset();
-  const [begun, release] = [[], []];
-  const outbox = new Outbox("a/b", (sent) => {
-    begun.push(sent.requestId);
-    return new Promise((go) => release.push(go));
-  });
-  outbox.add(entry(1));
-  outbox.add(entry(2));
+  const { outbox, begun, release } = held();
+  outbox.add(kept(1));
+  outbox.add(kept(2));
   same([begun, stored()], [["req_1"], ["req_1", "req_2"]]);
   release[0]();
   await until(() => begun.length === 2);
@@ -250,17 +257,17 @@ Deno.test("messages leave in order, one at a time, and are kept until they are a
 
 Deno.test("one that waits holds back those behind it; one that was refused does not", async () => {
   reset();
-  const sent = [];
-  let answer = failing(true);
+  const sent: string[] = [];
+  let answer: Error | null = failing(true);
   const outbox = new Outbox("a/b", (item) => {
     sent.push(item.requestId);
     return answer ? Promise.reject(answer) : Promise.resolve();
   });
-  outbox.add(entry(1));
+  outbox.add(kept(1));
   await until(() => outbox.entries[0].state === "waiting");
-  outbox.add(entry(2));
+  outbox.add(kept(2));
   await until(() => outbox.entries[0].tries === 2);
-  await new Promise((go) => setTimeout(go, 100));
+  await pause(100);
   same([sent, outbox.entries.map(({ state }) => state)], [["req_1", "req_1"], ["waiting", "waiting"]]);
   answer = failing(false);
   outbox.retry("req_1");
@@ -277,10 +284,13 @@ Deno.test("one that waits holds back those behind it; one that was refused does 
 Deno.test("what was on its way when the page closed is sent again by the next, with the same ids", async () => {
   reset();
   const first = new Outbox("a/b", () => new Promise(() => {}));
-  first.add(entry(1));
+  first.add(kept(1));
   first.close();
-  const sent = [];
-  const second = new Outbox("a/b", ({ requestId, body }) => Promise.resolve(sent.push([requestId, body])));
+  const sent: unknown[] = [];
+  const second = new Outbox("a/b", ({ requestId, body }) => {
+    sent.push([requestId, body]);
+    return Promise.resolve();
+  });
   await until(() => sent.length);
   same(sent, [["req_1", { text: 1 }]]);
   second.close();
@@ -290,7 +300,7 @@ Deno.test("a pause ends when the network returns", async () => {
   reset();
   let isDown = true;
   const outbox = new Outbox("a/b", () => isDown ? Promise.reject(failing(true)) : Promise.resolve());
-  outbox.add(entry(1));
+  outbox.add(kept(1));
   await until(() => outbox.entries[0].state === "waiting");
   isDown = false;
   dispatchEvent(new Event("online"));
@@ -307,20 +317,20 @@ Deno.test("a full or forbidden storage loses nothing of what is on the page", ()
   localStorage["think.broken"] = "{";
   same([recall("broken", 1), recallAll("nothing")], [1, []]);
   const outbox = new Outbox("a/b", () => new Promise(() => {}));
-  outbox.add(entry(1));
+  outbox.add(kept(1));
   same(outbox.entries.length, 1);
   outbox.close();
 });
 
 Deno.test("a first message whose tab was closed is sent in the background", async () => {
   reset();
-  const [here, away] = [{ agent: "Assistant", name: "here" }, { agent: "Assistant", name: "away" }];
-  for (const [instance, id] of [[here, 1], [away, 2]]) {
-    remember(`outbox.${instance.agent}/${instance.name}`, [entry(id)]);
+  const [here, away]: Begun[] = [{ agent: "Assistant", name: "here" }, { agent: "Assistant", name: "away" }];
+  for (const [instance, id] of [[here, 1], [away, 2]] as const) {
+    remember(`outbox.${instance.agent}/${instance.name}`, [kept(id)]);
     keep(instance);
   }
   same(keptInHistory(), away);
-  const delivered = [];
+  const delivered: unknown[] = [];
   const unsent = new Unsent({
     deliver: (conversation, sent) => Promise.resolve(delivered.push([conversation.instance.name, sent.requestId])),
     refused: () => false,
@@ -335,9 +345,9 @@ Deno.test("a first message whose tab was closed is sent in the background", asyn
 Deno.test("one that the server refuses there is handed over once", async () => {
   reset();
   const away = { agent: "Assistant", name: "away" };
-  remember("outbox.Assistant/away", [entry(1)]);
+  remember("outbox.Assistant/away", [kept(1)]);
   keep(away);
-  const refused = [];
+  const refused: unknown[] = [];
   const unsent = new Unsent({
     deliver: () => Promise.reject(failing(false)),
     refused: (instance, { requestId, error }) => Boolean(refused.push([instance.name, requestId, error])),
@@ -356,13 +366,9 @@ Deno.test("ids are long, prefixed and differ", () => {
 
 Deno.test("a message that is taken back while another is on its way is not sent", async () => {
   reset();
-  const [begun, release] = [[], []];
-  const outbox = new Outbox("a/b", (sent) => {
-    begun.push(sent.requestId);
-    return new Promise((go) => release.push(go));
-  });
-  outbox.add(entry(1));
-  outbox.add(entry(2));
+  const { outbox, begun, release } = held();
+  outbox.add(kept(1));
+  outbox.add(kept(2));
   outbox.remove("req_2");
   release[0]();
   await until(() => outbox.entries[0].state === "accepted");
@@ -373,7 +379,7 @@ Deno.test("a message that is taken back while another is on its way is not sent"
 Deno.test("an entry that changes is another object, and the store says so", async () => {
   reset();
   const outbox = new Outbox("a/b", () => Promise.resolve());
-  outbox.add(entry(1));
+  outbox.add(kept(1));
   const [{ currentVersion }, sending] = [outbox, outbox.entries[0]];
   await until(() => outbox.entries[0].state === "accepted");
   same([sending.state, sending === outbox.entries[0], outbox.currentVersion > currentVersion], [

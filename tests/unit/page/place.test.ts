@@ -1,35 +1,38 @@
 // Reading elsewhere than at the end of a conversation, against a server of the memory. No document.
 
+import type { Schemas } from "../../../static/src/app/net/api.ts";
 import { Conversation } from "../../../static/src/app/store/conversation.ts";
 import { fromSearch, hitAddress, segmentsOf } from "../../../static/src/app/store/hits.ts";
+import type { RawPage } from "../../../static/src/app/store/path.ts";
+import { apiOf, idsOf, instance, item, page, same, TestLine } from "./making.ts";
 
-function same(found, wanted) {
-  const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
-  if (a !== b) throw new Error(`${a} is not ${b}`);
+const path = (count: number, name = "m") => Array.from({ length: count }, (_, index) => `${name}${index}`);
+const itemOf = (id: string) => item(id, { sibling_ids: [id] });
+
+/** Where a page is asked for. */
+interface Wanted {
+  before?: string;
+  after?: string;
+  around?: string;
+  sessionId?: string;
 }
-
-const item = (id) => ({ id, role: "user", parts: [{ type: "text", text: id }], sibling_ids: [id] });
-const path = (count, name = "m") => Array.from({ length: count }, (_, index) => `${name}${index}`);
-const idsOf = (conversation) => conversation.messages.map((message) => message.id);
 
 /** Answers pages as the API does, of paths by name; counts them. */
 class Server {
-  asked = [];
+  readonly asked: Wanted[] = [];
 
-  constructor(shown, other = []) {
-    Object.assign(this, { shown, other });
-  }
+  constructor(public shown: string[], public other: string[] = []) {}
 
-  messages = (_id, { before, after, around, sessionId }) => {
+  messages = (_id: string, { before, after, around, sessionId }: Wanted): Promise<RawPage> => {
     this.asked.push({ before, after, around, sessionId });
     const named = before ?? after ?? around;
     const whole = named && !this.shown.includes(named) ? this.other : this.shown;
     const at = named ? whole.indexOf(named) : whole.length;
     const [low, high] = around ? [at - 24, at + 26] : after ? [at + 1, at + 51] : [at - 50, at];
     const ids = whole.slice(Math.max(0, low), high);
-    return Promise.resolve({
+    return Promise.resolve(page({
       session_id: "s",
-      items: ids.map(item),
+      items: ids.map(itemOf),
       queued: [],
       has_more: low > 0,
       has_newer: high < whole.length,
@@ -37,17 +40,17 @@ class Server {
       shown_leaf_id: this.shown.at(-1),
       running: null,
       failed: null,
-    });
+    }));
   };
 
-  selectLeaf = (_id, leaf) => {
+  selectLeaf = (_id: string, leaf: string): Promise<object> => {
     if (this.other.at(-1) === leaf) [this.shown, this.other] = [this.other, this.shown];
     return Promise.resolve({});
   };
 }
 
-async function opened(server) {
-  const conversation = new Conversation(server, { id: "i", sessionId: "s" });
+async function opened(server: Server): Promise<Conversation> {
+  const conversation = new Conversation(apiOf(server), instance({ sessionId: "s" }));
   await conversation.refresh();
   return conversation;
 }
@@ -87,9 +90,9 @@ Deno.test("reading on holds 600 messages, in either direction", async () => {
     await conversation.loadOlder();
     most = Math.max(most, conversation.messages.length);
   }
-  same([most <= 650, conversation.hasNewer, conversation.place.isOther], [true, true, false]);
+  same([most <= 650, conversation.hasNewer, conversation.place?.isOther], [true, true, false]);
   const ids = idsOf(conversation);
-  same(ids, path(2000).slice(Number(ids[0].slice(1)), Number(ids.at(-1).slice(1)) + 1));
+  same(ids, path(2000).slice(Number(ids[0].slice(1)), Number(ids.at(-1)?.slice(1)) + 1));
   for (let count = 0; conversation.hasNewer && count < 60; count += 1) {
     await conversation.loadNewer();
     most = Math.max(most, conversation.messages.length);
@@ -108,22 +111,10 @@ Deno.test("frames do not move a reader who is elsewhere, and are there on return
   const conversation = await opened(server);
   await conversation.openAt("m100");
   const before = idsOf(conversation);
-  const frames = [];
-  conversation.attach({
-    on: (name, listener) => name === "frame" && frames.push(listener),
-    connect() {},
-    send() {},
-    close() {},
-    state: "open",
-  });
-  const hear = (frame) => frames.forEach((listener) => listener(frame));
-  hear({
-    type: "cf_agent_use_chat_response",
-    id: "r",
-    body: JSON.stringify({ type: "start", messageId: "new" }),
-    done: false,
-  });
-  hear({ type: "cf_agent_chat_messages", messages: path(410).slice(300).map(item) });
+  const line = new TestLine();
+  conversation.attach(line);
+  line.chunk({ type: "start", messageId: "new" });
+  line.hear({ type: "cf_agent_chat_messages", messages: path(410).slice(300).map(itemOf) });
   await conversation.refresh();
   same(idsOf(conversation), before);
   server.shown = path(410);
@@ -136,9 +127,9 @@ Deno.test("another version is only looked at until it is chosen", async () => {
   const server = new Server(path(300), [...path(100), ...path(60, "b")]);
   const conversation = await opened(server);
   await conversation.openAt("b3");
-  same([conversation.place.isOther, conversation.place.leafId, server.shown.at(-1)], [true, "b59", "m299"]);
+  same([conversation.place?.isOther, conversation.place?.leafId, server.shown.at(-1)], [true, "b59", "m299"]);
   for (let count = 0; conversation.hasNewer && count < 9; count += 1) await conversation.loadNewer();
-  same([conversation.place.isOther, idsOf(conversation).at(-1)], [true, "b59"]); // its end is not the conversation's
+  same([conversation.place?.isOther, idsOf(conversation).at(-1)], [true, "b59"]); // its end is not the conversation's
   await conversation.goOnHere();
   same([conversation.place, server.shown.at(-1), idsOf(conversation).at(-1)], [null, "b59", "b59"]);
 });
@@ -148,11 +139,11 @@ Deno.test("a page that comes too late for the place is dropped", async () => {
   const conversation = await opened(server);
   await conversation.openAt("m100");
   const quick = server.messages;
-  let arrive;
+  let arrive = () => {};
   server.messages = async (...wanted) => {
-    const page = await quick(...wanted);
-    await new Promise((done) => (arrive = done));
-    return page;
+    const answer = await quick(...wanted);
+    await new Promise<void>((done) => (arrive = done));
+    return answer;
   };
   const late = conversation.loadNewer();
   await Promise.resolve();
@@ -168,7 +159,7 @@ Deno.test("a snippet is cut at its highlights, and whole whatever they are", () 
     text: " ran",
     isHit: false,
   }]);
-  const joined = (ranges) => segmentsOf("a fox ran", ranges).map(({ text }) => text).join("");
+  const joined = (ranges: number[][]) => segmentsOf("a fox ran", ranges).map(({ text }) => text).join("");
   same([[], [[0, 9]], [[5, 2]], [[2, 99]], [[4, 6], [2, 5]], [[-3, 2]]].map(joined), Array(6).fill("a fox ran"));
   same([[[5, 2]], [[2, 99]], [[-3, 2]]].map((ranges) => segmentsOf("a fox ran", ranges).some(({ isHit }) => isHit)), [
     false,
@@ -178,7 +169,10 @@ Deno.test("a snippet is cut at its highlights, and whole whatever they are", () 
 });
 
 Deno.test("a hit names its message, and its history when that is not the current one", () => {
-  const raw = {
+  const raw: Schemas["SearchHitOut"] = {
+    agent: "Assistant",
+    path: null,
+    leaf_id: null,
     instance_id: "i",
     session_id: "s",
     message_id: "m/1",

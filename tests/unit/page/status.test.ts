@@ -165,6 +165,21 @@ Deno.test("a page that could not be read says why, and offers to read it again",
   same(textOf({ loadError: new Error("Too slow.") }), null); // what is shown stays
 });
 
+Deno.test("a question about a call that code makes leads to the approvals", () => {
+  const running = waiting();
+  running.waits = [{ kind: "approval", label: "Pay 5 €?" }];
+  const instance = { ...state().instance, waitingCount: 1 };
+  const said = statusOf(state({ running, instance }), none);
+  same([said?.kind, said?.text, said?.actions?.map(({ name }) => name)], [
+    "ask",
+    "Waiting for your decision: Pay 5 €?",
+    ["openApprovals"],
+  ]);
+  same(statusOf(state({ running }), none)?.actions, undefined); // something else that is called so
+  running.waits = [{ kind: "approval", label: "" }];
+  same(statusOf(state({ running, instance }), none)?.text, "Waiting for your decision.");
+});
+
 Deno.test("a summary that is made, waited for, or failed is said", () => {
   const running = waiting();
   same(textOf({ compacting: "running", running }), "Summarising older messages…");

@@ -37,6 +37,38 @@ def test_paths_that_were_read_and_paths_that_were_modified() -> None:
     assert files_of([{"id": "m", "role": "assistant", "parts": [dynamic]}]).read == ("h.py",)
 
 
+@pytest.mark.parametrize(
+    ("tool", "read", "modified"),
+    [
+        ("read_file", ("a.py",), ()),
+        ("readFile", ("a.py",), ()),
+        ("write_file", (), ("a.py",)),
+        ("writeFile", (), ("a.py",)),
+        ("edit_file", (), ("a.py",)),
+        ("editFile", (), ("a.py",)),
+        ("deleteFile", (), ("a.py",)),
+        ("list_directory", (), ()),
+        ("findFiles", (), ()),
+        ("read_mail", (), ()),
+    ],
+)
+def test_tools_count_by_the_names_of_each_convention(
+    tool: str, read: tuple[str, ...], modified: tuple[str, ...]
+) -> None:
+    assert files_of([called(tool, "a.py")]) == FileLists(read=read, modified=modified)
+
+
+def test_results_that_say_an_error_do_not_count() -> None:
+    part: Part = {
+        "type": "tool-read",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {"path": "a.py"},
+        "output": {"error": "File not found: /a.py"},
+    }
+    assert files_of([{"id": "m", "role": "assistant", "parts": [part]}]) == FileLists()
+
+
 @pytest.mark.parametrize("state", ["output-error", "output-denied", "input-available", "approval-requested", "odd"])
 def test_calls_that_did_not_go_well_do_not_count(state: str) -> None:
     assert files_of([called("read", "a.py", state=state), called("write", "b.py", state=state)]) == FileLists()

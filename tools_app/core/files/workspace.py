@@ -1,4 +1,4 @@
-"""What a workspace is: a file system with a root, whatever keeps its files.
+"""A workspace: a file system with a root, whatever keeps its files.
 
 Tools, the sandbox, the page and the API use this protocol and nothing else of a store. Paths are absolute within the
 workspace (`/notes/today.md`); every method accepts any spelling and normalises it (`tools_app.core.files.paths`), and
@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 
 
 class EntryKind(StrEnum):
-    """What stands at a path."""
+    """The kind of the entry at a path."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -84,10 +84,14 @@ class MakeDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Remove an entry with all below it; nothing happens where there is none."""
+    """Remove an entry with all below it; nothing happens where there is none.
+
+    `recursive=False`: a directory must have nothing left in it (`ENOTEMPTY`).
+    """
 
     path: str
     expected_version: str | None = None
+    recursive: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,14 @@ class QuestionOut(Schema):
     `tool_title`: the tool's name for people. `sentence`: the tool's own question with the arguments filled in, empty
     where it has none. `may_edit`: which arguments may be changed when approving: all of them (true), none (false), or
     those of these names. `input_schema`: the schema that changed arguments have to fit; null where none may change.
+    `risk`: how much is at stake, empty where the tool does not say.
     """
 
     tool_title: str
     sentence: str
     may_edit: bool | list[str]
     input_schema: JSONObject | None
+    risk: Literal["", "low", "medium", "high"]
 
 
 class OpenCallOut(QuestionOut):
@@ -106,3 +108,32 @@ class ApprovalEventOut(Schema):
     reason: str
     edited_input: JSONObject | None
     created_at: datetime
+
+
+class ActionOut(Schema):
+    """An effect of an action. `status`: pending (its outcome is not known), settled, or failed (it did not happen).
+
+    `output`: its result, of a failed one the error. `undo`: the name of what can undo it; `undo_status`: empty,
+    running, done or failed.
+    """
+
+    id: int
+    instance_id: str
+    action: str
+    key: str
+    status: Literal["pending", "settled", "failed"]
+    input: JSONValue
+    output: JSONValue
+    undo: str
+    undo_status: Literal["", "running", "done", "failed"]
+    turn_id: str
+    call_id: str
+    created_at: datetime
+    settled_at: datetime | None
+
+
+class ActionsOut(Schema):
+    """A page of effects, newest first. `next_cursor`: give it as `cursor` for the next page; null at the end."""
+
+    items: list[ActionOut]
+    next_cursor: str | None

@@ -1,5 +1,7 @@
 // All dialogs as one piece: it is loaded with the first question.
 
+import "../messages/later.ts"; // before any of the dialogs
+
 export { AskName } from "./ask_name.tsx";
 export { ChooseAgent } from "./choose_agent.tsx";
 export { Confirm } from "./confirm.tsx";

@@ -9,11 +9,13 @@ interface Props extends DialogProps<string> {
   label: string;
   confirm: string;
   value: string;
+  /** Most characters. */
+  longest?: number;
 }
 
 const LONGEST = 100;
 
-export function AskName({ title, label, confirm, value, close }: Props) {
+export function AskName({ title, label, confirm, value, longest = LONGEST, close }: Props) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current!.select(), []);
   const submit = () => {
@@ -32,7 +34,7 @@ export function AskName({ title, label, confirm, value, close }: Props) {
           ref={input}
           type="text"
           name="title"
-          maxLength={LONGEST}
+          maxLength={longest}
           required
           aria-label={label}
           autocomplete="off"

@@ -2,14 +2,16 @@
 // counts has one text for each plural form of the language.
 
 import { en } from "../messages/en.ts";
+import type { later } from "../messages/later.ts";
 
-export type Catalogue = typeof en;
+export type Catalogue = typeof en & typeof later;
 export type MessageKey = keyof Catalogue;
 type Plural = { readonly [form in Intl.LDMLPluralRule]?: string } & { readonly other: string };
 export type Message = string | Plural;
 export type Values = Readonly<Record<string, string | number>>;
 
-let catalogue: Readonly<Record<string, Message>> = en;
+let english: Readonly<Record<string, Message>> = en;
+let catalogue: Readonly<Record<string, Message>> = {};
 let locale = "en";
 let plurals = new Intl.PluralRules(locale);
 
@@ -19,8 +21,13 @@ export const currentLocale = (): string => locale;
 /** Show another language from now on. Call it before the first view is drawn: what is drawn is not drawn again. */
 export function useCatalogue(tag: string, messages: Readonly<Record<string, Message>>): void {
   locale = tag;
-  catalogue = { ...en, ...messages };
+  catalogue = messages;
   plurals = new Intl.PluralRules(formatLocale());
+}
+
+/** English texts of views that have been loaded just now. */
+export function addMessages(messages: Readonly<Record<string, Message>>): void {
+  english = { ...english, ...messages };
 }
 
 /** The locale for numbers and dates: that of the texts, or the browser's where it is a variety of the same language. */
@@ -47,7 +54,7 @@ export function segmentsOf(key: MessageKey, values: Values = {}): { text: string
 }
 
 function textOf(key: MessageKey, values: Values): string {
-  const message: Message = catalogue[key] ?? en[key] ?? key;
+  const message: Message = catalogue[key] ?? english[key] ?? key;
   if (typeof message === "string") return message;
   return message[plurals.select(Number(values.count ?? 0))] ?? message.other;
 }

@@ -3,6 +3,7 @@
 
 import { type Message, useCatalogue } from "../lib/i18n.ts";
 import { en } from "./en.ts";
+import { later } from "./later.ts";
 
 const ACCENTS: Record<string, string> = {
   a: "á",
@@ -43,5 +44,6 @@ function pseudoMessage(message: Message): Message {
 
 /** Show the page in a pseudo-language. */
 export function usePseudo(tag: string): void {
-  useCatalogue(tag, Object.fromEntries(Object.entries(en).map(([key, message]) => [key, pseudoMessage(message)])));
+  const all = Object.entries({ ...en, ...later });
+  useCatalogue(tag, Object.fromEntries(all.map(([key, message]) => [key, pseudoMessage(message)])));
 }

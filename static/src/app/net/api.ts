@@ -273,28 +273,61 @@ export class Api {
   // --- files --------------------------------------------------------------------------------------------------------
 
   /** Upload one file. */
-  upload(file: File, { onProgress, signal }: UploadOptions = {}): Promise<Schemas["FileOut"]> {
-    const form = new FormData();
-    form.append("file", file, file.name);
+  upload(file: File, options: UploadOptions = {}): Promise<Schemas["FileOut"]> {
+    return this.transfer("POST", "/files", formOf(file), options);
+  }
+
+  /** Send bytes or a form; progress is told of. Throws as `request` does. */
+  transfer<Answer>(
+    method: Method,
+    path: string,
+    body: FormData | Blob | string,
+    { onProgress, signal, headers = {} }: UploadOptions & { headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
     const request = new XMLHttpRequest(); // fetch tells nothing of upload progress
     return new Promise((resolve, reject) => {
-      request.open("POST", `${this.base}/files`);
-      request.setRequestHeader("x-csrftoken", csrf());
-      request.setRequestHeader("accept", "application/json");
+      request.open(method, this.base + path);
+      const all = { "x-csrftoken": csrf(), accept: "application/json", ...headers };
+      for (const [name, value] of Object.entries(all)) request.setRequestHeader(name, value);
       request.upload.addEventListener("progress", (event) => {
         if (event.lengthComputable) onProgress?.(event.loaded / event.total);
       });
       request.addEventListener("error", () => reject(new ApiError("offline", t("common.upload-cut"))));
       request.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
-      request.addEventListener("load", () => settleUpload(request).then(resolve, reject));
+      request.addEventListener("load", () => settle<Answer>(request).then(resolve, reject));
       signal?.addEventListener("abort", () => request.abort());
-      request.send(form);
+      request.send(body);
     });
   }
+
+  /** The answer to a GET whatever its type; of an address of this server. Throws as `request` does. */
+  async bytes(url: string, { signal, headers = {} }: RequestOptions & { headers?: Record<string, string> } = {}) {
+    let response: Response | null = null;
+    if (URL.parse(url, location.href)?.origin === location.origin) {
+      // What the browser keeps of a file is not pieced together with what the file is now.
+      response = await fetch(url, { headers, signal, credentials: "same-origin", cache: "no-store" }).catch((error) => {
+        if (signal?.aborted) throw error;
+        return null;
+      });
+    }
+    if (!response) throw new ApiError("offline", t("common.server-unreachable"));
+    if (!response.ok) throw await problem(response);
+    return response;
+  }
+
+  /** A text of this server. */
+  textAt = async (url: string): Promise<string> => await (await this.bytes(url)).text();
 }
 
-async function settleUpload(request: XMLHttpRequest): Promise<Schemas["FileOut"]> {
+/** A form with one file. */
+export function formOf(file: File): FormData {
+  const form = new FormData();
+  form.append("file", file, file.name);
+  return form;
+}
+
+async function settle<Answer>(request: XMLHttpRequest): Promise<Answer> {
   const response = new Response(request.responseText, { status: request.status });
   if (!response.ok) throw await problem(response);
-  return await response.json() as Schemas["FileOut"];
+  return await response.json() as Answer;
 }

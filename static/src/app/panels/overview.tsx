@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { timeLabel } from "../lib/format.ts";
+import { diffLines } from "../lib/diff.ts";
 import { t } from "../lib/i18n.ts";
 import {
   changesText,
@@ -159,7 +160,12 @@ function ChangedText({ document }: { document: Overview["documents"][number] }) 
         )}
       </summary>
       <div class="overview-diff">
-        {isOpen && document.patch && <DiffView patch={document.patch} label={t("panel.diff-of", { name })} />}
+        {isOpen && document.patch && (
+          <DiffView
+            lines={diffLines(document.patch)}
+            label={t("panel.diff-of", { name })}
+          />
+        )}
         {isOpen && document.is_cut && (
           <p class="muted">{t(document.patch ? "panel.diff-cut" : "panel.diff-too-long")}</p>
         )}

@@ -32,8 +32,8 @@ export function Panel() {
   };
   const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
   return (
-    <aside id="panel" class="panel" aria-label={t("panel.title")} ref={element} onKeyDown={onKeyDown}>
-      {isAlone && <h1 class="visually-hidden">{t("panel.title")}</h1>} {/* all there is to see then */}
+    <aside id="panel" class="panel" aria-label={t("common.panel")} ref={element} onKeyDown={onKeyDown}>
+      {isAlone && <h1 class="visually-hidden">{t("common.panel")}</h1>} {/* all there is to see then */}
       <header class="panel-head">
         <Tabs selected={entry.name} select={(name) => panel.select(name)} />
         <IconButton icon="close" label={t("panel.close")} onClick={close} />
@@ -65,7 +65,7 @@ function Tabs({ selected, select }: { selected: string; select: (name: string) =
     document.getElementById(`tab-${PANELS[to].name}`)?.focus();
   };
   return (
-    <div class="tabs" role="tablist" aria-label={t("panel.title")} onKeyDown={onKeyDown}>
+    <div class="tabs" role="tablist" aria-label={t("common.panel")} onKeyDown={onKeyDown}>
       {PANELS.map(({ name, label }) => (
         <button
           key={name}

@@ -26,6 +26,12 @@ export const PANELS: readonly PanelEntry[] = [
     load: async () => (await import("./context.tsx")).ContextPanel,
   },
   {
+    name: "files",
+    label: "panel.files",
+    icon: "file",
+    load: async () => (await import("./files.tsx")).FilesPanel,
+  },
+  {
     name: "memory",
     label: "panel.memory",
     icon: "memory",

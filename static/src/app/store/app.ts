@@ -13,12 +13,14 @@ import { AgentSocket } from "../net/socket.ts";
 import { Approvals } from "./approvals.ts";
 import type { Boot } from "./boot.ts";
 import { Branching } from "./branching.ts";
+import type { ChangedFile } from "./changed_files.ts";
 import { Composer } from "./composer.ts";
 import { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { Conversations } from "./conversations.ts";
 import { Deciding } from "./deciding.ts";
 import { Dialogs } from "./dialogs.ts";
+import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
 import { fromInstance, pathOf, titleOf } from "./instances.ts";
 import { ConversationList } from "./list.ts";
@@ -58,6 +60,7 @@ export class App extends Store {
   readonly find: Search;
   readonly composer: Composer;
   readonly panel: PanelState;
+  readonly files = new FilesPlace();
   readonly histories: Histories;
   readonly models: Models;
   readonly approvals: Approvals;
@@ -227,6 +230,18 @@ export class App extends Store {
     this.changed();
   }
 
+  /** Show a file of the conversation in the panel. */
+  showFile(path: string): void {
+    this.files.open(this.conversation.instance.id, path);
+    this.panel.open("files");
+  }
+
+  /** Show what an answer has changed, in the panel. */
+  showChanges(changes: readonly ChangedFile[]): void {
+    this.files.review(this.conversation.instance.id, changes);
+    this.panel.open("files");
+  }
+
   /** The list of keys. */
   showShortcuts(): void {
     const load = async () => (await import("../dialogs/all.ts")).Shortcuts;
@@ -363,7 +378,7 @@ export class App extends Store {
 
   /** The title of the window. */
   get documentTitle(): string {
-    if (this.view === "approvals") return `${t("approvals.title")} · ${this.boot.product}`;
+    if (this.view === "approvals") return `${t("list.approvals")} · ${this.boot.product}`;
     const { instance } = this.conversation;
     const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
     return `${titleOf(instance)}${agent} · ${this.boot.product}`;

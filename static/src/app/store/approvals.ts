@@ -2,7 +2,7 @@
 
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
-import type { JsonObject } from "./types.ts";
+import type { JsonObject, Risk } from "./types.ts";
 
 /** One of them, as the API gives it. `sentence`: the tool's own words for what would happen; may be empty. */
 export interface Approval {
@@ -18,6 +18,8 @@ export interface Approval {
   input_schema: JsonObject | null;
   /** Names of arguments that may be edited, or all of them (true), or none (false). */
   may_edit: boolean | string[];
+  /** How much is at stake; empty where the tool does not say. */
+  risk: Risk;
   requested_at: string;
   expires_at: string | null;
 }

@@ -78,7 +78,7 @@ export function parsed(field: Field, text: string): Parsed {
   const isEmpty = text.trim() === "";
   if (isEmpty && field.kind !== "text") {
     if (field.isNullable) return { value: null };
-    return field.isRequired ? { problem: t("tools.needed") } : { isLeftOut: true };
+    return field.isRequired ? { problem: t("calls.needed") } : { isLeftOut: true };
   }
   switch (field.kind) {
     case "text":
@@ -97,20 +97,20 @@ function parsedText({ schema, isRequired, isNullable, text: before }: Field, tex
   if (text === "" && !isRequired && before === "") return { isLeftOut: true };
   const { minLength, maxLength } = schema;
   if (typeof minLength === "number" && text.length < minLength) {
-    return { problem: text === "" ? t("tools.needed") : t("tools.too-short", { count: minLength }) };
+    return { problem: text === "" ? t("calls.needed") : t("calls.too-short", { count: minLength }) };
   }
   if (typeof maxLength === "number" && text.length > maxLength) {
-    return { problem: t("tools.too-long", { count: maxLength }) };
+    return { problem: t("calls.too-long", { count: maxLength }) };
   }
   return { value: text };
 }
 
 function parsedNumber({ type, minimum, maximum }: JsonObject, text: string): Parsed {
   const value = Number(text.trim().replace(",", "."));
-  if (!Number.isFinite(value)) return { problem: t("tools.not-a-number") };
-  if (type === "integer" && !Number.isInteger(value)) return { problem: t("tools.not-whole") };
-  if (typeof minimum === "number" && value < minimum) return { problem: t("tools.too-small", { least: minimum }) };
-  if (typeof maximum === "number" && value > maximum) return { problem: t("tools.too-large", { most: maximum }) };
+  if (!Number.isFinite(value)) return { problem: t("calls.not-a-number") };
+  if (type === "integer" && !Number.isInteger(value)) return { problem: t("calls.not-whole") };
+  if (typeof minimum === "number" && value < minimum) return { problem: t("calls.too-small", { least: minimum }) };
+  if (typeof maximum === "number" && value > maximum) return { problem: t("calls.too-large", { most: maximum }) };
   return { value };
 }
 
@@ -118,7 +118,7 @@ function parsedJson(text: string): Parsed {
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
-    return { problem: t("tools.not-json", { reason: (error as Error).message }) };
+    return { problem: t("calls.not-json", { reason: (error as Error).message }) };
   }
 }
 

@@ -54,7 +54,7 @@ export class Deciding {
   async #answered(request: Promise<unknown>): Promise<boolean> {
     try {
       const { accepted, not_continued: refusal } = await request as { accepted?: boolean; not_continued?: string };
-      if (accepted === false) this.#show(t("approvals.decided-before"));
+      if (accepted === false) this.#show(t("tools.decided-before"));
       else if (refusal) this.#show(refusal);
       return accepted !== false;
     } catch (error) {

@@ -11,7 +11,15 @@ import type { Failure, OutboxEntry, Part, Retry, Wait } from "./types.ts";
 
 /** What a person can do about it; the names are those of the page's actions. */
 export interface StatusAction {
-  name: "reload" | "retryFailed" | "compactAgain" | "dismissCompaction" | "showSummary" | "approveAll" | "denyAll";
+  name:
+    | "reload"
+    | "retryFailed"
+    | "compactAgain"
+    | "dismissCompaction"
+    | "showSummary"
+    | "approveAll"
+    | "denyAll"
+    | "openApprovals";
   label: string;
 }
 
@@ -70,13 +78,13 @@ export function statusOf(
   summaries: Pick<Summaries, "error" | "outcome"> | null = null,
   now = Date.now(),
 ): Status | null {
-  const { running, failed, instance: { id, isReadOnly } } = conversation;
+  const { running, failed, instance: { id, isReadOnly, waitingCount } } = conversation;
   if (conversation.place) return null; // that line belongs to the end of the conversation
   if (conversation.isRecovering) return wait(t("status.recovering"));
   if (conversation.loadError && !conversation.isLoaded) return loadStatus(conversation.loadError);
   if (!conversation.isLoaded && id) return wait(t("status.loading"));
   if (conversation.compacting === "running") return wait(t("status.summarising"));
-  if (running) return runningStatus(running, conversation.isStopping, now);
+  if (running) return runningStatus(running, conversation.isStopping, waitingCount > 0, now);
   if (conversation.compacting) return wait(t("status.waiting-to-summarise"));
   if (outbox.entries.some((entry) => entry.state === "accepted")) return wait(t("status.waiting-for-model"));
   if (summaries?.outcome) return outcomeStatus(summaries.outcome);
@@ -89,8 +97,11 @@ const wait = (text: string): Status => ({ kind: "wait", text });
 
 // --- a turn that runs -----------------------------------------------------------------------------------------------
 
-function runningStatus(running: TurnStream, isStopping: boolean, now: number): Status | null {
+function runningStatus(running: TurnStream, isStopping: boolean, asks: boolean, now: number): Status | null {
   if (isStopping) return wait(t("status.stopping"));
+  // About a call that code makes: no message shows it. Other waits may be called so, and ask no person.
+  const question = asks && running.waits.find(({ kind }) => kind === "approval");
+  if (question) return approvalStatus(question);
   if (running.waits.length) return wait(parkedText(running.waits, now));
   const again = running.retry && retryText(running.retry, now);
   if (again) return wait(again);
@@ -109,6 +120,14 @@ function runningStatus(running: TurnStream, isStopping: boolean, now: number): S
       ? t("status.waiting-for-model-long", { time: elapsed(silence) })
       : t("status.waiting-for-model"),
   );
+}
+
+function approvalStatus({ label }: Wait): Status {
+  return {
+    kind: "ask",
+    text: label ? t("status.decide-about", { what: label }) : t("status.decide", { count: 1 }),
+    actions: [{ name: "openApprovals", label: t("status.open-approvals") }],
+  };
 }
 
 function isOpen(part: Part): boolean {

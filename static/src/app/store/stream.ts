@@ -1,7 +1,8 @@
 // One running (or just finished) turn as this browser follows it: which chunks it has, and the message they fold into.
 
 import type { Chunk, StatusData } from "../net/frames.ts";
-import { applyChunk } from "./fold.ts";
+import { applyChunk, isSettled, isTool } from "./fold.ts";
+import { isRecord } from "./tool_details.ts";
 import type { Message, Retry, Wait } from "./types.ts";
 
 /** What became of a chunk: "old" was seen before, before a "gap" some are missing: ask for a replay. */
@@ -76,6 +77,7 @@ export class TurnStream {
       this.message = openMessage(chunk.messageId);
     }
     if (!this.message) return "ignored";
+    if (chunk.type === "data-think-progress") return noteProgress(this.message, chunk.data) ? "applied" : "ignored";
     return applyChunk(this.message, chunk) ? "applied" : "ignored";
   }
 
@@ -87,6 +89,15 @@ export class TurnStream {
     if (status?.kind === "model" || status?.kind === "tool") this.activity = activityOf(status);
     else if (status) this.activity = null;
   }
+}
+
+/** What a running call tells of itself. It is in no stored message: what the call said last comes with its result. */
+function noteProgress(message: Message, data: unknown): boolean {
+  const { toolCallId, ...reported } = isRecord(data) ? data : {};
+  const part = message.parts.filter(isTool).findLast((call) => call.toolCallId === toolCallId);
+  if (!part || isSettled(part)) return false;
+  part.reported = reported;
+  return true;
 }
 
 /** A clock that is behind the server's must not make the wait longer than it is. */

@@ -36,11 +36,14 @@ export interface ReasoningPart extends Watched {
   providerMetadata?: Record<string, unknown>;
 }
 
+/** How much is at stake when a call is allowed; empty where its tool does not say. */
+export type Risk = "" | "low" | "medium" | "high";
+
 /** A question to the person about a call, and its answer. `descriptor`: the question in the tool's own words. */
 export interface ToolApproval {
   id: string;
   approved?: boolean;
-  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[] };
+  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk };
   /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
   edited?: boolean;
   originalInput?: unknown;
@@ -63,6 +66,8 @@ export interface ToolPart extends Watched {
   callProviderMetadata?: Record<string, unknown>;
   resultProviderMetadata?: Record<string, unknown>;
   inputEncoding?: string;
+  /** What it has told of itself while it runs, as `toolMetadata.think`; this tab has heard it. */
+  reported?: Record<string, unknown>;
 }
 
 export interface FilePart {

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import type { Decision } from "../store/deciding.ts";
-import type { JsonObject } from "../store/types.ts";
+import type { JsonObject, Risk } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
 
@@ -16,6 +16,7 @@ export interface ApprovalCardProps {
   title: string;
   /** The tool's own sentence with the arguments in it; may be empty. */
   sentence: string;
+  risk: Risk;
   input: unknown;
   /** JSON schema of the arguments; null where it is not known. */
   schema: JsonObject | null;
@@ -27,6 +28,8 @@ export interface ApprovalCardProps {
   /** Resolves to whether the decision is stored. */
   decide: (decision: Decision) => Promise<boolean>;
 }
+
+const RISKS = { low: "approvals.risk-low", medium: "approvals.risk-medium", high: "approvals.risk-high" } as const;
 
 export function ApprovalCard(props: ApprovalCardProps) {
   const { title, sentence, input, schema, mayEdit, isReadOnly } = props;
@@ -45,6 +48,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
   return (
     <div class="question" role="group" aria-label={t("approvals.approve", { title })}>
       <p class="question-text" dir="auto">{sentence || t("approvals.question", { title })}</p>
+      {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
       {isEditing && schema
         ? (
           <ArgumentsForm

@@ -29,7 +29,7 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
       <header class="main-head">
         <ListButtons />
         <div class="head-title">
-          <h1 id="title" tabIndex={-1} ref={title}>{t("approvals.title")}</h1>
+          <h1 id="title" tabIndex={-1} ref={title}>{t("list.approvals")}</h1>
           {approvals.count > 0 && <span class="count">{formatCount(approvals.count)}</span>}
         </div>
       </header>
@@ -134,6 +134,7 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
       <ApprovalCard
         title={item.tool_title || item.tool}
         sentence={item.sentence}
+        risk={item.risk}
         input={item.input}
         schema={item.input_schema}
         mayEdit={item.may_edit}

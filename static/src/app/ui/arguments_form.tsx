@@ -153,11 +153,11 @@ function Control({ field, text, write, common }: ControlProps) {
 function emptyText({ schema, isNullable }: Field): string {
   const value = schema.default;
   return value === undefined || value === null || isNullable
-    ? t("tools.empty")
-    : t("tools.default", { value: choiceText(value) });
+    ? t("calls.empty")
+    : t("calls.default", { value: choiceText(value) });
 }
 
 function choiceText(choice: unknown): string {
-  if (typeof choice === "boolean") return t(choice ? "tools.yes" : "tools.no");
+  if (typeof choice === "boolean") return t(choice ? "calls.yes" : "calls.no");
   return typeof choice === "string" ? choice : JSON.stringify(choice);
 }

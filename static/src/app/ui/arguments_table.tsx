@@ -29,8 +29,8 @@ export function ArgumentsTable({ input }: { input: unknown }) {
 }
 
 function Shown({ value }: { value: unknown }) {
-  if (value === null || value === "") return <span class="muted">{t("tools.empty")}</span>;
-  if (typeof value === "boolean") return <>{t(value ? "tools.yes" : "tools.no")}</>;
+  if (value === null || value === "") return <span class="muted">{t("calls.empty")}</span>;
+  if (typeof value === "boolean") return <>{t(value ? "calls.yes" : "calls.no")}</>;
   if (typeof value === "number") return <span class="argument-number">{String(value)}</span>;
   if (typeof value === "string") return <LongText text={value} />;
   return <Value value={value} />;

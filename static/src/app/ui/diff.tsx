@@ -1,12 +1,28 @@
-// Hunks of a unified diff as lines that differ by their sign as well as by their colour.
+// A diff as lines that differ by their sign as well as by their colour.
 
-const KINDS: Record<string, string> = { "+": "is-added", "-": "is-gone", "@": "is-place" };
+import { useState } from "preact/hooks";
+import type { DiffLine } from "../lib/diff.ts";
+import { withoutTricks } from "../lib/readable.ts";
+import { t } from "../lib/i18n.ts";
 
-/** `patch`: hunks without file names. `label`: what it is a diff of. */
-export function DiffView({ patch, label }: { patch: string; label: string }) {
+const CLASSES = { added: "is-added", gone: "is-gone", place: "is-place", same: undefined };
+const MOST_AT_FIRST = 500;
+
+/** `lines`: without file names. `label`: what it is a diff of. */
+export function DiffView({ lines, label }: { lines: readonly DiffLine[]; label: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const left = lines.length - MOST_AT_FIRST;
+  const shown = isWhole ? lines : lines.slice(0, MOST_AT_FIRST);
   return (
-    <pre class="diff" tabIndex={0} role="group" aria-label={label}>
-      {patch.split("\n").map((line, index) => <span key={index} class={KINDS[line[0]]}>{`${line}\n`}</span>)}
-    </pre>
+    <>
+      <pre class="diff" tabIndex={0} role="group" aria-label={label} dir="ltr">
+        {shown.map(({ kind, text }, index) => <span key={index} class={CLASSES[kind]}>{`${withoutTricks(text)}\n`}</span>)}
+      </pre>
+      {left > 0 && !isWhole && (
+        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+          {t("calls.more-lines", { count: left })}
+        </button>
+      )}
+    </>
   );
 }

@@ -91,7 +91,7 @@ export function Head() {
       <IconButton
         id="panel-toggle"
         icon="panel"
-        label={t("panel.title")}
+        label={t("common.panel")}
         aria-expanded={panel.isOpen}
         aria-controls="panel"
         onClick={() => panel.toggle()}

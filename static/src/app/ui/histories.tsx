@@ -8,7 +8,7 @@ import { useApp } from "./context.ts";
 import { Icon, IconButton } from "./icon.tsx";
 import { Popover } from "./popover.tsx";
 
-const nameOf = (history?: History): string => history?.name || t("conversation.history-untitled");
+const nameOf = (history?: History): string => history?.name || t("histories.history-untitled");
 
 export function HistoriesButton() {
   const app = useApp();
@@ -16,20 +16,16 @@ export function HistoriesButton() {
   const { instance } = follow(app.conversation);
   if (!instance.id || !instance.keepsSessions) return null;
   const { isLoaded, current } = histories;
-  const shown = !isLoaded
-    ? t("conversation.histories-short")
-    : current
-    ? nameOf(current)
-    : t("conversation.history-none");
+  const shown = !isLoaded ? t("histories.histories-short") : current ? nameOf(current) : t("histories.history-none");
   return (
     <Popover
-      label={t("conversation.histories")}
+      label={t("histories.histories")}
       role="dialog"
       onOpen={() => histories.refresh()}
       button={{
         id: "histories",
         class: "button histories-button",
-        title: t("conversation.histories"),
+        title: t("histories.histories"),
         children: (
           <>
             <span dir="auto">{shown}</span>
@@ -53,7 +49,7 @@ export function HistoriesButton() {
             }}
           >
             <Icon name="plus" />
-            {t("conversation.history-new")}
+            {t("histories.history-new")}
           </button>
         </>
       )}
@@ -81,35 +77,35 @@ function Row({ app, history, close }: { app: App; history: History; close: () =>
         onClick={choose}
       >
         <span class="history-title" dir="auto">{name}</span>
-        <span class="muted">{t("conversation.history-count", { count: history.message_count })}</span>
+        <span class="muted">{t("histories.history-count", { count: history.message_count })}</span>
         {history.summary && <span class="history-about" dir="auto">{history.summary}</span>}
       </button>
-      <IconButton icon="edit" label={t("conversation.history-rename", { name })} onClick={after(rename)} />
-      <IconButton icon="bin" label={t("conversation.history-delete", { name })} onClick={after(remove)} />
+      <IconButton icon="edit" label={t("histories.history-rename", { name })} onClick={after(rename)} />
+      <IconButton icon="bin" label={t("histories.history-delete", { name })} onClick={after(remove)} />
     </li>
   );
 }
 
 async function askName(app: App, title: string, confirm: string, value: string): Promise<string | null> {
   const load = async () => (await import("../dialogs/all.ts")).AskName;
-  return await app.dialogs.ask(load, { title, label: t("conversation.history-name"), confirm, value });
+  return await app.dialogs.ask(load, { title, label: t("histories.history-name"), confirm, value });
 }
 
 async function create(app: App): Promise<void> {
-  const name = await askName(app, t("conversation.history-new"), t("conversation.history-start"), "");
+  const name = await askName(app, t("histories.history-new"), t("histories.history-start"), "");
   if (name !== null) await app.histories.create(name);
 }
 
 async function rename(app: App, history: History): Promise<void> {
-  const name = await askName(app, t("conversation.history-rename-title"), t("common.rename"), history.name);
+  const name = await askName(app, t("histories.history-rename-title"), t("common.rename"), history.name);
   if (name !== null) await app.histories.rename(history, name);
 }
 
 async function remove(app: App, history: History): Promise<void> {
   const load = async () => (await import("../dialogs/all.ts")).Confirm;
   const isSure = await app.dialogs.ask(load, {
-    title: t("conversation.history-delete-title"),
-    text: t("conversation.history-delete-text", { name: nameOf(history) }),
+    title: t("histories.history-delete-title"),
+    text: t("histories.history-delete-text", { name: nameOf(history) }),
     confirm: t("common.delete"),
     isDanger: true,
   });

@@ -1,5 +1,7 @@
 // Views that the first one does without, as one piece: it is loaded when one of them is needed.
 
+import "../messages/later.ts"; // before any of the views
+
 export { AgentList } from "./agent_list.tsx";
 export { ApprovalsPage } from "./approvals_page.tsx";
 export { ArgumentsForm } from "./arguments_form.tsx";
@@ -7,5 +9,7 @@ export { Choice } from "./model_choice.tsx";
 export { FindBar } from "./find_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
 export { Panel } from "../panels/panel.tsx";
+export { Question } from "./question.tsx";
 export { SummaryLine } from "./summary_line.tsx";
+export { ToolBody } from "./calls/tool_body.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";

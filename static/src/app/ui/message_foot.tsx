@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
+import { changedFiles } from "../store/changed_files.ts";
 import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Message, TurnFacts } from "../store/types.ts";
@@ -73,16 +74,35 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
   const switches = whole.filter((item) => item.siblings.length > 1);
   const turn = message.role === "assistant" ? turnOf(whole) : null;
   return (
-    <div class="message-foot">
-      {switches.map((item) => <Siblings key={item.id} context={context} message={item} />)}
-      {isCompact.value ? <More actions={actions} /> : actions.map((action) => <Action key={action.icon} {...action} />)}
-      {turn && <Facts context={context} turn={turn} />}
-      {message.createdAt && (
-        <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>
-          {timeLabel(message.createdAt)}
-        </time>
-      )}
-    </div>
+    <>
+      {message.role === "assistant" && <ChangedLine context={context} whole={whole} />}
+      <div class="message-foot">
+        {switches.map((item) => <Siblings key={item.id} context={context} message={item} />)}
+        {isCompact.value
+          ? <More actions={actions} />
+          : actions.map((action) => <Action key={action.icon} {...action} />)}
+        {turn && <Facts context={context} turn={turn} />}
+        {message.createdAt && (
+          <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>
+            {timeLabel(message.createdAt)}
+          </time>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** What the answer did to files; it opens the panel at them. */
+function ChangedLine({ context, whole }: { context: Parts; whole: readonly Message[] }) {
+  const changes = changedFiles(whole);
+  if (!changes.length) return null;
+  return (
+    <p class="changed-line">
+      <button type="button" class="quiet" onClick={() => context.app.showChanges(changes)}>
+        <Icon name="file" />
+        {t("message.files-changed", { count: changes.length })}
+      </button>
+    </p>
   );
 }
 

@@ -37,14 +37,14 @@ export function Choice({ conversation, offered, close }: ChoiceProps) {
   };
   const pick = async (model: ModelFacts) => {
     if (!(await choose(fitting(choice, model)))) return;
-    app.announcer.say(t("models.chosen", { model: model.title }));
+    app.announcer.say(t("choice.chosen", { model: model.title }));
     close();
   };
   return (
     <>
       {instance.modelNotice && <p class="picker-note is-warning" role="note">{instance.modelNotice}</p>}
       {error && <p class="picker-note is-error" role="alert">{error}</p>}
-      <div class="picker-list" role="radiogroup" aria-label={t("models.model")}>
+      <div class="picker-list" role="radiogroup" aria-label={t("choice.model")}>
         {offered.map((model) => (
           <Offer
             key={model.name}
@@ -89,7 +89,7 @@ function Offer({ model, isChosen, choose }: { model: ModelFacts; isChosen: boole
       <span class="picker-text">
         <span class="picker-title">
           <span dir="auto">{model.title}</span>
-          {model.is_default && <span class="picker-tag">{t("models.default")}</span>}
+          {model.is_default && <span class="picker-tag">{t("choice.default")}</span>}
         </span>
         {facts.map((fact) => <span class="picker-about" key={fact}>{fact}</span>)}
       </span>

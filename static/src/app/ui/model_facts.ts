@@ -5,17 +5,17 @@ import { money } from "../lib/format.ts";
 import type { ModelFacts } from "../store/models.ts";
 
 const INPUTS: Record<string, MessageKey> = {
-  image: "models.reads-images",
-  document: "models.reads-documents",
+  image: "choice.reads-images",
+  document: "choice.reads-documents",
 };
 
 const EFFORTS: Record<string, MessageKey> = {
-  none: "models.effort-none",
-  minimal: "models.effort-minimal",
-  low: "models.effort-low",
-  medium: "models.effort-medium",
-  high: "models.effort-high",
-  xhigh: "models.effort-xhigh",
+  none: "choice.effort-none",
+  minimal: "choice.effort-minimal",
+  low: "choice.effort-low",
+  medium: "choice.effort-medium",
+  high: "choice.effort-high",
+  xhigh: "choice.effort-xhigh",
 };
 
 /** 400000 as "400K". */
@@ -29,11 +29,11 @@ const listed = (words: string[]): string =>
 /** The lines under a model's name: what it costs, how much it holds, what it reads. */
 export function modelFacts({ prices, context_tokens: context, inputs }: ModelFacts): string[] {
   const lines: string[] = [];
-  if (prices) lines.push(t("models.prices", { input: money(prices.input), output: money(prices.output) }));
+  if (prices) lines.push(t("choice.prices", { input: money(prices.input), output: money(prices.output) }));
   const second: string[] = [];
-  if (context) second.push(t("models.context", { size: compact(context) }));
+  if (context) second.push(t("choice.context", { size: compact(context) }));
   const kinds = (inputs ?? []).map((kind) => (INPUTS[kind] ? t(INPUTS[kind]) : kind));
-  if (kinds.length) second.push(t("models.reads", { kinds: listed(kinds) }));
+  if (kinds.length) second.push(t("choice.reads", { kinds: listed(kinds) }));
   if (second.length) lines.push(second.join(" · "));
   return lines;
 }

@@ -24,7 +24,7 @@ export function EffortChoice({ model, choice, choose }: Props) {
   if (!model.reasoning_efforts.length) return null;
   return (
     <fieldset class="segments" onKeyDown={keepKeys}>
-      <legend>{t("models.effort")}</legend>
+      <legend>{t("choice.effort")}</legend>
       <div class="segment-row">
         {["", ...model.reasoning_efforts].map((effort) => (
           <label key={effort} class="segment">
@@ -35,7 +35,7 @@ export function EffortChoice({ model, choice, choose }: Props) {
               checked={(choice.reasoning_effort ?? "") === effort}
               onChange={() => choose({ ...choice, reasoning_effort: effort || null })}
             />
-            <span>{effort ? effortLabel(effort) : t("models.default")}</span>
+            <span>{effort ? effortLabel(effort) : t("choice.default")}</span>
           </label>
         ))}
       </div>
@@ -55,12 +55,12 @@ interface Range {
 }
 
 const RANGES: readonly Range[] = [
-  { name: "temperature", label: "models.temperature", help: "models.temperature-help", min: 0, max: 2, step: 0.1 },
-  { name: "top_p", label: "models.top-p", help: "models.top-p-help", min: 0.01, max: 1, step: 0.01 },
+  { name: "temperature", label: "choice.temperature", help: "choice.temperature-help", min: 0, max: 2, step: 0.1 },
+  { name: "top_p", label: "choice.top-p", help: "choice.top-p-help", min: 0.01, max: 1, step: 0.01 },
   {
     name: "max_output_tokens",
-    label: "models.max-output",
-    help: "models.max-output-help",
+    label: "choice.max-output",
+    help: "choice.max-output-help",
     min: 1,
     max: 10_000_000,
     step: 1,
@@ -76,8 +76,8 @@ export function Parameters({ model, choice, choose }: Props) {
     <Fold
       icon="sliders"
       class="parameters"
-      label={t("models.parameters")}
-      note={count > 0 && t("models.parameters-set", { count })}
+      label={t("choice.parameters")}
+      note={count > 0 && t("choice.parameters-set", { count })}
       isOpen={wasSet}
       onKeyDown={keepKeys}
     >
@@ -115,7 +115,7 @@ function Field({ label, help, min, max, step, value, set }: FieldProps) {
     const { validity, value: typed, valueAsNumber } = input.current!;
     const wanted = typed.trim() === "" && !validity.badInput ? null : valueAsNumber;
     const isInside = wanted === null || (wanted >= min && wanted <= max);
-    setError(isInside ? "" : t("models.out-of-range", { min, max }));
+    setError(isInside ? "" : t("choice.out-of-range", { min, max }));
     if (isInside && wanted !== value) set(wanted);
   };
   const reset = () => {
@@ -134,7 +134,7 @@ function Field({ label, help, min, max, step, value, set }: FieldProps) {
         min={min}
         max={max}
         step={step}
-        placeholder={t("models.default")}
+        placeholder={t("choice.default")}
         value={text}
         aria-describedby={`${id}-help`}
         aria-invalid={error !== ""}
@@ -146,7 +146,7 @@ function Field({ label, help, min, max, step, value, set }: FieldProps) {
           store();
         }}
       />
-      {value !== null && <button type="button" class="quiet" onClick={reset}>{t("models.reset")}</button>}
+      {value !== null && <button type="button" class="quiet" onClick={reset}>{t("choice.reset")}</button>}
       <p id={`${id}-help`} class={error ? "is-error" : "muted"} role={error ? "alert" : undefined}>
         {error || t(help)}
       </p>

@@ -74,6 +74,7 @@ export function Popover({ label, role, button, children, class: className, onOpe
     setOpen(!isClosing);
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") event.stopPropagation(); // the browser closes the popover: nothing around it
     const items = [...element.current!.querySelectorAll<HTMLElement>("[role^=menuitem], [data-option]")];
     if (items.length) moveFocus(event, items);
   };

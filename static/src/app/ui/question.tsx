@@ -29,6 +29,7 @@ function Approval({ context, part }: Props) {
     <ApprovalCard
       title={titleOfTool(part)}
       sentence={descriptor?.sentence ?? ""}
+      risk={descriptor?.risk ?? ""}
       input={part.input}
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}
@@ -52,11 +53,11 @@ function Elsewhere({ context: { app, conversation }, part }: Props) {
     else setBusy(false); // it was not stored: try again
   };
   return (
-    <div class="question" role="group" aria-label={t("tools.waiting-for", { name: titleOfTool(part) })}>
-      <p class="question-text">{t("tools.answered-elsewhere")}</p>
+    <div class="question" role="group" aria-label={t("calls.waiting-for", { name: titleOfTool(part) })}>
+      <p class="question-text">{t("calls.answered-elsewhere")}</p>
       {!conversation.instance.isReadOnly && (
         <p class="question-buttons">
-          <button type="button" class="button" disabled={isBusy} onClick={skip}>{t("tools.skip")}</button>
+          <button type="button" class="button" disabled={isBusy} onClick={skip}>{t("calls.skip")}</button>
         </p>
       )}
     </div>

@@ -139,7 +139,7 @@ function ApprovalsLink() {
       go={() => app.showApprovals()}
     >
       <Icon name="ask" />
-      <span>{t("approvals.title")}</span>
+      <span>{t("list.approvals")}</span>
       {count > 0 && (
         <span class="count">
           <span aria-hidden="true">{formatCount(count)}</span>

@@ -77,6 +77,7 @@ function act(name: StatusAction["name"], app: App, conversation: Conversation, r
       reader.focus();
     },
     showSummary: () => reader.showSummary(summaries.outcome?.compactionId ?? ""),
+    openApprovals: () => app.showApprovals(),
     approveAll: () => decideAll(true),
     denyAll: () => decideAll(false),
   };

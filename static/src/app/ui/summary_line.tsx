@@ -18,10 +18,10 @@ interface Props {
 }
 
 const CAUSES: Record<string, MessageKey> = {
-  manual: "message.summary-manual",
-  auto: "message.summary-auto",
-  overflow: "message.summary-overflow",
-  added: "message.summary-added",
+  manual: "summaries.manual",
+  auto: "summaries.auto",
+  overflow: "summaries.overflow",
+  added: "summaries.added",
 };
 
 const causeOf = ({ trigger }: Compaction): string => (CAUSES[trigger] ? t(CAUSES[trigger]) : trigger);
@@ -31,11 +31,11 @@ function Line(props: Props) {
   const count = compaction.message_count;
   return (
     <li class={isUsed ? "summary-line" : "summary-line is-unused"} data-compaction={compaction.id} tabIndex={-1}>
-      <h2 class="visually-hidden">{t("message.summary")}</h2>
+      <h2 class="visually-hidden">{t("summaries.summary")}</h2>
       <Fold
         icon="fold"
         class="summary"
-        label={t(isUsed ? "message.summary-of" : "message.summary-older-of", { count })}
+        label={t(isUsed ? "summaries.of" : "summaries.older-of", { count })}
         note={noteOf(compaction)}
       >
         {() => <Inside {...props} />}
@@ -53,7 +53,7 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
   if (isEditing) {
     return (
       <Editor
-        label={t("message.summary-text")}
+        label={t("summaries.text")}
         text={compaction.summary}
         save={save}
         done={() => setEditing(false)}
@@ -63,8 +63,8 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
   const undo = async () => {
     const load = async () => (await import("../dialogs/all.ts")).Confirm;
     const isSure = await app.dialogs.ask(load, {
-      title: t("message.summary-undo-title"),
-      text: t("message.summary-undo-text", { count: compaction.message_count }),
+      title: t("summaries.undo-title"),
+      text: t("summaries.undo-text", { count: compaction.message_count }),
       confirm: t("common.undo"),
     });
     if (!isSure) return;
@@ -73,13 +73,13 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
   };
   return (
     <>
-      <p class="muted">{t(isUsed ? "message.summary-used" : "message.summary-unused")}</p>
+      <p class="muted">{t(isUsed ? "summaries.used" : "summaries.unused")}</p>
       <LiveText class="md summary-text" text={compaction.summary} isLive={false} paint={reader.paint} />
       <p class="muted summary-facts">{factsOf(compaction)}</p>
       {!conversation.instance.isReadOnly && (
         <p class="summary-actions">
           <button type="button" class="button" ref={edit} onClick={() => setEditing(true)}>
-            {t("message.summary-edit")}
+            {t("summaries.edit")}
           </button>
           <button type="button" class="button" onClick={undo}>{t("common.undo")}</button>
         </p>
@@ -93,7 +93,7 @@ function noteOf(compaction: Compaction): string {
   return [
     causeOf(compaction),
     timeLabel(created_at),
-    before > 0 && t("message.summary-tokens", { before, count }),
+    before > 0 && t("summaries.tokens", { before, count }),
     edited_at && t("message.edited"),
   ].filter(Boolean).join(" · ");
 }
@@ -102,8 +102,8 @@ function factsOf(compaction: Compaction): string {
   const { tokens_before: before, tokens_after: count, created_at, edited_at, model_name: model } = compaction;
   const time = fullTime(created_at);
   return [
-    model ? t("message.summary-made-by", { time, model }) : t("message.summary-made", { time }),
-    before > 0 && t("message.summary-sizes", { before, count }),
-    edited_at && t("message.summary-edited", { time: fullTime(edited_at) }),
+    model ? t("summaries.made-by", { time, model }) : t("summaries.made", { time }),
+    before > 0 && t("summaries.sizes", { before, count }),
+    edited_at && t("summaries.edited", { time: fullTime(edited_at) }),
   ].filter(Boolean).join(" ");
 }

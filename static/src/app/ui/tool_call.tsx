@@ -1,5 +1,5 @@
-// A tool call: one line that opens. What it does, what it was asked, how it stands, how long it took; inside, arguments and
-// result.
+// A tool call: one line that opens. What it does, what it was asked, how it stands, how long it took. What is inside is loaded
+// when the first one is opened (`calls/`).
 
 import { duration } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
@@ -8,10 +8,12 @@ import { hintOf, titleOfTool } from "../store/tool_words.ts";
 import type { Message, ToolPart } from "../store/types.ts";
 import { Elapsed } from "./elapsed.tsx";
 import { Fold } from "./fold.tsx";
+import { lazy } from "./lazy.tsx";
 import type { Opened } from "./message.tsx";
 import type { Parts } from "./parts_context.ts";
-import { Question } from "./question.tsx";
-import { Value } from "./value.tsx";
+
+const ToolBody = lazy(async () => (await import("./later.ts")).ToolBody);
+const Question = lazy(async () => (await import("./later.ts")).Question);
 
 interface Props {
   context: Parts;
@@ -49,7 +51,7 @@ export function ToolCall({ context, message, part, isLast, opened }: Props) {
         isOpen={opened.calls.has(id)}
         onOpen={(isRead) => isRead ? opened.calls.add(id) : opened.calls.delete(id)}
       >
-        {() => <Inside part={part} />}
+        {() => <ToolBody context={context} part={part} />}
       </Fold>
       {(part.state === "approval-requested" || isElsewhere) && <Question context={context} part={part} />}
     </div>
@@ -93,42 +95,4 @@ function toolTime(part: ToolPart, times: Record<string, number>): number {
   const measured = times[part.toolCallId];
   if (measured !== undefined) return measured;
   return part.startedAt && part.endedAt && isSettled(part) ? part.endedAt - part.startedAt : 0;
-}
-
-function Inside({ part }: { part: ToolPart }) {
-  const input = part.input ?? (part.rawInput || undefined);
-  const { approval } = part;
-  const name = toolName(part);
-  return (
-    <>
-      {input !== undefined && (
-        <section class="tool-section">
-          <h3>{t(approval?.edited ? "tools.arguments-edited" : "tools.arguments")}</h3>
-          <Value value={input} />
-          {approval?.edited && (
-            <details class="tool-original">
-              <summary>{t("tools.arguments-original")}</summary>
-              <Value value={approval.originalInput} />
-            </details>
-          )}
-        </section>
-      )}
-      {part.errorText && (
-        <section class="tool-section">
-          <h3>{t("tools.error")}</h3>
-          <Value value={part.errorText} class="value is-error" />
-        </section>
-      )}
-      {part.output !== undefined && (
-        <section class="tool-section">
-          <h3>{t(part.preliminary ? "tools.result-so-far" : "tools.result")}</h3>
-          <Value value={part.output} />
-        </section>
-      )}
-      {input === undefined && !part.errorText && part.output === undefined && (
-        <p class="muted">{t("tools.nothing-yet")}</p>
-      )}
-      {name && <p class="tool-name muted">{t("tools.name", { name })}</p>}
-    </>
-  );
 }

@@ -11,7 +11,7 @@ export function Value({ value, class: className = "value" }: { value: unknown; c
   const isText = typeof value === "string";
   const text = isText ? value : JSON.stringify(value, null, 2) ?? "null";
   const left = text.length - LONGEST_SHOWN;
-  const cut = left > 0 ? `${text.slice(0, LONGEST_SHOWN)}\n… ${t("tools.more-characters", { count: left })}` : text;
+  const cut = left > 0 ? `${text.slice(0, LONGEST_SHOWN)}\n… ${t("calls.more-characters", { count: left })}` : text;
   useLayoutEffect(() => showCode(element.current!, cut, isText ? "" : "json"), [cut, isText]);
   return <pre class={className} tabIndex={0} dir="auto" ref={element} />;
 }

@@ -82,6 +82,7 @@ def test_all_conversations_are_listed_newest_first(
         "input": ARGUMENTS,
         "input_schema": pay.input_schema,
         "may_edit": ["amount"],
+        "risk": "",
         "requested_at": oldest["requested_at"],
         "expires_at": None,
     }

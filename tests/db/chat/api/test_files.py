@@ -18,10 +18,11 @@ from django.utils import timezone
 
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
 from chat.files import attachments
-from chat.http.api.file_response import PIECE_BYTES
+from chat.files.serving import PIECE_BYTES
 from chat.models import AgentInstance, Attachment
 from sessions_app.core.messages.shapes import NewMessage
 from tests.db.chat.conftest import ApiClient
+from thinkproject.kernel.object_storage import object_storage
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 40
 Capture = Callable[..., AbstractContextManager[list[Callable[[], Any]]]]
@@ -56,7 +57,7 @@ def test_what_is_not_allowed_is_refused_and_leaves_no_object(as_alice: ApiClient
     assert upload(as_alice, data, name).status_code == 422
     assert not Attachment.objects.exists()
     with pytest.raises(FileNotFoundError):
-        attachments.storage().listdir(attachments.FOLDER)
+        object_storage().listdir(attachments.FOLDER)
 
 
 def test_size_count_quota_and_pace_are_bounded(as_alice: ApiClient, settings: Any) -> None:
@@ -81,7 +82,7 @@ def test_an_object_without_its_row_is_taken_back(alice: User, monkeypatch: pytes
     monkeypatch.setattr(Attachment.objects, "create", fail)
     with pytest.raises(DatabaseError):
         attachments.store_bytes(alice.pk, b"hello", name="a.txt")
-    assert attachments.storage().listdir(attachments.FOLDER)[1] == []
+    assert object_storage().listdir(attachments.FOLDER)[1] == []
 
 
 def test_html_and_svg_come_back_as_inert_text(as_alice: ApiClient) -> None:
@@ -123,7 +124,7 @@ def test_a_deleted_file_is_gone_with_its_bytes(
     with django_capture_on_commit_callbacks(execute=True):
         assert as_alice.send("DELETE", f"/files/{body['id']}").status_code == 204
     assert as_alice.get(f"/files/{body['id']}").status_code == 404
-    assert not attachments.storage().exists(name)
+    assert not object_storage().exists(name)
 
 
 def test_a_message_binds_its_files_to_the_conversation(as_alice: ApiClient, conversation: AgentInstance) -> None:
@@ -202,7 +203,7 @@ def test_orphans_are_swept_and_the_young_and_the_claimed_stay(
     attachments.claim(alice.pk, [claimed.id], conversation)
     long_ago = timezone.now() - timedelta(days=2)
     Attachment.objects.filter(pk__in=[old.pk, claimed.pk]).update(created_at=long_ago)
-    store = attachments.storage()
+    store = object_storage()
     store.save(f"{attachments.FOLDER}/att_stray", ContentFile(b"x"))
     assert attachments.sweep_orphans(dry_run=True) == 1
     with django_capture_on_commit_callbacks(execute=True):
@@ -213,7 +214,7 @@ def test_orphans_are_swept_and_the_young_and_the_claimed_stay(
 
 
 def test_stray_objects_are_swept_when_they_are_old(alice: User, settings: Any) -> None:
-    store = attachments.storage()
+    store = object_storage()
     kept = attachments.store_bytes(alice.pk, b"x", name="a.txt")
     store.save(f"{attachments.FOLDER}/att_stray", ContentFile(b"x"))
     settings.THINK_FILE_ORPHAN_HOURS = -1

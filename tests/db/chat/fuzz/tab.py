@@ -201,7 +201,7 @@ class Tab:
             is_asked = frame.get("replay") and request_id in line.acknowledged  # the offer came before the end
             if line.ends[request_id] and not is_asked:
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} after the end")
-            if request_id in line.offered:
+            if request_id in line.offered - line.sent:  # to its own it never stopped listening
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} before the acknowledgement")
             line.next_seq[request_id] = frame["seq"] + 1
         elif frame["done"]:

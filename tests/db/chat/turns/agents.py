@@ -13,6 +13,7 @@ from chat.think import (
     ChatOptions,
     ChatResponse,
     ChunkContext,
+    OutputLimit,
     RecoveryContext,
     RecoveryDecision,
     SessionSetup,
@@ -77,6 +78,8 @@ def extra() -> str:
 
 class Plain(Think):
     """Answers with the model of the test."""
+
+    workspace_tools = False
 
     def get_model(self) -> ScriptedModel:
         return MODELS["current"]
@@ -286,7 +289,7 @@ class Odd(Plain):
         return Substitute(output=object())
 
 
-@tool
+@tool(output_limit=OutputLimit())  # none: the row alone limits it
 def big() -> str:
     """Give two million characters."""
     return "y" * 2_000_000

@@ -26,6 +26,8 @@ CLIPBOARD = {"name": "getClipboard", "description": "Read text from the user's c
 class Browsed(Think, abstract=True):
     """What the examples share: the model of the test."""
 
+    workspace_tools = False
+
     def get_model(self) -> Any:
         return MODELS["current"]
 

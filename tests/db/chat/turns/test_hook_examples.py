@@ -72,6 +72,8 @@ async def get_weather(city: str) -> JSONObject:
 class Documented(Think, abstract=True):
     """What the examples share: the model of the test and a few tools."""
 
+    workspace_tools = False
+
     def get_model(self) -> Any:
         return MODELS["current"]
 

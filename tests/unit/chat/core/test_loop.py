@@ -106,6 +106,9 @@ class Tools:
         self.set = Toolset([add])
         self.runs: list[str] = []
 
+    def repair(self, tool_name: str) -> str:
+        return self.set.repaired(tool_name)
+
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         return check_call(self.set, tool_name, arguments)
 

@@ -51,6 +51,7 @@ def translated(*events: ModelEvent, state: TurnState | None = None) -> list[Chun
     translate = EventTranslator(
         state,
         lambda _name, _arguments: CheckedCall(input={}),
+        repair=str,
         send_reasoning=True,
         titles={"pay": "Payment"},
         clock=Clock(),
@@ -99,7 +100,7 @@ def test_a_clock_that_is_set_back_gives_no_negative_time() -> None:
     clock = iter([NOW, NOW - SECOND])
     state = TurnState("a1")
     translate = EventTranslator(
-        state, lambda *_: CheckedCall(input={}), send_reasoning=True, titles={}, clock=lambda: next(clock)
+        state, lambda *_: CheckedCall(input={}), repair=str, send_reasoning=True, titles={}, clock=lambda: next(clock)
     )
     for chunk in translate(ReasoningDelta(text="Hm")):
         state.apply(chunk)

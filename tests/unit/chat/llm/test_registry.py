@@ -139,3 +139,26 @@ async def test_guarded_models_retry_as_the_settings_say(settings: Any) -> None:
     events = await collect(model, make_request("x"))
     assert text_of(events) == "hi"
     assert [event.attempts for event in events if isinstance(event, RetryNotice)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "sees"),
+    [
+        ("openai/gpt-5-mini", (True, True)),
+        ("openai/gpt-4-turbo", (True, False)),
+        ("openai/gpt-3.5-turbo", (False, False)),
+        ("openai/unheard-of", (True, True)),
+        ("own/gpt-4o", (True, False)),
+        ("own/blind", (False, False)),
+        ("plain/gpt-4o", (False, False)),
+    ],
+)
+def test_a_model_is_sent_what_it_and_its_endpoint_take(settings: Any, name: str, sees: tuple[bool, bool]) -> None:
+    settings.OPENAI_API_KEY = "sk-x"
+    settings.THINK_PROVIDERS = {
+        "own": {"base_url": "http://127.0.0.1:9/v1"},
+        "plain": {"base_url": "http://127.0.0.1:9/v1", "accepts_images": False},
+    }
+    settings.THINK_MODEL_FACTS = {"own/blind": {"inputs": []}}
+    model = resolve_model(name)
+    assert (model.accepts_images, model.accepts_documents) == sees

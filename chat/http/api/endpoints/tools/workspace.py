@@ -1,0 +1,322 @@
+"""API operations on the files of a conversation: its agent's workspace, whatever store that has.
+
+Async, because the agent's class chooses the workspace, and its code runs.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
+from ninja import File, Header, Query, Router, Status
+from ninja.files import UploadedFile
+
+from chat.access.auth import open_instance, open_turn
+from chat.files.serving import ServedFile
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.file_response import workspace_response
+from chat.http.api.schemas.workspace import (
+    DiffIn,
+    DiffOut,
+    DirectoryIn,
+    FileChangesOut,
+    FilePath,
+    FoundFilesOut,
+    MoveIn,
+    TurnFilesOut,
+    WorkspaceEntriesOut,
+    WorkspaceEntryOut,
+    WorkspaceOut,
+)
+from chat.instances.rows import key_of
+from chat.models import AgentInstance
+from chat.runtime.workspaces import ViewedWorkspace, view_workspace
+from thinkproject.kernel.aio import db
+from tools_app.core.files.failures import failed
+from tools_app.core.files.paths import normalise
+from tools_app.core.files.workspace import Entry, FileChange
+from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.conf import workspace_settings
+from tools_app.workspace.turn_files import changed_in_turn, compared
+
+router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+PIECE_BYTES = 256 * 1024
+At = Annotated[FilePath, Query(description="Path within the workspace; every spelling of it is accepted.")]
+Few = Annotated[int, Query(ge=1, le=1000)]
+Offset = Annotated[int, Query(ge=0, le=1_000_000)]
+IfMatch = Annotated[str, Header(alias="If-Match", max_length=200)]
+IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=200)]
+_ERRORS = declares(404, 409, 413, 500)
+
+
+@router.get(
+    "/instances/{instance_id}/workspace", response=WorkspaceOut, operation_id="get_workspace", openapi_extra=_ERRORS
+)
+async def workspace_detail(request: HttpRequest, instance_id: str) -> object:
+    """The workspace of a conversation: totals and limits."""
+    viewed = await _viewed(request, instance_id)
+    info = await viewed.workspace.info()
+    return {
+        "can_write": viewed.can_write,
+        "file_count": info.file_count,
+        "directory_count": info.directory_count,
+        "byte_count": info.byte_count,
+        "byte_limit": workspace_settings.quota_bytes or None,
+        "entry_limit": workspace_settings.quota_entries or None,
+        "file_limit": workspace_settings.file_max_bytes,
+    }
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/entries",
+    response=WorkspaceEntriesOut,
+    operation_id="list_workspace",
+    openapi_extra=_ERRORS,
+)
+async def workspace_list(
+    request: HttpRequest, instance_id: str, path: FilePath = "/", limit: Few = 200, offset: Offset = 0
+) -> object:
+    """The children of a directory, directories first. One that does not exist has none."""
+    workspace = (await _viewed(request, instance_id)).workspace
+    found = await workspace.read_dir(path, limit=limit + 1, offset=offset)
+    items = [_entry(entry) for entry in found[:limit]]
+    return {"path": normalise(path), "items": items, "has_more": len(found) > limit}
+
+
+@router.delete(
+    "/instances/{instance_id}/workspace/entries",
+    response={204: None},
+    operation_id="delete_workspace_entry",
+    openapi_extra=_ERRORS,
+)
+async def workspace_delete(request: HttpRequest, instance_id: str, path: At, recursive: bool = False) -> object:
+    """Delete a file, a link or a directory; one with something in it only with `recursive`."""
+    await (await _writable(request, instance_id)).workspace.rm(path, recursive=recursive)
+    return Status(204, None)
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/entry",
+    response=WorkspaceEntryOut,
+    operation_id="get_workspace_entry",
+    openapi_extra=_ERRORS,
+)
+async def workspace_entry(request: HttpRequest, instance_id: str, path: At) -> object:
+    """One entry, links followed."""
+    return _entry(await _existing(await _viewed(request, instance_id), path))
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/content",
+    operation_id="read_workspace_file",
+    openapi_extra={
+        "responses": {
+            200: {"description": "The bytes", "content": {"*/*": {}}},
+            206: {"description": "A piece of the bytes", "content": {"*/*": {}}},
+            304: {"description": "The caller has these bytes already"},
+            **declares(404, 409, 416, 500)["responses"],
+        },
+    },
+)
+async def workspace_read(request: HttpRequest, instance_id: str, path: At, download: bool = False) -> HttpResponseBase:
+    """The bytes of a file. Its `ETag` is its version. Never served as something a browser runs."""
+    viewed = await _viewed(request, instance_id)
+    entry = await _existing(viewed, path)
+    if entry.kind != "file":
+        raise failed("EISDIR", entry.path)
+    served = ServedFile(name=entry.name, media_type=entry.media_type, size=entry.size, tag=entry.version)
+    return workspace_response(
+        request, served, lambda start: viewed.workspace.read_stream(entry.path, start=start), is_download=download
+    )
+
+
+@router.put(
+    "/instances/{instance_id}/workspace/content",
+    response={200: WorkspaceEntryOut, 201: WorkspaceEntryOut},
+    operation_id="write_workspace_file",
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"format": "binary"}}}},
+        **declares(409, 413, 500),
+    },
+)
+async def workspace_write(
+    request: HttpRequest,
+    instance_id: str,
+    path: At,
+    if_match: IfMatch = "",
+    if_none_match: IfNoneMatch = "",
+) -> object:
+    """Write a file: the body is its content, of any type. Directories above it are made.
+
+    `If-Match` with the version that was read, or `If-None-Match: *` for a new file, makes it a conflict (409,
+    `file_conflict`) when someone else was there in between.
+    """
+    viewed = await _writable(request, instance_id)
+    known = await viewed.workspace.file_exists(path)
+    expected = if_match.strip().removeprefix("W/").strip('"') if if_match else "" if if_none_match == "*" else None
+    entry = await viewed.workspace.write_stream(path, _body(request), expected_version=expected)
+    return Status(200 if known else 201, _entry(entry))
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/directories",
+    response={201: WorkspaceEntryOut},
+    operation_id="make_workspace_directory",
+    openapi_extra=_ERRORS,
+)
+async def workspace_mkdir(request: HttpRequest, instance_id: str, data: DirectoryIn) -> object:
+    """Make a directory. Those above it are made, too; one that is there already is a conflict."""
+    viewed = await _writable(request, instance_id)
+    above = normalise(data.path).rsplit("/", 1)[0] or "/"
+    await viewed.workspace.mkdir(above, recursive=True)
+    await viewed.workspace.mkdir(data.path)
+    return Status(201, _entry(await _existing(viewed, data.path)))
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/moves",
+    response=WorkspaceEntryOut,
+    operation_id="move_workspace_entry",
+    openapi_extra=_ERRORS,
+)
+async def workspace_move(request: HttpRequest, instance_id: str, data: MoveIn) -> object:
+    """Move or rename an entry. What is at the target is never replaced."""
+    viewed = await _writable(request, instance_id)
+    if await viewed.workspace.exists(data.target):
+        raise failed("EEXIST", normalise(data.target))
+    await viewed.workspace.mv(data.source, data.target)
+    return _entry(await _existing(viewed, data.target, follows=False))
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/copies",
+    response={201: WorkspaceEntryOut},
+    operation_id="copy_workspace_entry",
+    openapi_extra=_ERRORS,
+)
+async def workspace_copy(request: HttpRequest, instance_id: str, data: MoveIn) -> object:
+    """Copy a file, or a directory with all in it. What is at the target is never replaced."""
+    viewed = await _writable(request, instance_id)
+    if await viewed.workspace.exists(data.target):
+        raise failed("EEXIST", normalise(data.target))
+    await viewed.workspace.cp(data.source, data.target, recursive=True)
+    return Status(201, _entry(await _existing(viewed, data.target)))
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/diff",
+    response=DiffOut,
+    operation_id="diff_workspace_file",
+    openapi_extra=_ERRORS,
+)
+async def workspace_diff(request: HttpRequest, instance_id: str, data: DiffIn) -> object:
+    """Compare a file with a new content for it."""
+    viewed = await _viewed(request, instance_id)
+    return {"diff": await viewed.workspace.diff_content(data.path, data.content)}
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/search",
+    response=FoundFilesOut,
+    operation_id="find_workspace_files",
+    openapi_extra=_ERRORS,
+)
+async def workspace_find(
+    request: HttpRequest, instance_id: str, pattern: At, ignored: bool = False, limit: Few = 200
+) -> object:
+    """Entries whose path matches a glob. What `.gitignore` files exclude is left out, unless `ignored` is given."""
+    viewed = await _viewed(request, instance_id)
+    found = await viewed.workspace.glob(pattern, limit=limit + 1, ignored=ignored)
+    return {"items": [_entry(entry) for entry in found[:limit]], "is_cut": len(found) > limit}
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/archive",
+    operation_id="export_workspace",
+    openapi_extra={
+        "responses": {200: {"description": "A zip file", "content": {"application/zip": {}}}, **_ERRORS["responses"]}
+    },
+)
+async def workspace_export(request: HttpRequest, instance_id: str, path: FilePath = "/") -> HttpResponseBase:
+    """A directory with all below it as a zip file, made while it is sent."""
+    viewed = await _viewed(request, instance_id)
+    name = normalise(path).rsplit("/", 1)[-1] or "files"
+    response = StreamingHttpResponse(export_zip(viewed.workspace, path), content_type="application/zip")
+    response["Content-Disposition"] = content_disposition_header(True, f"{name}.zip") or "attachment"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/archive",
+    response=FileChangesOut,
+    operation_id="import_workspace",
+    openapi_extra=_ERRORS,
+)
+async def workspace_import(
+    request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()], path: FilePath = "/"
+) -> object:
+    """Unpack a zip file into a directory, all of it or nothing. Files that are there are replaced."""
+    viewed = await _writable(request, instance_id)
+    return {"changes": [_change(each) for each in await import_zip(viewed.workspace, file.open("rb"), path)]}
+
+
+@router.get("/turns/{turn_id}/files", response=TurnFilesOut, operation_id="list_turn_files")
+async def turn_files(request: HttpRequest, turn_id: str, limit: Few = 200) -> object:
+    """Files that a turn changed, as they were before it and as the next turn found them, or as they are now.
+
+    Empty once what was kept is older than `THINK_WORKSPACE_BACKUP_DAYS`. Files of a store outside of the database are
+    not kept.
+    """
+    turn = await db(open_turn, caller_of(request).user, turn_id)
+    found = await db(lambda: changed_in_turn(turn.pk, limit=limit + 1))
+    items = await asyncio.to_thread(compared, found[:limit])
+    return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}
+
+
+async def _viewed(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
+    instance: AgentInstance = await db(open_instance, caller_of(request).user, instance_id)
+    return await view_workspace(key_of(instance), instance.pk)
+
+
+async def _writable(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
+    viewed = await _viewed(request, instance_id)
+    if not viewed.can_write:
+        raise failed("EPERM", "/", "these files can only be read")
+    return viewed
+
+
+async def _existing(viewed: ViewedWorkspace, path: str, *, follows: bool = True) -> Entry:
+    entry = await (viewed.workspace.stat(path) if follows else viewed.workspace.lstat(path))
+    if entry is None:
+        raise failed("ENOENT", normalise(path))
+    return entry
+
+
+async def _body(request: HttpRequest) -> AsyncIterator[bytes]:
+    """The body in pieces; the server has it in memory, or in a temporary file where it is large."""
+    while piece := request.read(PIECE_BYTES):
+        yield piece
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    return {
+        "path": entry.path,
+        "name": entry.name,
+        "kind": entry.kind.value,
+        "size": entry.size,
+        "media_type": entry.media_type,
+        "target": entry.target,
+        "version": entry.version,
+        "created_at": entry.created_at,
+        "modified_at": entry.modified_at,
+    }
+
+
+def _change(change: FileChange) -> dict[str, object]:
+    return {"kind": change.kind, "path": change.path, "entry_kind": change.entry_kind.value}

@@ -1,0 +1,217 @@
+"""Calls that code makes within a call of the model: asked about, run and shown as the model's own calls are.
+
+A question about one is a row like any other, so that the socket, the API, the admin and the pages answer it in the same
+way. Its turn is parked meanwhile. When it goes on the row is the truth: a wait that has ended says only that it is
+worth reading.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import Final, Protocol
+
+from chat.conf import chat_settings
+from chat.core.context.result_files import is_seen
+from chat.files.attachments import load_files
+from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, seen_files
+from chat.instances.notifications import notify_conversation
+from chat.turns.admission.continuation import EXPIRED_TEXT
+from chat.turns.execution.journal import hand_out
+from chat.turns.execution.prompting import Prompt
+from chat.turns.execution.turn_facts import TurnFacts
+from fibers.context import FiberContext
+from fibers.waits import Wait
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.inner_calls import CallDecision
+from tools_app.core.questions import question_of, title_of
+from tools_app.core.tool import AskedCall, Tool, ToolContext
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
+from tools_app.core.tool_output import Media
+from tools_app.models import ApprovalEventKind, ToolCallRecord
+from tools_app.selectors import expired_call, find_inner_call
+from tools_app.services import Actor, abandon_call, begin_inner_call, close_inner_calls
+
+APPROVAL: Final = "approval"
+NOT_ENDED: Final = "The code that made this call ended before it did."
+_APPROVED: Final = (CallStatus.APPROVED, CallStatus.RUNNING)
+
+
+class TurnCalls(Protocol):
+    """The way of a turn with the calls of its model, as far as calls within them share it."""
+
+    prompt: Prompt
+
+    async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
+        """The question to a person about a call, or the result of one that may not run whatever that person says."""
+        ...
+
+    async def allowed(self, tool: Tool, call: ToolCall, attempt: int, *, is_approved: bool) -> ToolCall | ToolResult:
+        """The call as the agent lets it run, or the result in its place."""
+        ...
+
+    def perform(
+        self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run the tool with what it can attach to the reply, and the ledger for an action."""
+        ...
+
+    async def report(self, call: ToolCall, result: ToolResult) -> None:
+        """Have the agent see how a call ended."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnInnerCalls:
+    """The calls within one call of a turn: the `inner` of its `ToolContext`, and with `ask` its `asker`."""
+
+    tools: TurnCalls
+    facts: TurnFacts
+    fiber: FiberContext
+    outer: ToolCall
+    turn_id: str  # that made the outer call: this one, or one that this one continues
+    _has_asked: bool = field(init=False, default=False)
+    _file_count: int = field(init=False, default=0)
+    _kept: dict[str, JSONObject] = field(init=False, default_factory=dict)
+
+    async def ask(self, asked: AskedCall) -> CallDecision:
+        """Have a person decide about a call. Errors: `Parked` while no person has."""
+        self._has_asked = True
+        row = await db(find_inner_call, self.facts.turn_id, asked.call.call_id)
+        if row is None:
+            pause = await self.tools.question(asked.tool, asked.call)
+            if isinstance(pause, ToolResult):
+                return CallDecision(is_approved=False, refused=pause)
+            row = await db(self._hand_out, asked.call, pause)
+        row = await self._decided(row, asked.tool)
+        if row.status not in _APPROVED:
+            return CallDecision(is_approved=False, reason=str(row.output or ""))
+        await db(self._begin, row.pk)
+        return CallDecision(is_approved=True, edited_input=row.edited_input)
+
+    async def run(
+        self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
+    ) -> AsyncIterator[ToolProgress | ToolResult]:
+        """Run a call between the agent's hooks."""
+        allowed = await self.tools.allowed(tool, call, context.attempt, is_approved=is_approved)
+        result = allowed if isinstance(allowed, ToolResult) else ToolResult(output=None)
+        if isinstance(allowed, ToolCall):
+            run = partial(self.tools.perform, tool, allowed, context, self.turn_id)
+            async for item in run(is_approved=is_approved):
+                if isinstance(item, ToolResult):
+                    result = item
+                else:
+                    yield item
+        await self.tools.report(call, result)
+        yield result
+
+    async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
+        """Store the files of a result: at most as many of all calls together as of one call of a model."""
+        kept: JSONObject = {"reply": list(result.reply)} if result.reply else {}
+        if not result.media:
+            return kept
+        media = result.media[: max(MAX_FILES - self._file_count, 0)]
+        self._file_count += len(media)
+        key = self.facts.key
+        place = CallPlace(
+            owner_id=key.owner_id, instance_id=key.instance_id, turn_id=self.turn_id, call_id=call.call_id
+        )
+        entries = await db(keep_files, place, media) if media else []
+        self.tools.prompt.add_files(seen_files(entries, media))
+        return {**kept, "attachments": [*entries, *_refused(result.media[len(media) :])]}
+
+    def deliver(self, call_id: str, kept: JSONObject) -> None:
+        """Have the outer call's result have this."""
+        if call_id not in self._kept:
+            self._kept[call_id] = kept
+            self._file_count = max(self._file_count, len(self._attachments()))
+
+    async def complete(self, result: ToolResult) -> ToolResult:
+        """The outer call's result with what its calls gave; a model may be shown their files."""
+        attachments = self._attachments()
+        reply = [part for kept in self._kept.values() for part in kept.get("reply", ())]
+        if not attachments and not reply:
+            return result
+        await self._read_again(attachments)
+        details = {**result.details, "attachments": attachments} if attachments else result.details
+        return replace(result, details=details, reply=(*result.reply, *reply))
+
+    async def close(self, *, was_cut: bool) -> None:
+        """Settle what the outer call has left open now that it has ended. No statement where no person was asked.
+
+        `was_cut`: an earlier attempt may have asked.
+        """
+        if self._has_asked or was_cut:
+            await db(self._close)
+
+    def _attachments(self) -> list[JSONObject]:
+        return [entry for kept in self._kept.values() for entry in kept.get("attachments", ())]
+
+    async def _read_again(self, attachments: Sequence[JSONObject]) -> None:
+        """Read the files that an earlier attempt has stored: a model may be shown them in this turn."""
+        known = self.tools.prompt.files
+        urls = [entry["url"] for entry in attachments if is_seen(str(entry.get("mediaType"))) and "url" in entry]
+        missing = [url for url in urls if url not in known]
+        if missing:
+            most = chat_settings.request_media_bytes
+            self.tools.prompt.add_files(await db(load_files, missing, self.facts.key.owner_id, max_bytes=most))
+
+    async def _decided(self, row: ToolCallRecord, tool: Tool) -> ToolCallRecord:
+        """The row once it has been decided. A wait that ended otherwise is followed by another one."""
+        label = question_of(row.question).sentence or title_of(tool.name, tool.title)
+        seconds = 0.0
+        if row.expires_at is not None:
+            seconds = (row.expires_at - row.created_at).total_seconds()
+        for number in count(1):
+            if row.status != CallStatus.ASKED:
+                break
+            key = wait_key(row.call_id, number)
+            row = await db(self._wait_under, row, key)
+            wait = Wait(key=key, kind=APPROVAL, label=label[:200], call_id=self.outer.call_id, seconds=seconds)
+            await self.fiber.wait(wait)
+            row = await db(self._after_wait, row)
+        return row
+
+    def _hand_out(self, call: ToolCall, pause: ToolPause) -> ToolCallRecord:
+        with self.fiber.fenced():
+            row = hand_out(self.facts, call, pause, wait_key=wait_key(call.call_id, 1))
+        row.refresh_from_db()  # its times are the database's
+        return row
+
+    def _wait_under(self, row: ToolCallRecord, key: str) -> ToolCallRecord:
+        """Have the decision answer this wait; nothing to write for the first one."""
+        if row.wait_key != key:
+            with self.fiber.fenced():
+                ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED).update(wait_key=key)
+            row.refresh_from_db()
+        return row
+
+    def _after_wait(self, row: ToolCallRecord) -> ToolCallRecord:
+        """The row as it is now, or as expired where its time is over and nothing has noticed yet."""
+        with self.fiber.fenced():
+            expired = expired_call(row.pk)
+            if expired is not None:
+                abandon_call(expired, EXPIRED_TEXT, ApprovalEventKind.EXPIRED, Actor(user_id=None, via="server"))
+                notify_conversation(row.owner_id, row.scope)
+        row.refresh_from_db()
+        return row
+
+    def _begin(self, row_id: int) -> None:
+        with self.fiber.fenced():
+            begin_inner_call(row_id)
+
+    def _close(self) -> None:
+        with self.fiber.fenced():
+            if close_inner_calls(self.facts.turn_id, NOT_ENDED, within=self.outer.call_id):
+                notify_conversation(self.facts.key.owner_id, self.facts.key.instance_id)
+
+
+def wait_key(call_id: str, number: int) -> str:
+    """The key of a wait for the decision about a call; each question has more than one if need be."""
+    return f"{APPROVAL}:{call_id}" if number == 1 else f"{APPROVAL}:{call_id}#{number}"
+
+
+def _refused(media: Sequence[Media]) -> list[JSONObject]:
+    """The entry for files beyond those that are kept: one, however many there are."""
+    return [{"filename": item.name, "error": NOT_KEPT} for item in media[:1]]

@@ -1,0 +1,57 @@
+"""The providers of a turn's tools: one for each source, asked in the order of the sources.
+
+An app adds one with `register`; a source without a provider is empty.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from chat.agent.think import Think
+from sessions_app.context.session_context import SessionContext
+from sessions_app.context.snapshot import ContextState
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.workspace import Workspace
+from tools_app.core.tool_sources import Source, ToolSources
+from tools_app.core.toolset import ToolSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """The facts for a provider: the agent, its conversation's context, and the declarations of the client.
+
+    `workspace`: what the agent works in, where it has tools for files.
+    """
+
+    agent: Think
+    context: SessionContext
+    state: ContextState
+    client_tools: tuple[JSONObject, ...]
+    workspace: Workspace | None = None
+
+
+ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]
+"""Gives the tools of a source. Runs once an attempt, also for a preview; does nothing but answer."""
+
+_providers: Final[dict[Source, ToolProvider]] = {}
+
+
+def register(source: Source, provider: ToolProvider) -> None:
+    """Let this provider give the tools of a source. Errors: `ValueError` for a source that has one."""
+    if source in _providers:
+        raise ValueError(f"The source {source.value!r} has a provider already.")
+    _providers[source] = provider
+
+
+def unregister(source: Source) -> None:
+    """Take a provider away again, for tests."""
+    del _providers[source]
+
+
+async def gather_tools(request: ToolRequest) -> ToolSources:
+    """Ask every provider, in order. Errors: those of the providers."""
+    sources = ToolSources()
+    for source in Source:
+        if source in _providers:
+            sources.add(source, await _providers[source](request))
+    return sources

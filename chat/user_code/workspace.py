@@ -1,0 +1,49 @@
+"""The workspace that an agent works in."""
+
+import logging
+from typing import Any
+
+from chat.agent.base import Agent
+from chat.agent.think import Think
+from chat.errors import WorkspaceMissing
+from chat.user_code.call_hook import AgentCodeFailed, call_hook, user_code_boundary
+from tools_app.core.files.workspace import Workspace
+from tools_app.errors import FileFailed
+from tools_app.file_tools.tree_snapshot import tree_snapshot
+from tools_app.workspace.stores.database import DatabaseWorkspace
+
+logger = logging.getLogger(__name__)
+
+
+async def workspace_of(agent: Agent) -> Workspace:
+    """The workspace of an agent object: what its `get_workspace` gives, or the instance's own.
+
+    Of one in the database, files are kept as they were before the turn that the object works for.
+    Errors: `WorkspaceMissing` for an agent that has none; `AgentCodeFailed`.
+    """
+    found: Any = await call_hook(agent, "get_workspace") if isinstance(agent, Think) else None
+    if found is None:
+        return agent.host.open_workspace()
+    if found is False:
+        raise WorkspaceMissing
+    if not hasattr(found, "read_dir"):
+        raise AgentCodeFailed(TypeError(f"get_workspace() returned {found!r}, which is no workspace"), "get_workspace")
+    workspace: Workspace = found.in_turn(agent.host.turn_id) if isinstance(found, DatabaseWorkspace) else found
+    return workspace
+
+
+async def files_in_prompt(agent: Think, workspace: Workspace | None) -> str:
+    """The tree of the workspace below a system prompt; empty unless the class asks for it and there is a workspace.
+
+    Files that cannot be read do not stop a turn: the text mentions it, and the log has the reason.
+    """
+    if workspace is None or not agent.workspace_in_prompt:
+        return ""
+    try:
+        with user_code_boundary("get_workspace"):  # a store may be the agent's own
+            tree = await tree_snapshot(workspace)
+    except (FileFailed, AgentCodeFailed) as error:
+        logger.warning("no tree for the prompt", extra={"action": "workspace_not_shown", "code": error.code})
+        tree = "(cannot be read now)"
+    tree = tree.replace("</", "< /")  # names are not ours: none ends the tag
+    return f"\n\n<files>\nThe workspace as this turn began:\n{tree}\n</files>"

@@ -1,0 +1,25 @@
+// The English texts of views that are loaded when they are needed. They come with `ui/later.ts`; nothing that is loaded before
+// may say them (a test reads the imports).
+
+import { addMessages } from "../lib/i18n.ts";
+import approvals from "./en/approvals.json" with { type: "json" };
+import calls from "./en/calls.json" with { type: "json" };
+import choice from "./en/choice.json" with { type: "json" };
+import files from "./en/files.json" with { type: "json" };
+import histories from "./en/histories.json" with { type: "json" };
+import memory from "./en/memory.json" with { type: "json" };
+import panel from "./en/panel.json" with { type: "json" };
+import summaries from "./en/summaries.json" with { type: "json" };
+
+export const later = {
+  ...approvals,
+  ...calls,
+  ...choice,
+  ...files,
+  ...histories,
+  ...memory,
+  ...panel,
+  ...summaries,
+} as const;
+
+addMessages(later);

@@ -1,0 +1,78 @@
+// The files of one conversation on the server.
+
+import { type Api, formOf, type RequestOptions, type Schemas } from "./api.ts";
+
+export type FileEntry = Schemas["WorkspaceEntryOut"];
+export type FileTotals = Schemas["WorkspaceOut"];
+export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
+
+/** Which version a writing replaces: that of an entry, "" for none (a new file), null for any. */
+export type Expected = string | null;
+
+export interface WriteOptions extends RequestOptions {
+  onProgress?: (fraction: number) => void;
+}
+
+const queryOf = (values: Record<string, string | number | boolean>): string =>
+  String(new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)])));
+
+export class FilesApi {
+  readonly #api: Api;
+  readonly #base: string;
+
+  constructor(api: Api, instanceId: string) {
+    this.#api = api;
+    this.#base = `/instances/${encodeURIComponent(instanceId)}/workspace`;
+  }
+
+  totals = (signal?: AbortSignal): Promise<FileTotals> => this.#api.request("GET", this.#base, undefined, { signal });
+
+  children = (path: string, limit: number, offset: number, signal?: AbortSignal): Promise<DirectoryPage> =>
+    this.#api.request("GET", `${this.#base}/entries?${queryOf({ path, limit, offset })}`, undefined, { signal });
+
+  entry = (path: string, signal?: AbortSignal): Promise<FileEntry> =>
+    this.#api.request("GET", `${this.#base}/entry?${queryOf({ path })}`, undefined, { signal });
+
+  remove = (path: string): Promise<null> =>
+    this.#api.request("DELETE", `${this.#base}/entries?${queryOf({ path, recursive: true })}`);
+
+  makeDirectory = (path: string): Promise<FileEntry> =>
+    this.#api.request("POST", `${this.#base}/directories`, { path });
+
+  move = (source: string, target: string): Promise<FileEntry> =>
+    this.#api.request("POST", `${this.#base}/moves`, { source, target });
+
+  /** The way from the stored text to another one, as a unified diff. */
+  diff = async (path: string, content: string): Promise<string> =>
+    (await this.#api.request<Schemas["DiffOut"]>("POST", `${this.#base}/diff`, { path, content })).diff;
+
+  /** Write a file. Another version than the expected one is an `ApiError` with the code `file_conflict`. */
+  write(path: string, content: Blob | string, expected: Expected, options: WriteOptions = {}): Promise<FileEntry> {
+    const condition: Record<string, string> = expected ? { "if-match": `"${expected}"` } : { "if-none-match": "*" };
+    const headers = { "content-type": "application/octet-stream", ...(expected === null ? {} : condition) };
+    const body = typeof content === "string" ? new Blob([content]) : content;
+    return this.#api.transfer("PUT", `${this.#base}/content?${queryOf({ path })}`, body, { headers, ...options });
+  }
+
+  /** Unpack a zip file into the root. Returns how many entries it changed. */
+  async unpack(file: File): Promise<number> {
+    const answer = await this.#api.transfer<Schemas["FileChangesOut"]>("POST", `${this.#base}/archive`, formOf(file));
+    return answer.changes.filter((change) => change.entry_kind === "file").length;
+  }
+
+  /** Bytes of a file from an offset, so many at most; `isEnd`: there are no more. */
+  async read(path: string, start: number, most: number, signal?: AbortSignal) {
+    const headers = { range: `bytes=${start}-${start + most - 1}` };
+    const response = await this.#api.bytes(this.contentAddress(path), { signal, headers });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const total = Number(response.headers.get("content-range")?.split("/")[1] ?? start + bytes.length);
+    return { bytes, isEnd: start + bytes.length >= total };
+  }
+
+  contentAddress(path: string, { isDownload = false, version = "" } = {}): string {
+    const more = { ...(isDownload ? { download: true } : {}), ...(version ? { v: version } : {}) };
+    return `${this.#api.base}${this.#base}/content?${queryOf({ path, ...more })}`;
+  }
+
+  archiveAddress = (path: string): string => `${this.#api.base}${this.#base}/archive?${queryOf({ path })}`;
+}

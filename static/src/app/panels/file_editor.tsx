@@ -1,0 +1,178 @@
+// Changing the text of a file. It is stored only where nobody else was there in between; else both texts are compared and the
+// person decides. What is not stored yet stays until it is given up (`store/files_place.ts`).
+
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { type DiffLine, diffLines } from "../lib/diff.ts";
+import { t } from "../lib/i18n.ts";
+import { ApiError, messageOf } from "../net/api.ts";
+import type { FileEntry, FilesApi } from "../net/files_api.ts";
+import type { FileText } from "../store/file_text.ts";
+import type { Draft } from "../store/files_place.ts";
+import { useApp } from "../ui/context.ts";
+import { DiffView } from "../ui/diff.tsx";
+import type { FileActions } from "./file_actions.ts";
+
+interface Props {
+  /** The stored text; null where it has changed or is gone. */
+  file: FileText | null;
+  /** The file as it is now; null where it is gone. */
+  present: FileEntry | null;
+  instanceId: string;
+  path: string;
+  api: FilesApi;
+  actions: FileActions;
+  done: () => void;
+}
+
+/** What was found in the place of the text that this one was made from. `version`: "" where the file is gone. */
+interface Conflict {
+  version: string;
+  lines: DiffLine[];
+}
+
+const toField = (text: string) => text.replace(/\r\n/g, "\n");
+
+export function FileEditor({ file, present, instanceId, path, api, actions, done }: Props) {
+  const { files: place } = useApp();
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [start] = useState<Draft & { isCrLf: boolean }>(() => {
+    const draft = place.draft(instanceId, path);
+    const isCrLf = file?.hasCrLf ?? false;
+    return draft ? { ...draft, isCrLf } : { text: toField(file?.text ?? ""), version: file?.version ?? "", isCrLf };
+  });
+  const [original] = useState(() => toField(file?.text ?? ""));
+  const [isSaving, setSaving] = useState(false);
+  const [problem, setProblem] = useState("");
+  const [conflict, setConflict] = useState<Conflict | null>(null);
+  useEffect(() => field.current?.focus(), [conflict === null]);
+  const text = useRef(start.text);
+  const note = (value: string) => {
+    text.current = value;
+    const isSame = file !== null && value === original && start.version === file.version;
+    place.setDraft(instanceId, path, isSame ? null : { text: value, version: start.version });
+  };
+  const asStored = () => start.isCrLf ? text.current.replace(/\n/g, "\r\n") : text.current;
+  const save = async (version = start.version) => {
+    setSaving(true);
+    setProblem("");
+    try {
+      await actions.save(path, asStored(), version);
+      place.setDraft(instanceId, path, null);
+      done();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "file_conflict") await compare();
+      else setProblem(messageOf(error));
+    }
+    setSaving(false);
+  };
+  const compare = async () => {
+    try {
+      const entry = await api.entry(path).catch((error) => {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      });
+      const patch = entry ? await api.diff(path, asStored()) : "";
+      setConflict({ version: entry?.version ?? "", lines: patch ? diffLines(patch) : [] });
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  const giveUp = async () => {
+    if (place.draft(instanceId, path) && !(await actions.discards())) return;
+    place.setDraft(instanceId, path, null);
+    done();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const saves = event.key.toLowerCase() === "s" && (event.ctrlKey || event.metaKey);
+    if (!saves && event.key !== "Escape") return;
+    event.preventDefault(); // nothing around it is closed, and the browser saves no page
+    event.stopPropagation();
+    if (!saves) giveUp();
+    else if (!isSaving) save();
+  };
+  if (conflict) {
+    return (
+      <ConflictView
+        conflict={conflict}
+        path={path}
+        problem={problem}
+        isSaving={isSaving}
+        keepMine={() => save(conflict.version)}
+        takeTheirs={() => {
+          place.setDraft(instanceId, path, null);
+          done();
+        }}
+        cancel={() => setConflict(null)}
+      />
+    );
+  }
+  const hasMoved = (present?.version ?? "") !== start.version;
+  return (
+    <form
+      class="editor file-editor"
+      onKeyDown={onKeyDown}
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      {hasMoved && <p class="file-notice" role="status">{t("files.changed-meanwhile")}</p>}
+      <label for={id} class="visually-hidden">{t("files.text-of", { name: path })}</label>
+      <textarea
+        id={id}
+        ref={field}
+        class="field is-code"
+        dir="auto"
+        rows={18}
+        spellcheck={false}
+        autocapitalize="off"
+        defaultValue={text.current}
+        onInput={(event) => note(event.currentTarget.value)}
+      />
+      <p class="is-error" role="alert">{problem}</p>
+      <p class="panel-actions">
+        <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
+        <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
+      </p>
+    </form>
+  );
+}
+
+interface ConflictProps {
+  conflict: Conflict;
+  path: string;
+  problem: string;
+  isSaving: boolean;
+  keepMine: () => void;
+  takeTheirs: () => void;
+  cancel: () => void;
+}
+
+function ConflictView({ conflict, path, problem, isSaving, keepMine, takeTheirs, cancel }: ConflictProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // back to the text: nothing around it is closed
+    event.stopPropagation();
+    cancel();
+  };
+  return (
+    <section class="conflict" aria-label={t("files.conflict")} onKeyDown={onKeyDown}>
+      <h3 ref={heading} tabIndex={-1}>{t("files.conflict")}</h3>
+      <p class="muted">{t(conflict.version ? "files.conflict-text" : "files.conflict-gone")}</p>
+      {conflict.lines.length > 0
+        ? <DiffView lines={conflict.lines} label={t("files.diff-of", { name: path })} />
+        : conflict.version && <p>{t("files.none-written")}</p>}
+      <p class="is-error" role="alert">{problem}</p>
+      <p class="panel-actions">
+        <button type="button" class="button is-primary" disabled={isSaving} onClick={keepMine}>
+          {t("files.keep-mine")}
+        </button>
+        <button type="button" class="button" onClick={takeTheirs}>{t("files.take-theirs")}</button>
+        <button type="button" class="button" onClick={cancel}>{t("common.cancel")}</button>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+// The text of a file as far as it was read, from the beginning on; or that it is no text.
+
+import type { FileEntry, FilesApi } from "../net/files_api.ts";
+
+const PIECE = 1_000_000; // bytes
+
+export class FileText {
+  /** Null: the file is no text. */
+  readonly text: string | null;
+  readonly isWhole: boolean;
+  readonly version: string;
+  readonly #path: string;
+  readonly #bytes: number;
+  readonly #decoder: TextDecoder;
+
+  constructor(entry: Pick<FileEntry, "path" | "version">, text: string | null, bytes: number, rest: {
+    isWhole: boolean;
+    decoder: TextDecoder;
+  }) {
+    this.text = text;
+    this.isWhole = rest.isWhole;
+    this.version = entry.version;
+    this.#path = entry.path;
+    this.#bytes = bytes;
+    this.#decoder = rest.decoder;
+  }
+
+  /** Read the beginning. Throws an `ApiError`. */
+  static async open(api: FilesApi, entry: FileEntry, signal?: AbortSignal): Promise<FileText> {
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    if (!entry.size) return new FileText(entry, "", 0, { isWhole: true, decoder }); // nothing has no first byte to ask for
+    const { bytes, isEnd } = await api.read(entry.path, 0, PIECE, signal);
+    return new FileText(entry, decoded(decoder, bytes, isEnd), bytes.length, { isWhole: isEnd, decoder });
+  }
+
+  /** The same with the next piece of the file. */
+  async more(api: FilesApi): Promise<FileText> {
+    const { bytes, isEnd } = await api.read(this.#path, this.#bytes, PIECE);
+    const added = decoded(this.#decoder, bytes, isEnd);
+    const text = added === null || this.text === null ? null : this.text + added;
+    const rest = { isWhole: isEnd, decoder: this.#decoder };
+    return new FileText({ path: this.#path, version: this.version }, text, this.#bytes + bytes.length, rest);
+  }
+
+  /** Lines end with CR LF, all of them. A field of the page has LF only. */
+  get hasCrLf(): boolean {
+    return this.text !== null && this.text.includes("\r\n") && !this.hasMixedEnds;
+  }
+
+  /** Lines end in several ways, which a field of the page does not keep. */
+  get hasMixedEnds(): boolean {
+    const text = this.text ?? "";
+    return /\r(?!\n)/.test(text) || (text.includes("\r\n") && /(^|[^\r])\n/.test(text));
+  }
+}
+
+function decoded(decoder: TextDecoder, bytes: Uint8Array, isEnd: boolean): string | null {
+  try {
+    const text = decoder.decode(bytes, { stream: !isEnd });
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,69 @@
+// Where one is among the files of a conversation: in the list, in a file, or in what an answer has changed; and texts of files
+// that were changed here and are not stored yet. They outlive the view: another tab of the panel, another conversation.
+
+import { Store } from "../lib/store.ts";
+import type { ChangedFile } from "./changed_files.ts";
+
+/** A text that is not stored. `version`: of the file that it was made from; "" of a new one. */
+export interface Draft {
+  text: string;
+  version: string;
+}
+
+const askFirst = (event: BeforeUnloadEvent) => event.preventDefault();
+
+export class FilesPlace extends Store {
+  /** Of which conversation; "" until the address that the page began with was shown. */
+  instanceId = "";
+  /** The file that is shown; "" where the list is. */
+  path: string;
+  /** What is reviewed; empty where nothing is. */
+  changes: readonly ChangedFile[] = [];
+  readonly #drafts = new Map<string, Draft>();
+
+  constructor() {
+    super();
+    this.path = new URLSearchParams(location.search).get("file") ?? "";
+  }
+
+  /** Show a file, or the list with "". */
+  open(instanceId: string, path: string): void {
+    Object.assign(this, { instanceId, path });
+    this.#tell();
+  }
+
+  /** Show what was changed; the list when nothing is given. */
+  review(instanceId: string, changes: readonly ChangedFile[]): void {
+    this.changes = changes;
+    this.open(instanceId, "");
+  }
+
+  /** The place in a conversation: another one begins at its list. */
+  enter(instanceId: string): void {
+    if (!this.instanceId) this.instanceId = instanceId;
+    if (this.instanceId !== instanceId) this.review(instanceId, []);
+  }
+
+  draft = (instanceId: string, path: string): Draft | null => this.#drafts.get(`${instanceId} ${path}`) ?? null;
+
+  /** Null: stored or given up. */
+  setDraft(instanceId: string, path: string, draft: Draft | null): void {
+    if (draft) this.#drafts.set(`${instanceId} ${path}`, draft);
+    else this.#drafts.delete(`${instanceId} ${path}`);
+    // Only then: a page that might ask is not kept for going back to it at once.
+    if (this.#drafts.size) addEventListener("beforeunload", askFirst);
+    else removeEventListener("beforeunload", askFirst);
+  }
+
+  /** The address leads to what is shown. */
+  #tell(): void {
+    const url = new URL(location.href);
+    url.searchParams.delete("file");
+    if (this.path) {
+      url.searchParams.set("panel", "files");
+      url.searchParams.set("file", this.path);
+    }
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+    this.changed();
+  }
+}

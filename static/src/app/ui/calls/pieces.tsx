@@ -1,0 +1,49 @@
+// Pieces that the views of calls are made of.
+
+import type { ComponentChildren } from "preact";
+import { t } from "../../lib/i18n.ts";
+import { withoutTricks } from "../../lib/readable.ts";
+import type { CallDetails } from "../../store/tool_details.ts";
+import type { ToolPart } from "../../store/types.ts";
+import type { Parts } from "../parts_context.ts";
+import { Value } from "../value.tsx";
+
+/** What the view of a call gets. It shows arguments and result; errors, files and what was cut are shown for it. */
+export interface CallProps {
+  context: Parts;
+  part: ToolPart;
+  details: CallDetails;
+}
+
+export function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="tool-section">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** The result as what it is, where a view cannot read it. */
+export function PlainResult({ part }: { part: ToolPart }) {
+  if (part.output === undefined) return null;
+  return (
+    <Section title={t(part.preliminary ? "calls.result-so-far" : "calls.result")}>
+      <Value value={part.output} />
+    </Section>
+  );
+}
+
+/** A file of the workspace: pressing it shows it in the panel. */
+export function FileName({ context, path }: { context: Parts; path: string }) {
+  return (
+    <button
+      type="button"
+      class="quiet file-name"
+      title={t("calls.open-file", { path })}
+      onClick={() => context.app.showFile(path)}
+    >
+      <bdi>{withoutTricks(path)}</bdi>
+    </button>
+  );
+}

@@ -1,0 +1,131 @@
+// What an opened call shows: the view of its kind, or arguments and result as they are; what went wrong, what the tool reports,
+// the files that it returned, and the whole of a result that was cut.
+
+import { useState } from "preact/hooks";
+import { fileSize } from "../../lib/format.ts";
+import { t } from "../../lib/i18n.ts";
+import { terminalText } from "../../lib/readable.ts";
+import { messageOf } from "../../net/api.ts";
+import { errorIn } from "../../store/call_results.ts";
+import { toolName } from "../../store/fold.ts";
+import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
+import { kindOf } from "../../store/tool_kinds.ts";
+import type { ToolPart } from "../../store/types.ts";
+import { ArgumentsTable } from "../arguments_table.tsx";
+import { useApp } from "../context.ts";
+import { Files } from "../files.tsx";
+import { Lines } from "../lines.tsx";
+import type { Parts } from "../parts_context.ts";
+import { Value } from "../value.tsx";
+import { PlainResult, Section } from "./pieces.tsx";
+import { CALL_VIEWS } from "./registry.ts";
+
+export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) {
+  const details = detailsOf(part);
+  const kind = kindOf(part);
+  const View = kind ? CALL_VIEWS[kind] : null;
+  const error = part.errorText || (View ? errorIn(part.output) : "");
+  const name = toolName(part);
+  return (
+    <>
+      {View
+        ? <View context={context} part={error ? withoutResult(part) : part} details={details} />
+        : <Plain part={part} />}
+      {part.approval?.edited && (
+        <details class="tool-original">
+          <summary>{t("calls.arguments-original")}</summary>
+          <Value value={part.approval.originalInput} />
+        </details>
+      )}
+      {error && (
+        <Section title={t("calls.error")}>
+          <Value value={terminalText(error)} class="value is-error" />
+        </Section>
+      )}
+      <Report part={part} details={details} hasView={View !== null} />
+      <CallFiles files={details.files} base={context.app.boot.urls.files} />
+      {details.whole && <Whole whole={details.whole} />}
+      {name && <p class="tool-name muted">{t("calls.tool-name", { name })}</p>}
+    </>
+  );
+}
+
+/** A result that is an error is shown as one. */
+const withoutResult = (part: ToolPart): ToolPart => ({ ...part, output: undefined });
+
+function Plain({ part }: { part: ToolPart }) {
+  const input = part.input ?? (part.rawInput || undefined);
+  const isEmpty = input === undefined && !part.errorText && part.output === undefined;
+  return (
+    <>
+      {input !== undefined && (
+        <Section title={t(part.approval?.edited ? "calls.arguments-edited" : "calls.arguments")}>
+          <Value value={input} />
+        </Section>
+      )}
+      <PlainResult part={part} />
+      {isEmpty && <p class="muted">{t("calls.nothing-yet")}</p>}
+    </>
+  );
+}
+
+const SHOWN_BY_VIEWS = new Set(["stdout", "stderr", "exitCode", "output", "calls", "logs", "console", "changedFiles"]);
+
+// Of results whose main part a view shows: what else is worth a word.
+const WORTH_A_WORD = ["note", "truncated", "fuzzyMatch", "filesSkipped", "skippedFiles", "errors"];
+
+/** What the tool tells people besides; of a call that has a view, what that does not show. */
+function Report({ part, details, hasView }: { part: ToolPart; details: CallDetails; hasView: boolean }) {
+  const facts = Object.entries(details.metadata).filter(([name]) => !hasView || !SHOWN_BY_VIEWS.has(name));
+  const output = hasView && isRecord(part.output) ? part.output : {};
+  for (const name of WORTH_A_WORD) if (output[name]) facts.push([name, output[name]]);
+  if (!facts.length) return null;
+  const isOver = part.output !== undefined && !part.preliminary;
+  return (
+    <Section title={t(isOver ? "calls.details" : "calls.details-so-far")}>
+      <ArgumentsTable input={Object.fromEntries(facts)} />
+    </Section>
+  );
+}
+
+function CallFiles({ files, base }: { files: readonly CallFile[]; base: string }) {
+  if (!files.length) return null;
+  const kept = files.filter((file) => !file.error);
+  return (
+    <div class="tool-section tool-files">
+      {kept.length > 0 && <Files parts={kept} base={base} />}
+      {files.filter((file) => file.error).map((file) => (
+        <p key={file.filename} class="muted">{t("calls.file-not-kept", { name: file.filename ?? "" })}</p>
+      ))}
+    </div>
+  );
+}
+
+const MOST_IN_PLACE = 2_000_000; // bytes; more is a file to save
+
+function Whole({ whole: { url, bytes, lines } }: { whole: WholeOutput }) {
+  const { api } = useApp();
+  const [text, setText] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const facts = t("calls.cut", { lines: t("calls.lines", { count: lines }), size: fileSize(bytes) });
+  const show = async () => {
+    setProblem("");
+    try {
+      setText(await api.textAt(url));
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
+  };
+  return (
+    <div class="tool-section tool-whole">
+      <p>
+        {url ? facts : t("calls.cut-not-kept", { facts })}{" "}
+        {url && text === null && bytes <= MOST_IN_PLACE && (
+          <button type="button" class="quiet" onClick={show}>{t("calls.show-whole")}</button>
+        )} {url && <a href={url} download="">{t("calls.save-whole")}</a>}
+      </p>
+      <p class="is-error" role="alert">{problem}</p>
+      {text !== null && <Lines text={terminalText(text)} label={t("calls.whole")} class="is-wrapped" />}
+    </div>
+  );
+}

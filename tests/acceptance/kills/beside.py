@@ -1,0 +1,49 @@
+"""What is looked up beside the product. Runs within it, called by a `Hand`."""
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.core.cache import cache
+
+from chat.instances.rows import key_of
+from chat.instances.workspaces import InstanceWorkspace
+from chat.models import AgentInstance, Turn
+from tools_app.models import Execution, ToolCallRecord
+from tools_app.workspace.turn_files import changed_in_turn, compared
+
+
+def held(name: str) -> Any:
+    """What an agent left when it began to wait; nothing before."""
+    return cache.get(name)
+
+
+def files(room: str) -> dict[str, str]:
+    """The files of a conversation."""
+    instance = AgentInstance.objects.get(name=room)
+
+    async def read() -> dict[str, str]:
+        workspace = InstanceWorkspace(key_of(instance), instance_id=instance.pk)
+        paths = [entry.path for entry in await workspace.glob("/**/*")]
+        return {path: await workspace.read_file(path) or "" for path in paths}
+
+    return async_to_sync(read)()
+
+
+def changes(room: str) -> list[list[Any]]:
+    """What the newest turn of a conversation did to files."""
+    turn = Turn.objects.filter(instance__name=room).order_by("-id")[0]
+    return [[each.path, each.kind, each.before] for each in compared(changed_in_turn(turn.pk, limit=100))]
+
+
+def calls(room: str) -> list[list[Any]]:
+    """The calls of a conversation: tool, attempt, output."""
+    turns = Turn.objects.filter(instance__name=room).values("pk")
+    rows = ToolCallRecord.objects.filter(turn_id__in=turns).order_by("pk")
+    return [[row.tool_name, row.attempt, row.output] for row in rows]
+
+
+def executions(room: str) -> list[list[Any]]:
+    """The code of a conversation: its status, and the calls it made with their attempts."""
+    turns = Turn.objects.filter(instance__name=room).values("pk")
+    rows = Execution.objects.filter(turn_id__in=turns).order_by("pk")
+    return [[row.status, [[each.name, each.attempt] for each in row.calls.order_by("ordinal")]] for row in rows]

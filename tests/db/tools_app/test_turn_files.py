@@ -1,0 +1,197 @@
+"""Files as they were before a turn: the first state wins, in the transaction of the change, with few statements."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from tests.db.statements import statements
+from tests.workspace_contract import errno
+from thinkproject.kernel.aio import db
+from tools_app.core.files.workspace import Link, MakeDirectory, Put, Remove
+from tools_app.models import FileBackup, StoredWorkspace
+from tools_app.workspace import services
+from tools_app.workspace.stores.backups import MAX_BACKUP_BYTES
+from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.turn_files import (
+    FileDifference,
+    changed_in_turn,
+    compared,
+    forget_backups,
+    prune_backups,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def files(transactional_db: None, alice: User) -> DatabaseWorkspace:
+    return services.open_for_scope("ins_1", alice.pk)
+
+
+async def differences(turn_id: str, limit: int = 100) -> dict[str, FileDifference]:
+    found = await db(lambda: changed_in_turn(turn_id, limit=limit))
+    return {each.path: each for each in compared(found)}
+
+
+async def test_nothing_is_kept_outside_of_a_turn(files: DatabaseWorkspace) -> None:
+    await files.write_file("/f", "x")
+    await files.write_file("/f", "y")
+    await files.in_turn("").rm("/f")
+    assert not await FileBackup.objects.aexists()
+
+
+async def test_each_kind_of_change_is_told_with_its_texts(files: DatabaseWorkspace) -> None:
+    await files.apply([Put(path="/old", content=b"one\ntwo\n"), Put(path="/gone", content=b"gone\n")])
+    turn = files.in_turn("t1")
+    await turn.write_file("/new", "fresh\n")
+    await turn.write_file("/old", "one\n2\n")
+    await turn.delete_file("/gone")
+    found = await differences("t1")
+    assert [(each.path, each.kind, each.before, each.after) for each in found.values()] == [
+        ("/gone", "deleted", "gone\n", None),
+        ("/new", "created", None, "fresh\n"),
+        ("/old", "updated", "one\ntwo\n", "one\n2\n"),
+    ]
+    assert found["/old"].diff == "--- /old\n+++ /old\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    assert [(each.added, each.removed) for each in found.values()] == [(0, 1), (1, 0), (1, 1)]
+
+
+async def test_the_first_state_of_a_turn_wins(files: DatabaseWorkspace) -> None:
+    await files.write_file("/f", "first")
+    turn = files.in_turn("t1")
+    await turn.write_file("/f", "second")
+    await turn.append_file("/f", " third")
+    await turn.rm("/f")
+    await turn.write_file("/f", "last")
+    await turn.write_file("/passing", "x")
+    await turn.rm("/passing")
+    await turn.write_file("/same", "x")
+    await turn.apply([Remove(path="/same"), Put(path="/same", content=b"y")])
+    found = await differences("t1")
+    assert (found["/f"].kind, found["/f"].before, found["/f"].after) == ("updated", "first", "last")
+    assert "/passing" not in found  # nothing before, nothing after
+    assert (found["/same"].kind, found["/same"].after) == ("created", "y")
+
+
+async def test_a_file_that_is_as_it_was_has_not_changed(files: DatabaseWorkspace) -> None:
+    await files.write_file("/f", "same")
+    turn = files.in_turn("t1")
+    await turn.write_file("/f", "other")
+    await turn.write_file("/f", "same")
+    assert await differences("t1") == {}
+
+
+async def test_each_turn_is_told_what_it_did_itself(files: DatabaseWorkspace) -> None:
+    await files.write_file("/f", "0")
+    for turn in ("t1", "t2", "t3"):
+        await files.in_turn(turn).write_file("/f", turn)
+    found = [(await differences(turn))["/f"] for turn in ("t1", "t2", "t3")]
+    assert [(each.before, each.after) for each in found] == [("0", "t1"), ("t1", "t2"), ("t2", "t3")]
+
+
+async def test_whole_directories_are_kept_when_they_are_moved_copied_and_removed(files: DatabaseWorkspace) -> None:
+    await files.apply([Put(path=f"/d/{at}", content=str(at).encode()) for at in range(3)])
+    await files.apply([Link(path="/d/link", target="0"), MakeDirectory(path="/d/empty")])
+    await files.in_turn("copied").cp("/d", "/copy", recursive=True)
+    await files.in_turn("moved").mv("/copy", "/moved")
+    await files.in_turn("removed").rm("/moved", recursive=True)
+    copied, moved, removed = [await differences(turn) for turn in ("copied", "moved", "removed")]
+    assert [(each.path, each.kind) for each in copied.values()] == [(f"/copy/{at}", "created") for at in range(3)]
+    assert [each.after for each in copied.values()] == ["0", "1", "2"]
+    assert [(each.path, each.kind) for each in moved.values()] == [
+        *((f"/copy/{at}", "deleted") for at in range(3)),
+        *((f"/moved/{at}", "created") for at in range(3)),
+    ]
+    assert [(each.path, each.before) for each in removed.values()] == [(f"/moved/{at}", str(at)) for at in range(3)]
+
+
+async def test_a_refused_change_keeps_nothing(files: DatabaseWorkspace, settings: Any) -> None:
+    await files.write_file("/f", "x")
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 10
+    turn = files.in_turn("t1")
+    assert await errno(turn.write_file("/f", "y" * 100)) == "ENOSPC"
+    assert await errno(turn.mkdir("/f")) == "EEXIST"
+    await turn.mkdir("/directory")
+    await turn.symlink("/f", "/link")
+    assert not await FileBackup.objects.aexists()
+
+
+async def test_large_files_and_those_in_storage_are_named_and_not_kept(files: DatabaseWorkspace, settings: Any) -> None:
+    await files.write_file("/large", "x" * (MAX_BACKUP_BYTES + 1))
+    settings.THINK_WORKSPACE_INLINE_BYTES = 1_000
+    await files.write_file("/stored", "x" * 2_000)
+    turn = files.in_turn("t1")
+    await turn.write_file("/large", "small")
+    await turn.write_file("/stored", "small")
+    found = await differences("t1")
+    for path, size in (("/large", MAX_BACKUP_BYTES + 1), ("/stored", 2_000)):
+        assert (found[path].is_cut, found[path].before, found[path].diff) == (True, None, "")
+        row = await FileBackup.objects.aget(path=path)
+        assert (row.is_cut, row.content, row.size) == (True, None, size)
+
+
+async def test_of_a_large_tree_the_first_files_are_kept(
+    files: DatabaseWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools_app.workspace.stores.backups.MAX_STATEMENT_BYTES", 250)
+    await files.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(4)])
+    await files.in_turn("t1").rm("/d", recursive=True)
+    assert [each.is_cut for each in (await differences("t1")).values()] == [False, False, True, True]
+
+
+async def test_bytes_that_are_no_text_are_named(files: DatabaseWorkspace) -> None:
+    turn = files.in_turn("t1")
+    await turn.write_file("/picture", b"\x89PNG\r\n\x1a\n\xff\x00")
+    found = (await differences("t1"))["/picture"]
+    assert (found.kind, found.after, found.diff, found.is_cut) == ("created", None, "", False)
+
+
+async def test_long_paths_and_strange_names_are_found_again(files: DatabaseWorkspace) -> None:
+    long = "/" + "/".join(["d" * 100] * 8)
+    await files.apply([Put(path=f"{long}/ä'%\U0001f600", content=b"old")])
+    await files.in_turn("t1").write_file(f"{long}/ä'%\U0001f600", "new")
+    assert (await differences("t1"))[f"{long}/ä'%\U0001f600"].before == "old"
+
+
+async def test_keeping_takes_one_statement_and_none_where_no_file_changes(files: DatabaseWorkspace) -> None:
+    puts = [Put(path=f"/d/{at}", content=b"x") for at in range(300)]
+    await files.apply(puts)
+    turn = files.in_turn("t1")
+    for most, operation in (
+        (1, turn.apply(puts)),
+        (1, turn.apply([Put(path=f"/new/{at}", content=b"x") for at in range(300)])),
+        (1, turn.rm("/new", recursive=True)),
+        (0, turn.mkdir("/empty")),
+        (0, turn.rm("/nothing", force=True)),
+        (0, turn.read_file("/d/1")),
+    ):
+        with statements() as sent:
+            await operation
+        assert len([each for each in sent if "think_tools_filebackup" in each]) == most, sent
+
+
+async def test_a_turns_changes_take_few_queries_however_many_there_are(files: DatabaseWorkspace) -> None:
+    for turn in ("t1", "t2"):
+        await files.in_turn(turn).apply([Put(path=f"/{at}", content=turn.encode()) for at in range(200)])
+    with statements() as sent:
+        assert len(await differences("t1", limit=50)) == 50
+    assert len(sent) <= 4
+
+
+async def test_what_was_kept_goes_with_its_turn_its_workspace_and_its_time(
+    files: DatabaseWorkspace, settings: Any
+) -> None:
+    for turn in ("t1", "t2", "t3"):
+        await files.in_turn(turn).write_file("/f", turn)
+    await db(forget_backups, ["t1"])
+    assert [row.turn_id async for row in FileBackup.objects.order_by("pk")] == ["t2", "t3"]
+    await FileBackup.objects.filter(turn_id="t2").aupdate(created_at=timezone.now() - timedelta(days=31))
+    settings.THINK_WORKSPACE_BACKUP_DAYS = 0
+    assert await db(prune_backups) == 0
+    settings.THINK_WORKSPACE_BACKUP_DAYS = 30
+    assert await db(prune_backups) == 1
+    await db(services.delete_workspace, (await StoredWorkspace.objects.aget()).pk)
+    assert not await FileBackup.objects.aexists()

@@ -1,0 +1,176 @@
+"""Statements of the database store: few of them, ranges instead of patterns, and paths of any length."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from tests.db.costs import cost, take_statistics
+from tests.db.statements import statements
+from thinkproject.kernel.aio import db
+from tools_app.core.files.workspace import EntryKind, Put, Remove
+from tools_app.models import StoredWorkspace, WorkspaceEntry
+from tools_app.workspace import services
+from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.stores.keys import MAX_KEY_CHARS, key_of
+from tools_app.workspace.stores.rows import DatabaseTree
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(transactional_db: None, alice: User) -> DatabaseWorkspace:
+    return services.open_for_scope("ins_1", alice.pk)
+
+
+async def test_opening_sends_no_statement(alice: User) -> None:
+    with statements() as sent:
+        services.open_for_scope("ins_1", alice.pk)
+    assert sent == []
+
+
+async def test_small_things_take_few_statements(workspace: DatabaseWorkspace) -> None:
+    await workspace.write_file("/d/f", "x")
+    for most, operation in (
+        (8, workspace.write_file("/d/g", "x")),
+        (8, workspace.write_file("/d/f", "y")),
+        (2, workspace.stat("/d/f")),
+        (3, workspace.read_file("/d/f")),
+        (3, workspace.read_dir("/d")),
+        (2, workspace.info()),
+    ):
+        with statements() as sent:
+            await operation
+        assert len(sent) <= most, sent
+
+
+async def test_many_files_take_few_statements(workspace: DatabaseWorkspace) -> None:
+    files = [Put(path=f"/src/{at % 20}/{at}.py", content=b"x" * 100) for at in range(1_000)]
+    names = [each.path for each in files]
+    counts: dict[str, int] = {}
+    for name, operation in (
+        ("write", workspace.apply(files)),
+        ("write again", workspace.apply(files)),
+        ("copy", workspace.cp("/src", "/copy", recursive=True)),
+        ("move", workspace.mv("/copy", "/moved")),
+        ("remove files", workspace.apply([Remove(path=path) for path in names])),
+        ("remove", workspace.rm("/moved", recursive=True)),
+    ):
+        with statements() as sent:
+            await operation
+        counts[name] = len(sent)
+    assert counts["write"] <= 40
+    assert counts["write again"] <= 40
+    assert max(counts["copy"], counts["move"], counts["remove"]) <= 12, counts
+    assert counts["remove files"] <= 20
+    assert (await workspace.info()).file_count == 0
+
+
+async def test_many_files_are_read_with_few_statements(workspace: DatabaseWorkspace) -> None:
+    files = [Put(path=f"/{at}", content=str(at).encode()) for at in range(400)]
+    await workspace.apply(files)
+    with statements() as sent:
+        read = [data async for _, data in workspace.read_many([each.path for each in files], max_bytes=100)]
+    assert read == [each.content for each in files]
+    assert len(sent) <= 10
+
+
+async def test_a_page_of_a_large_directory_reads_only_its_entries(workspace: DatabaseWorkspace) -> None:
+    await workspace.apply([Put(path=f"/d/{at:05}", content=b"") for at in range(3_000)])
+    row = await StoredWorkspace.objects.aget()
+
+    def page() -> tuple[int, list[str]]:
+        take_statistics()
+        with cost() as read:
+            names = [entry.name for entry in DatabaseTree(row).children("/d", limit=10)]
+            return read(), names
+
+    read, names = await db(page)
+    assert names == [f"{at:05}" for at in range(10)]
+    assert read < (100 if connection.vendor == "postgresql" else 300)
+
+
+async def test_a_pattern_reads_only_its_directory(workspace: DatabaseWorkspace) -> None:
+    await workspace.apply([Put(path=f"/d{at % 30}/{at}", content=b"") for at in range(3_000)])
+    row = await StoredWorkspace.objects.aget()
+
+    def scan() -> tuple[int, int]:
+        take_statistics()
+        with cost() as read:
+            count = len(list(DatabaseTree(row).scan("/d7/")))
+            return read(), count
+
+    read, count = await db(scan)
+    assert count == 100
+    assert read < (450 if connection.vendor == "postgresql" else 900)
+
+
+def long_paths() -> Iterator[str]:
+    """Paths around each length at which keys change, and the longest there is, in characters of four bytes."""
+    for length in (359, 360, 361, 399, 400, 401, 402, 700):
+        path = "".join(f"/{chr(97 + at % 26) * 49}" for at in range(length // 50 + 1))[:length]
+        yield path[:-1] + "z"
+    yield "/" + "/".join("\U0001f600" * 40 for _ in range(99))
+
+
+async def test_paths_of_any_length_can_be_kept_listed_copied_and_moved(workspace: DatabaseWorkspace) -> None:
+    for path in long_paths():
+        await workspace.write_file(path, path[-50:])
+    every = [entry.path for entry in await workspace.glob("**/*")]
+    assert every == sorted(every)
+    assert set(long_paths()) <= set(every)
+    for top in [entry.path for entry in await workspace.read_dir("/")]:
+        await workspace.mv(top, f"/m{top}")
+    await workspace.cp("/m", "/c", recursive=True)
+    for path in long_paths():
+        assert await workspace.read_file(f"/m{path}") == path[-50:]
+        assert await workspace.read_file(f"/c{path}") == path[-50:]
+        parent = path.rpartition("/")[0]
+        assert f"/c{path}" in [entry.path for entry in await workspace.read_dir(f"/c{parent}")]
+    rows = WorkspaceEntry.objects.values_list("path", "path_key", "parent_key", "name")
+    async for path, path_key, parent_key, name in rows:
+        assert path_key == key_of(path)
+        assert parent_key == key_of(path.rpartition("/")[0] or "/")
+        assert name == path.rpartition("/")[2]
+        assert len(path_key) <= MAX_KEY_CHARS
+    await workspace.rm("/m", recursive=True)
+    await workspace.rm("/c", recursive=True)
+    assert not await WorkspaceEntry.objects.aexists()
+
+
+async def test_what_is_below_a_long_directory_is_not_confused_with_its_siblings(workspace: DatabaseWorkspace) -> None:
+    deep = "".join(f"/{'d' * 99}" for _ in range(5))
+    for name in ("a", "a0", "a%", "b"):
+        await workspace.write_file(f"{deep}/{name}/f", name)
+    await workspace.rm(f"{deep}/a", recursive=True)
+    await workspace.mv(f"{deep}/a%", f"{deep}/moved")
+    found = [entry.path for entry in await workspace.glob(f"{deep}/**/*") if entry.kind is EntryKind.FILE]
+    assert found == [f"{deep}/{name}/f" for name in ("a0", "b", "moved")]
+
+
+async def test_names_sort_by_code_points(workspace: DatabaseWorkspace) -> None:
+    names = ["Z", "a", "B", "ä", "_", "-", "é", "z", "\U0001f600", "日"]
+    await workspace.apply([Put(path=f"/{name}", content=b"") for name in names])
+    assert [entry.name for entry in await workspace.read_dir()] == sorted(names)
+    assert [entry.name for entry in await workspace.glob("*")] == sorted(names)
+
+
+async def test_the_totals_of_the_row_are_those_of_the_entries(workspace: DatabaseWorkspace, settings: Any) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 10
+    await workspace.write_file("/a/b/f", "x" * 5)
+    await workspace.write_file("/a/large", "x" * 20)
+    await workspace.symlink("f", "/a/b/l")
+    await workspace.cp("/a", "/copy", recursive=True)
+    await workspace.write_file("/copy/large", "small")
+    await workspace.write_file("/copy/b/f", "x" * 30)
+    await workspace.mv("/copy/b", "/b")
+    await workspace.rm("/a/b", recursive=True)
+    row = await StoredWorkspace.objects.aget()
+    entries = [each async for each in WorkspaceEntry.objects.all()]
+    assert row.file_count == sum(each.kind == EntryKind.FILE for each in entries) == 4 - 1
+    assert row.directory_count == sum(each.kind == EntryKind.DIRECTORY for each in entries) + 1
+    assert row.link_count == sum(each.kind == EntryKind.SYMLINK for each in entries) == 1
+    assert row.byte_count == sum(each.size for each in entries if each.kind == EntryKind.FILE) == 55
+    assert row.object_count == sum(bool(each.storage_name) for each in entries) == 2

@@ -1,0 +1,219 @@
+"""Workspaces of scopes: made by the first write, attached, forgotten; and the room of one user."""
+
+import asyncio
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from tests.workspace_contract import errno, streamed
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.object_storage import object_storage
+from tools_app.core.files.workspace import Put
+from tools_app.errors import FileFailed, WorkspaceExists, WorkspaceNameInvalid, WorkspaceNotFound
+from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
+from tools_app.workspace import objects, selectors, services
+from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.quotas import usage
+from tools_app.workspace.stores.database import DatabaseWorkspace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workspace(transactional_db: None, alice: User) -> DatabaseWorkspace:
+    return services.open_for_scope("ins_1", alice.pk)
+
+
+def object_names() -> set[str]:
+    try:
+        return {f"{objects.FOLDER}/{name}" for name in object_storage().listdir(objects.FOLDER)[1]}
+    except FileNotFoundError:
+        return set()
+
+
+async def test_reading_makes_no_workspace(workspace: DatabaseWorkspace) -> None:
+    assert await workspace.read_file("/f") is None
+    assert await workspace.read_dir() == []
+    assert await workspace.glob("**/*") == []
+    assert (await workspace.info()).directory_count == 1
+    assert not await workspace.delete_file("/f")
+    await workspace.rm("/f", force=True)
+    assert await workspace.workspace_id() is None
+    assert not await StoredWorkspace.objects.aexists()
+
+
+async def test_the_first_write_makes_it_and_others_find_it(workspace: DatabaseWorkspace, alice: User) -> None:
+    await workspace.write_file("/f", "x")
+    row = await StoredWorkspace.objects.aget()
+    assert (row.owner_id, row.name, row.file_count, row.byte_count) == (alice.pk, "default", 1, 1)
+    assert row.pk.startswith("wsp_")
+    assert await services.open_for_scope("ins_1", alice.pk).read_file("/f") == "x"
+    assert await services.open_workspace(row.pk).read_file("/f") == "x"
+    assert await services.open_for_scope("ins_2", alice.pk).read_file("/f") is None
+    assert await services.open_for_scope("ins_1", alice.pk, "other").read_file("/f") is None
+
+
+async def test_two_first_writers_make_one_workspace(alice: User) -> None:
+    doors = [services.open_for_scope("ins_1", alice.pk) for _ in range(6)]
+    await asyncio.gather(*(door.write_file(f"/{at}", str(at)) for at, door in enumerate(doors)))
+    assert await StoredWorkspace.objects.acount() == 1
+    assert [entry.path for entry in await doors[0].read_dir()] == [f"/{at}" for at in range(6)]
+
+
+async def test_additions_of_many_writers_are_all_there(alice: User) -> None:
+    doors = [services.open_for_scope("ins_1", alice.pk) for _ in range(4)]
+    await asyncio.gather(*(doors[at % 4].append_file("/log", f"{at}\n") for at in range(24)))
+    text = await doors[0].read_file("/log")
+    assert text is not None
+    assert sorted(map(int, text.split())) == list(range(24))
+
+
+async def test_only_one_of_two_writers_of_a_version_wins(alice: User) -> None:
+    doors = [services.open_for_scope("ins_1", alice.pk) for _ in range(2)]
+    first = await doors[0].write_file("/f", "0")
+    ends = await asyncio.gather(
+        *(door.write_file("/f", str(at), expected_version=first.version) for at, door in enumerate(doors, 1)),
+        return_exceptions=True,
+    )
+    assert sorted(type(end).__name__ for end in ends) == ["Entry", "FileConflict"]
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a-b", "ä", "a b", "a\n", "x" * 65])
+def test_names_are_checked(name: str, db: None) -> None:
+    with pytest.raises(WorkspaceNameInvalid):
+        services.create_workspace(None, name)
+    with pytest.raises(WorkspaceNameInvalid):
+        services.open_for_scope("ins_1", None, name)
+
+
+async def test_a_workspace_serves_several_scopes(alice: User) -> None:
+    shared = await db(services.create_workspace, None, "Shared_1")
+    await db(services.attach, shared.pk, "ins_1", name="team")
+    await db(lambda: services.attach(shared.pk, "ins_2", name="team", can_write=False))
+    writer = services.open_for_scope("ins_1", alice.pk, "team")
+    reader = services.open_for_scope("ins_2", alice.pk, "team")
+    await writer.write_file("/f", "x")
+    assert await reader.read_file("/f") == "x"
+    for refused in (
+        reader.write_file("/f", "y"),
+        reader.rm("/f"),
+        reader.cp("/f", "/g"),
+        reader.mv("/f", "/g"),
+        reader.mkdir("/d"),
+    ):
+        assert await errno(refused) == "EPERM"
+    assert await errno(services.open_workspace(shared.pk, can_write=False).write_file("/f", "y")) == "EPERM"
+    await db(lambda: services.attach(shared.pk, "ins_2", name="team", can_write=True))
+    await reader.write_file("/f", "z")
+    assert await writer.read_file("/f") == "z"
+
+
+def test_attaching_says_what_is_wrong(db: None) -> None:
+    one, two = services.create_workspace(None), services.create_workspace(None)
+    services.attach(one.pk, "ins_1")
+    with pytest.raises(WorkspaceExists):
+        services.attach(two.pk, "ins_1")
+    with pytest.raises(WorkspaceNotFound):
+        services.attach("wsp_absent", "ins_1")
+    assert services.detach(one.pk, "ins_1")
+    assert not services.detach(one.pk, "ins_1")
+
+
+async def test_forgetting_scopes_deletes_what_nothing_else_uses(alice: User, settings: Any) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 4
+    shared = await db(services.create_workspace, None, "shared")
+    await db(services.attach, shared.pk, "ins_1", name="team")
+    await db(services.attach, shared.pk, "ins_2", name="team")
+    kept_before = object_names()
+    await services.open_for_scope("ins_1", alice.pk).write_file("/large", "own!")
+    await services.open_workspace(shared.pk).write_file("/large", "shared")
+    assert await db(services.forget_workspaces_of, ["ins_1", "ins_9"]) == 1
+    assert [row.pk async for row in StoredWorkspace.objects.all()] == [shared.pk]
+    assert len(object_names() - kept_before) == 1
+    assert await db(services.forget_workspaces_of, ["ins_2"]) == 1
+    assert not await WorkspaceAttachment.objects.aexists()
+    assert not await WorkspaceEntry.objects.aexists()
+    assert object_names() == kept_before
+
+
+async def test_a_deleted_workspace_is_not_written_to(workspace: DatabaseWorkspace) -> None:
+    await workspace.write_file("/f", "x")
+    workspace_id = await workspace.workspace_id()
+    assert workspace_id is not None
+    door = services.open_workspace(workspace_id)
+    assert await db(services.delete_workspace, workspace_id)
+    assert not await db(services.delete_workspace, workspace_id)
+    assert await errno(door.write_file("/f", "x")) == "ENOENT"
+    assert await door.read_file("/f") is None
+
+
+async def test_a_user_has_so_many_bytes_over_all_workspaces(alice: User, bob: User, settings: Any) -> None:
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 100
+    settings.THINK_WORKSPACE_INLINE_BYTES = 30
+    one, two = (services.open_for_scope(scope, alice.pk) for scope in ("ins_1", "ins_2"))
+    before = object_names()
+    await one.write_file("/a", "x" * 60)
+    await two.write_file("/b", "x" * 20)
+    for refused in (
+        two.write_file("/c", "x" * 21),
+        two.write_stream("/c", streamed(b"x" * 35)),
+        one.append_file("/a", "x" * 21),
+        one.cp("/a", "/copy"),
+        two.apply([Put(path=f"/{at}", content=b"x" * 7) for at in range(3)]),
+    ):
+        assert await errno(refused) == "ENOSPC"
+    assert len(object_names() - before) == 1
+    await one.mv("/a", "/moved")
+    await one.write_file("/moved", "x" * 50)
+    await two.write_file("/c", "x" * 30)
+    await services.open_for_scope("ins_3", bob.pk).write_file("/mine", "x" * 90)
+    assert (await db(usage, alice.pk)).byte_count == 100
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 10
+    await one.write_file("/moved", "x" * 40)
+    await one.rm("/moved")
+    assert (await db(usage, alice.pk)).byte_count == 50
+
+
+async def test_a_user_has_so_many_entries(workspace: DatabaseWorkspace, alice: User, settings: Any) -> None:
+    settings.THINK_WORKSPACE_QUOTA_ENTRIES = 3
+    await workspace.write_file("/d/f", "x")
+    await workspace.symlink("f", "/d/l")
+    for refused in (workspace.mkdir("/e"), workspace.symlink("x", "/l"), workspace.write_file("/g", "")):
+        assert await errno(refused) == "ENOSPC"
+    await workspace.write_file("/d/f", "y" * 1000)
+    assert (await db(usage, alice.pk)).entry_count == 3
+    await workspace.rm("/d/l")
+    await workspace.mkdir("/e")
+    with pytest.raises(FileFailed, match="3 files and directories"):
+        await workspace.mkdir("/f")
+
+
+async def test_parallel_writers_of_one_user_stay_within_the_quota(alice: User, settings: Any) -> None:
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 50
+    doors = [services.open_for_scope(f"ins_{at}", alice.pk) for at in range(8)]
+    await asyncio.gather(*(door.write_file("/f", "x" * 10) for door in doors), return_exceptions=True)
+    assert (await db(usage, alice.pk)).byte_count == 50
+
+
+async def test_lists_have_sizes(workspace: DatabaseWorkspace, alice: User) -> None:
+    await workspace.write_file("/d/f", "12345")
+    [row] = await db(lambda: list(selectors.workspaces_of(alice.pk)))
+    assert (row.byte_count, row.file_count, row.directory_count) == (5, 1, 2)
+    assert await db(lambda: [each.pk for each in selectors.all_workspaces()]) == [row.pk]
+    links = await db(lambda: list(selectors.attachments_of(["ins_1", "ins_2"])))
+    assert [(link.scope, link.workspace.pk) for link in links] == [("ins_1", row.pk)]
+    assert await db(lambda: [each.path for each in selectors.entries_of(row.pk)]) == ["/d", "/d/f"]
+
+
+async def test_an_archive_is_imported_and_exported(workspace: DatabaseWorkspace, settings: Any) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 1000
+    large = bytes(range(256)) * 100
+    await workspace.write_file("/a/large", large)
+    await workspace.write_file("/a/small", "x")
+    data = b"".join([piece async for piece in export_zip(workspace, "/a")])
+    changes = await import_zip(workspace, io.BytesIO(data), "/b")
+    assert [change.path for change in changes] == ["/b", "/b/large", "/b/small"]
+    assert await workspace.read_bytes("/b/large") == large
+    assert (await workspace.info()).object_count == 2

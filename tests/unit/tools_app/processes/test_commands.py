@@ -1,0 +1,119 @@
+"""What a command finds of a workspace, and what of its changes is kept."""
+
+import pytest
+
+from tests.unit.tools_app.processes.conftest import Command
+from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, texts
+from tools_app.core.files.workspace import MakeDirectory
+from tools_app.core.tool_calls import ToolCall, ToolResult
+from tools_app.errors import FileFailed
+from tools_app.executor import execute
+from tools_app.processes.copying import MAX_FILE_BYTES
+from tools_app.processes.isolation import Isolation
+from tools_app.processes.running import Running
+from tools_app.processes.tool import create_process_tool, processes_report
+from tools_app.workspace.stores.memory import MemoryWorkspace
+
+
+async def test_the_tool_runs_real_programs_over_the_workspace(isolation: Isolation, workspace: MemoryWorkspace) -> None:
+    await workspace.write_file("/notes/a.txt", "one\ntwo\n")
+    made = create_process_tool(workspace)
+    call = ToolCall(call_id="c", tool_name="run_command", input={"command": "wc -l < a.txt > n; cat n", "cwd": "notes"})
+    [result] = [item async for item in execute(made, call, CONTEXT)]
+    assert isinstance(result, ToolResult)
+    assert result.output == {
+        "stdout": "2\n",
+        "stderr": "",
+        "exitCode": 0,
+        "changedFiles": {**NOTHING, "created": ["/notes/n"]},
+    }
+    assert "no network" in made.description
+
+
+async def test_changes_are_named_by_what_happened_to_them(workspace: MemoryWorkspace, command: Command) -> None:
+    await workspace.apply([MakeDirectory(path="/old/deep"), MakeDirectory(path="/kept")])
+    for path in ("/a", "/b", "/same", "/old/deep/x", "/moved"):
+        await workspace.write_file(path, f"{path}\n")
+    await workspace.symlink("/kept", "/link")
+    await workspace.write_file("/script", "#!/bin/sh\necho ran\n")
+    result = await command(
+        "echo more >> a; rm b; cp same t; mv t same; rm -r old; mv moved link/there; mkdir -p new/er;"
+        "echo 1 > new/er/f; ln -s /workspace/a link2; ./script; exit 3"
+    )
+    assert result["changedFiles"] == {
+        "created": ["/kept/there", "/link2", "/new/er/f"],
+        "updated": ["/a"],
+        "deleted": ["/b", "/moved", "/old/deep/x"],
+        "directoriesCreated": ["/new", "/new/er"],
+        "directoriesDeleted": ["/old", "/old/deep"],
+    }
+    assert (result["stdout"], result["exitCode"]) == ("ran\n", 3)
+    assert await workspace.readlink("/link2") == "/a"
+    assert (await texts(workspace))["/kept/there"] == "/moved\n"
+
+
+async def test_a_change_that_hides_itself_is_found(workspace: MemoryWorkspace, command: Command) -> None:
+    await workspace.write_file("/f", "old\n")
+    result = await command("touch -r f /tmp/t; printf 'new\\n' > f; touch -r /tmp/t f")
+    assert result["changedFiles"]["updated"] == ["/f"]
+
+
+async def test_what_was_written_before_a_timeout_is_kept(workspace: MemoryWorkspace, command: Command) -> None:
+    result = await command("echo 1 > before; sleep 60; echo 2 > after", seconds=1.0)
+    assert result["exitCode"] == 124
+    assert result["stderr"] == "run_command: timed out after 1 seconds\n"
+    assert await texts(workspace) == {"/before": "1\n"}
+
+
+async def test_a_file_that_somebody_else_changed_is_left_alone_and_named(
+    workspace: MemoryWorkspace, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await workspace.write_file("/f", "old\n")
+    plain = Running.run
+
+    async def slow(self: Running, isolation: Isolation, text: str) -> object:
+        ended = await plain(self, isolation, text)
+        await workspace.write_file("/f", "theirs\n")
+        return ended
+
+    monkeypatch.setattr(Running, "run", slow)
+    result = await command("echo mine > f; echo mine > g")
+    assert [line.split(":")[0] for line in result["errors"]] == ["/f"]
+    assert await texts(workspace) == {"/f": "theirs\n", "/g": "mine\n"}
+
+
+async def test_files_that_are_too_large_are_left_alone(workspace: MemoryWorkspace, command: Command) -> None:
+    large = b"x" * (MAX_FILE_BYTES + 1)
+    await workspace.write_file("/d/large", large)
+    await workspace.write_file("/d/small", "1\n")
+    result = await command("ls d; echo mine > d/large; rm d/small", disk_bytes=60_000_000)
+    assert result["stdout"] == "small\n"
+    assert result["skippedFiles"] == ["/d/large"]
+    assert result["changedFiles"] == {**NOTHING, "deleted": ["/d/small"]}
+    assert await workspace.read_bytes("/d/large") == large
+
+
+async def test_what_a_workspace_cannot_have_is_named_and_not_kept(workspace: MemoryWorkspace, command: Command) -> None:
+    result = await command(
+        "mkfifo pipe; touch $'a\\nb' $'\\xff' $'\\u202ex'; ln -s /etc/passwd p; ln -s /nowhere q; mkdir d; chmod 0 d;"
+        "echo 1 > hidden; chmod 0 hidden"
+    )
+    assert result["changedFiles"]["created"] == ["/hidden", "/p", "/q"]
+    assert len(result["errors"]) == 4
+    assert await workspace.read_file("/hidden") == "1\n"
+    assert await workspace.stat("/p") is None
+
+
+async def test_a_working_directory_has_to_be_one(command: Command) -> None:
+    with pytest.raises(FileFailed):
+        await command("true", "/nowhere")
+
+
+async def test_the_report_says_what_works_and_why_not(isolation: Isolation, settings: object) -> None:
+    [report] = await processes_report()
+    assert report.is_available
+    assert isolation.name in report.reason
+    settings.THINK_PROCESSES_ISOLATION = "off"  # type: ignore[attr-defined]
+    [report] = await processes_report()
+    assert not report.is_available
+    assert "THINK_PROCESSES_ISOLATION" in report.reason

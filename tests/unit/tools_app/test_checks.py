@@ -1,0 +1,42 @@
+"""Settings of workspaces and code that no installation can use are reported, and the defaults are not."""
+
+from typing import Any
+
+import pytest
+
+from tools_app.checks import check_sandbox, check_workspaces
+
+
+def ids(settings: Any, **values: object) -> list[str | None]:
+    for name, value in values.items():
+        setattr(settings, name, value)
+    return [each.id for each in [*check_workspaces(), *check_sandbox()]]
+
+
+def test_the_defaults_fit_each_other(settings: Any) -> None:
+    assert ids(settings) == []
+
+
+@pytest.mark.parametrize("value", [-1, "much", 1.5, None, True])
+def test_a_size_that_is_none_is_an_error(settings: Any, value: object) -> None:
+    assert ids(settings, THINK_WORKSPACE_QUOTA_BYTES=value) == ["think_tools.E001"]
+
+
+def test_a_file_that_has_no_room_is_a_warning(settings: Any) -> None:
+    assert ids(settings, THINK_WORKSPACE_QUOTA_BYTES=1_000) == ["think_tools.W001"]
+    assert ids(settings, THINK_WORKSPACE_QUOTA_BYTES=0) == []  # no limit
+
+
+@pytest.mark.parametrize("name", ["RUNS", "RUNS_PER_USER", "SECONDS", "MEMORY_BYTES"])
+def test_limits_under_which_no_code_can_run_are_errors(settings: Any, name: str) -> None:
+    assert ids(settings, **{f"THINK_SANDBOX_{name}": 0}) == ["think_tools.E002"]
+
+
+@pytest.mark.parametrize("value", ["zod", "zod@4", "zod@^4.1.0", {"zod": 4}, ["zod@4.1.12"], "zod@4.1.12, zod@4.1.13"])
+def test_packages_without_one_exact_version_are_an_error(settings: Any, value: object) -> None:
+    assert ids(settings, THINK_SANDBOX_PACKAGES=value) == ["think_tools.E003"]
+
+
+def test_limits_that_never_count_are_warnings(settings: Any) -> None:
+    found = ids(settings, THINK_SANDBOX_RUNS=1, THINK_SANDBOX_CPU_SECONDS=100)
+    assert found == ["think_tools.W002", "think_tools.W002"]

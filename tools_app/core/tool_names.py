@@ -1,0 +1,73 @@
+"""Names of tools: chosen by patterns, repaired when a model writes another case, and near ones for a name that is none.
+
+A pattern is a name with `*`, `?` and `[…]`; one that begins with `!` takes away. The last pattern that matches a name
+decides about it. A list that begins with a negation starts from everything, any other from nothing.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Final
+
+from tools_app.errors import ToolDeclarationInvalid
+
+NOT: Final = "!"
+MAX_LISTED: Final = 40
+"""A message to a model lists this many names at most."""
+
+_NEAR: Final = 0.6  # share of letters that two names must have in common
+
+
+def selects(patterns: Sequence[str], name: str) -> bool:
+    """Whether a list of patterns keeps a name."""
+    is_kept = bool(patterns) and patterns[0].startswith(NOT)
+    for pattern in patterns:
+        if fnmatchcase(name, pattern.removeprefix(NOT)):
+            is_kept = not pattern.startswith(NOT)
+    return is_kept
+
+
+def excludes(patterns: Sequence[str], name: str) -> bool:
+    """Whether a list of patterns takes a name away by name: its last match is a negation."""
+    matching = [pattern for pattern in patterns if fnmatchcase(name, pattern.removeprefix(NOT))]
+    return bool(matching) and matching[-1].startswith(NOT)
+
+
+def check_patterns(given: object) -> tuple[str, ...]:
+    """A developer's patterns. Errors: `ToolDeclarationInvalid` for one text alone, and for what is no text."""
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    patterns: tuple[object, ...] = tuple(given) if is_list and isinstance(given, Iterable) else ("",)
+    found = tuple(pattern for pattern in patterns if isinstance(pattern, str) and pattern.removeprefix(NOT))
+    if len(found) < len(patterns):
+        raise ToolDeclarationInvalid(f"Patterns of tools are a list of names like 'read*' and '!bash', not {given!r}.")
+    return found
+
+
+def repaired(name: str, known: Collection[str]) -> str:
+    """The tool that a model meant: the name itself, or the only one that differs from it in case alone."""
+    if name in known:
+        return name
+    folded = name.strip().casefold()
+    found = [candidate for candidate in known if candidate.casefold() == folded]
+    return found[0] if len(found) == 1 else name
+
+
+def near(name: str, known: Collection[str]) -> list[str]:
+    """Up to three names that resemble this one, the most similar first; case counts for nothing."""
+    folded = {candidate.casefold(): candidate for candidate in known}
+    wanted = name.casefold()
+    close = get_close_matches(wanted, folded, n=3, cutoff=_NEAR)
+    parts = [key for key in folded if len(wanted) > 2 and (wanted in key or (len(key) > 2 and key in wanted))]
+    return [folded[key] for key in dict.fromkeys([*close, *parts])][:3]
+
+
+def unknown_tool_text(name: str, known: Collection[str]) -> str:
+    """The answer to a name that is no tool's: near names, and the tools that there are."""
+    if not known:
+        return f"There is no tool {name!r}, and no tools are available. Answer without calling one."
+    similar = " or ".join(repr(candidate) for candidate in near(name, known))
+    hint = f" Did you mean {similar}?" if similar else ""
+    names = list(known)
+    listed = ", ".join(repr(candidate) for candidate in names[:MAX_LISTED])
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"There is no tool {name!r}.{hint} Available tools: {listed}{more}."

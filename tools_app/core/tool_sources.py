@@ -1,0 +1,50 @@
+"""The sources of a turn's tools and their order: the one place where names of tools meet.
+
+A later source wins over an earlier one, except that what a client runs never takes the place of a tool of the server:
+the model would see a declaration that is not ours. `docs/adr/0018-order-of-tools.md` has the reasons.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from tools_app.core.tool import Tool
+from tools_app.core.toolset import Toolset, ToolSource, named_tools
+
+
+class Source(StrEnum):
+    """A source of tools. The order of the members is the order of the merge."""
+
+    WORKSPACE = "workspace"  # files and the shell over them
+    FETCH = "fetch"  # pages of the web
+    AGENT = "agent"  # `get_tools()`
+    ACTIONS = "actions"
+    EXTENSIONS = "extensions"
+    SESSION = "session"  # the conversation's context blocks
+    SKILLS = "skills"
+    MCP = "mcp"
+    CLIENT = "client"  # of the client that asked last
+    CALLER = "caller"  # of the program that asked for this turn
+
+
+OF_CLIENTS = frozenset({Source.CLIENT, Source.CALLER})
+"""Sources whose tools are run outside of the server, and never take the place of the server's."""
+
+
+class ToolSources:
+    """The tools of one turn by their source. A source that gave none is empty."""
+
+    def __init__(self) -> None:
+        self._tools: dict[Source, list[Tool]] = {}
+
+    def add(self, source: Source, tools: ToolSource) -> None:
+        """Add tools of a source, after what it gave before. Errors: `ToolDeclarationInvalid` for what is no tool."""
+        self._tools.setdefault(source, []).extend(named_tools(tools))
+
+    def __iter__(self) -> Iterator[tuple[Source, list[Tool]]]:
+        return ((source, self._tools.get(source, [])) for source in Source)
+
+    def merged(self) -> Toolset:
+        """All of them, in order, each name once."""
+        ours = Toolset(*(tools for source, tools in self if source not in OF_CLIENTS))
+        theirs = Toolset(*(tools for source, tools in self if source in OF_CLIENTS))
+        return Toolset(ours, [item for item in theirs if item.name not in ours])

@@ -1,0 +1,143 @@
+"""Functions that change several files at once: planned without writing, applied all or none."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.diffs import unified
+from tools_app.core.files.replacing import Replacement
+from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
+from tools_app.errors import CodeInvalid, ToolInputInvalid
+from tools_app.execute.state.arguments import flag, text
+from tools_app.execute.state.data import read_bytes, read_text
+from tools_app.execute.state.files import MAX_FILES, Function
+
+MAX_EDITS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """The effect of an edit. `content`: of the file afterwards; `None` where it is no text or gone."""
+
+    operation: Operation
+    content: str | None = None
+
+
+async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace a text in a file, or what an expression matches."""
+    path, replacement = text(value, "path"), _replacement(value)
+    plan, shown = await _replaced(files, path, replacement)
+    if shown["count"] and not flag(value, "dryRun"):
+        await files.apply([plan])
+    return shown
+
+
+async def replace_in_files(files: Workspace, value: JSONObject) -> JSONValue:
+    """Replace in many files: in all or in none."""
+    replacement = _replacement(value)
+    entries = await files.glob(text(value, "pattern"))
+    paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE][:MAX_FILES]
+    plans: list[Operation] = []
+    shown: list[JSONValue] = []
+    for path in paths:
+        replacing, one = await _replaced(files, path, replacement)
+        if one["count"]:
+            plans.append(replacing)
+            shown.append(one)
+    if not flag(value, "dryRun"):
+        batches: list[list[Operation]] = [[plan] for plan in plans]
+        if flag(value, "rollbackOnError", default=True):
+            batches = [plans]
+        for batch in batches:
+            await files.apply(batch)
+    return shown
+
+
+def _replacement(value: JSONObject) -> Replacement:
+    try:
+        return Replacement(text(value, "search"), text(value, "replacement"), is_regex=flag(value, "regex"))
+    except ToolInputInvalid as error:
+        raise CodeInvalid(f"'search' cannot be replaced: {error.message}") from error
+
+
+async def _replaced(files: Workspace, path: str, replacement: Replacement) -> tuple[Put, JSONObject]:
+    """The write that replaces in a file, and what code sees of it. Off the loop, no longer than the code waits."""
+    before = await files.stat(path)
+    data = await read_bytes(files, path)
+    is_left = threading.Event()
+    try:
+        changed, count = await asyncio.to_thread(replacement.applied, data, is_left.is_set)
+    except ToolInputInvalid as error:
+        raise CodeInvalid(f"{path}: {error.message}") from error
+    finally:
+        is_left.set()
+    version = before.version if before is not None else None
+    diff = await files.diff_content(path, changed.decode(errors="replace")) if changed != data else ""
+    return Put(path=path, content=changed, expected_version=version), {"path": path, "count": count, "diff": diff}
+
+
+async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
+    """Differences that edits would make; nothing is written."""
+    shown: list[JSONValue] = []
+    for planned in await _plan(files, value):
+        diff = ""
+        if planned.content is not None:
+            diff = await _difference(files, planned.operation.path, planned.content)
+        shown.append({"path": planned.operation.path, "diff": diff})
+    return shown
+
+
+async def _difference(files: Workspace, path: str, content: str) -> str:
+    """The difference that a write would make; all lines are added where there is no file."""
+    if await files.file_exists(path):
+        return await files.diff_content(path, content)
+    return await asyncio.to_thread(unified, "", content, path, path)
+
+
+async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
+    """Apply edits: all or none."""
+    plan = [planned.operation for planned in await _plan(files, value)]
+    return [{"path": change.path, "kind": change.kind} for change in await files.apply(plan)]
+
+
+async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
+    """The effects of all edits: a later edit of a file sees what the earlier ones make of it."""
+    edits = value.get("edits")
+    if not isinstance(edits, list) or len(edits) > MAX_EDITS or not all(isinstance(edit, dict) for edit in edits):
+        raise CodeInvalid(f"'edits' must be a list of at most {MAX_EDITS} objects.")
+    texts: dict[str, str] = {}
+    plan: dict[str, _Planned] = {}
+    for edit in edits:
+        path = text(edit, "path")
+        planned = await _planned(files, edit, path, texts)
+        plan.pop(path, None)
+        plan[path] = planned
+    return list(plan.values())
+
+
+async def _planned(files: Workspace, edit: JSONObject, path: str, texts: dict[str, str]) -> _Planned:
+    if flag(edit, "delete"):
+        texts.pop(path, None)
+        return _Planned(operation=Remove(path=path))
+    if flag(edit, "directory"):
+        return _Planned(operation=MakeDirectory(path=path))
+    if "content" in edit:
+        changed = text(edit, "content")
+    else:
+        search, replacement = text(edit, "search"), text(edit, "replacement")
+        content = texts[path] if path in texts else await read_text(files, path)
+        if not search or content.count(search) != 1:
+            raise CodeInvalid(f"{path}: 'search' must occur exactly once; it occurs {content.count(search)} times.")
+        changed = content.replace(search, replacement)
+    texts[path] = changed
+    return _Planned(operation=Put(path=path, content=changed.encode(errors="surrogateescape")), content=changed)
+
+
+EDIT_FUNCTIONS: Final[dict[str, Function]] = {
+    "replaceInFile": replace_in_file,
+    "replaceInFiles": replace_in_files,
+    "planEdits": plan_edits,
+    "applyEdits": apply_edits,
+}

@@ -1,0 +1,40 @@
+"""`state.*`: a workspace as functions for code. Each takes one object with named fields and gives JSON."""
+
+from typing import Final
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.workspace import Workspace
+from tools_app.errors import CodeInvalid
+from tools_app.execute.state.archives import ARCHIVE_FUNCTIONS
+from tools_app.execute.state.data import DATA_FUNCTIONS
+from tools_app.execute.state.edits import EDIT_FUNCTIONS
+from tools_app.execute.state.files import FILE_FUNCTIONS, Function
+from tools_app.execute.state.searching import SEARCH_FUNCTIONS
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    **FILE_FUNCTIONS,
+    **DATA_FUNCTIONS,
+    **SEARCH_FUNCTIONS,
+    **EDIT_FUNCTIONS,
+    **ARCHIVE_FUNCTIONS,
+}
+ONCE: Final = frozenset({"appendFile", "mv", "symlink", "replaceInFile", "replaceInFiles", "applyEdits", "archive"})
+"""Functions that do something else when they are called again; an archive may then contain itself."""
+
+
+class StateFunctions:
+    """The functions of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def repeats(self, name: str) -> bool:
+        """Whether a call that was cut may be made again."""
+        return name.removeprefix("state.") not in ONCE
+
+    async def run(self, name: str, value: JSONObject) -> JSONValue:
+        """Call a function. Errors: `CodeInvalid` for the call, `FileFailed` for the files."""
+        function = FUNCTIONS.get(name.removeprefix("state."))
+        if function is None:
+            raise CodeInvalid(f"There is no function {name}. state has: {', '.join(sorted(FUNCTIONS))}.")
+        return await function(self._workspace, value)

@@ -1,0 +1,69 @@
+"""Makes a tool of a model of its input and a function. What a file operation refuses becomes a value with `error`."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.schema import json_schema
+from tools_app.core.tool import NAME_PATTERN, Tool
+from tools_app.core.tool_output import ToolOutput
+from tools_app.errors import FileFailed, ToolDeclarationInvalid
+from tools_app.file_tools.naming import TITLES, FileToolKind
+
+TIMEOUT_SECONDS = 60.0
+
+
+class Input(BaseModel):
+    """Base of the inputs. Fields have the names of Python; models see the camel case of `alias`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+PathField: TypeAlias = Annotated[str, Field(description="Path of the file, absolute within the workspace.")]
+IgnoredField: TypeAlias = Annotated[
+    bool, Field(alias="includeIgnored", description="Whether to include what .gitignore files exclude.")
+]
+
+
+def file_tool(
+    kind: FileToolKind,
+    name: str,
+    arguments: type[Input],
+    function: Callable[..., Awaitable[JSONObject | ToolOutput]],
+    *,
+    refusals_are_errors: bool = False,
+) -> Tool:
+    """Make a tool. Its description is the docstring of `arguments`. Errors: `ToolDeclarationInvalid` for its name.
+
+    `refusals_are_errors`: whether what the storage refuses is a failed call instead of a value with `error`.
+    """
+    if not NAME_PATTERN.match(name):
+        raise ToolDeclarationInvalid(f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
+
+    async def run(**given: object) -> JSONObject | ToolOutput:
+        try:
+            return await function(**given)
+        except FileFailed as error:
+            if refusals_are_errors:
+                raise
+            return refused(error.message)
+
+    schema = json_schema(arguments)
+    description = schema.pop("description")
+    return Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        function=run,
+        timeout_seconds=TIMEOUT_SECONDS,
+        arguments=arguments,
+        context_parameter="call" if "call" in function.__annotations__ else None,
+        title=TITLES[kind],
+    )
+
+
+def refused(message: str) -> JSONObject:
+    """The value that says why a call did nothing."""
+    return {"error": message}

@@ -1,0 +1,183 @@
+"""The tool `grep`."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.operations import CanReadMany, GrepOperations
+from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, is_binary
+from tools_app.core.files.workspace import EntryKind
+from tools_app.core.tool import Tool
+from tools_app.errors import FileFailed, ToolInputInvalid
+from tools_app.file_tools.finding import HINT
+from tools_app.file_tools.making import IgnoredField, Input, file_tool, refused
+
+MAX_MATCHES: Final = 200
+MAX_SECONDS: Final = 40.0
+"""After that the search ends with what it has. Expressions are linear, but a workspace may be large."""
+
+_BATCH_FILES: Final = 500
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+_AT_ONCE: Final = 16
+
+
+class GrepInput(Input):
+    """Search the lines of text files for a regular expression, as RE2 has them: no backreferences, no lookaround.
+
+    Files above 1 MiB and files that are no text are left out. The search ends after 200 matching lines.
+    """
+
+    query: Annotated[str, Field(description="The regular expression, or a fixed text with fixedString.")]
+    include: Annotated[str, Field(description="Which files, as a pattern of paths: /src/**/*.py")] = "**/*"
+    fixed_string: Annotated[bool, Field(alias="fixedString", description="Whether query is a plain text.")] = False
+    case_sensitive: Annotated[bool, Field(alias="caseSensitive", description="Whether case matters.")] = False
+    context_lines: Annotated[
+        int, Field(alias="contextLines", ge=0, le=10, description="Lines to show before and after each match.")
+    ] = 0
+    include_ignored: IgnoredField = False
+
+
+@dataclass(slots=True)
+class _Found:
+    """The matches so far."""
+
+    matches: list[JSONValue] = field(default_factory=list)
+    searched: int = 0
+    with_matches: int = 0
+    too_large: int = 0
+    binary: int = 0
+    out_of_time: bool = False
+
+    @property
+    def room(self) -> int:
+        return MAX_MATCHES - len(self.matches)
+
+
+def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
+    """Make the tool that searches in files. Those that can be read many at once are searched quickly."""
+
+    async def grep(
+        query: str,
+        include: str,
+        fixed_string: bool,
+        case_sensitive: bool,
+        context_lines: int,
+        include_ignored: bool,
+    ) -> JSONObject:
+        try:
+            search = Search(query, is_fixed=fixed_string, is_case_sensitive=case_sensitive, context_lines=context_lines)
+        except ToolInputInvalid as error:
+            return refused(f"Invalid regex: {error.message}")
+        entries = await operations.glob(include, ignored=include_ignored)
+        files = [entry for entry in entries if entry.kind is EntryKind.FILE]
+        small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
+        found = _Found(too_large=len(files) - len(small))
+        await _search(operations, small, search, found)
+        value = _value(query, found)
+        if not files and "**" not in include:
+            value["note"] = HINT
+        return value
+
+    return file_tool("grep", name, GrepInput, grep)
+
+
+async def _search(operations: GrepOperations, paths: Sequence[str], search: Search, found: _Found) -> None:
+    ends_at = time.monotonic() + MAX_SECONDS
+    async with contextlib.aclosing(_batches(operations, paths, found)) as batches:
+        async for batch in batches:
+            # Off the loop, which serves others meanwhile: RE2 lets go of the interpreter while it matches.
+            await asyncio.to_thread(_search_batch, batch, search, found, ends_at)
+            if found.room <= 0 or found.out_of_time:
+                return
+
+
+def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found, ends_at: float) -> None:
+    def is_late() -> bool:
+        found.out_of_time = time.monotonic() >= ends_at
+        return found.out_of_time
+
+    for path, data in batch:
+        if is_late():
+            return
+        if is_binary(data):
+            found.binary += 1
+            continue
+        found.searched += 1
+        lines = search.lines_of(data, found.room, is_late)
+        found.with_matches += bool(lines)
+        found.matches += [_match(path, line) for line in lines]
+        if found.room <= 0:
+            return
+
+
+async def _batches(
+    operations: GrepOperations, paths: Sequence[str], found: _Found
+) -> AsyncGenerator[list[tuple[str, bytes]], None]:
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    async with contextlib.aclosing(_files(operations, paths)) as files:
+        async for path, data in files:
+            if data is None:
+                found.too_large += 1  # it has grown since it was listed
+                continue
+            batch.append((path, data))
+            size += len(data)
+            if len(batch) >= _BATCH_FILES or size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
+
+
+async def _files(operations: GrepOperations, paths: Sequence[str]) -> AsyncGenerator[tuple[str, bytes | None], None]:
+    if isinstance(operations, CanReadMany):
+        async for entry, data in operations.read_many(paths, max_bytes=MAX_FILE_BYTES):
+            yield entry.path, data
+        return
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        texts = await asyncio.gather(*(_text(operations, path) for path in some))
+        for path, text in zip(some, texts, strict=True):
+            if text is not None:
+                yield path, text.encode("utf-8", "replace")
+
+
+async def _text(operations: GrepOperations, path: str) -> str | None:
+    """The text of a file; `None` if it is gone or has become something else since it was listed."""
+    try:
+        return await operations.read_file(path)
+    except FileFailed:
+        return None
+
+
+def _match(path: str, line: LineMatch) -> JSONValue:
+    if line.context:
+        return {"file": path, "line": line.number, "context": line.context}
+    return f"{path}:{line.number}: {line.text}"
+
+
+def _value(query: str, found: _Found) -> JSONObject:
+    value: JSONObject = {
+        "query": query,
+        "filesSearched": found.searched,
+        "filesWithMatches": found.with_matches,
+        "totalMatches": len(found.matches),
+        "matches": found.matches,
+    }
+    if found.room <= 0 or found.out_of_time:
+        value["truncated"] = True
+    notes = []
+    if found.too_large:
+        value["filesSkipped"] = found.too_large
+        notes.append(f"{found.too_large} files above 1 MiB were not searched.")
+    if found.binary:
+        notes.append(f"{found.binary} files are no text and were not searched.")
+    if found.out_of_time:
+        notes.append(f"The search ended after {MAX_SECONDS:g} s: search in fewer files.")
+    return value | {"note": " ".join(notes)} if notes else value

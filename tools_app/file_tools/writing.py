@@ -1,0 +1,162 @@
+"""The tools `write`, `edit` and `delete`."""
+
+import asyncio
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.editing import NotEdited, replace_once
+from tools_app.core.files.globs import is_encodable
+from tools_app.core.files.operations import (
+    CanReadBytes,
+    CanStat,
+    DeleteOperations,
+    EditOperations,
+    WriteOperations,
+)
+from tools_app.core.files.paths import normalise, parent_of
+from tools_app.core.files.reading import count_lines, shown_size
+from tools_app.core.tool import Tool, ToolContext
+from tools_app.errors import FileConflict, FileFailed
+from tools_app.file_tools.making import Input, PathField, file_tool, refused
+
+MAX_EDIT_BYTES: Final = 16 * 1024 * 1024
+NOT_UNICODE: Final = "The text has halves of surrogate pairs, which no file can hold."
+
+
+class WriteInput(Input):
+    """Write a whole file. Directories above it are made; a file that is there is replaced."""
+
+    path: PathField
+    content: Annotated[str, Field(description="The whole new content.")]
+
+
+class EditInput(Input):
+    """Replace one piece of a file. The piece must be there exactly once: give enough of the lines around it.
+
+    If it is not found, it is searched for again with runs of spaces and tabs as one space. An empty old_string makes a
+    new file.
+    """
+
+    path: PathField
+    old_string: Annotated[str, Field(description="The piece to replace, as it is in the file. Empty for a new file.")]
+    new_string: Annotated[str, Field(description="What to put in its place.")]
+
+
+class DeleteInput(Input):
+    """Delete a file or a directory. A path where there is nothing is no error."""
+
+    path: Annotated[str, Field(description="Path of the file or directory, absolute within the workspace.")]
+    recursive: Annotated[bool, Field(description="Whether to delete a directory with all that is in it.")] = False
+
+
+def create_write_tool(operations: WriteOperations, *, name: str = "write") -> Tool:
+    """Make the tool that writes a whole file, with its directories."""
+
+    async def write(path: str, content: str) -> JSONObject:
+        path = normalise(path)
+        if not is_encodable(content):
+            return refused(NOT_UNICODE)
+        try:
+            await operations.write_file(path, content)
+        except FileFailed as error:
+            if error.errno != "ENOENT":
+                raise
+            # A storage that does not make directories by itself.
+            await operations.mkdir(parent_of(path), recursive=True)
+            await operations.write_file(path, content)
+        return {"path": path, "bytesWritten": len(content.encode()), "lines": count_lines(content)}
+
+    return file_tool("write", name, WriteInput, write)
+
+
+def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
+    """Make the tool that replaces one piece of a file.
+
+    Where the operations can look up the version of a file, an edit replaces only what it has read; otherwise the later
+    of two writers wins.
+    """
+
+    async def edit(call: ToolContext, path: str, old_string: str, new_string: str) -> JSONObject:
+        path = normalise(path)
+        if not is_encodable(new_string):
+            return refused(NOT_UNICODE)
+        try:
+            if not old_string:
+                return await _create(operations, path, new_string, is_again=call.attempt > 1)
+            return await _replace(operations, path, (old_string, new_string), is_again=call.attempt > 1)
+        except FileConflict:
+            return refused(
+                f"{path} has changed since it was read. Read it again, and repeat the edit if it still fits."
+            )
+
+    return file_tool("edit", name, EditInput, edit)
+
+
+def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") -> Tool:
+    """Make the tool that deletes. A directory that is not empty is a failed call unless `recursive`."""
+
+    async def delete(path: str, recursive: bool) -> JSONObject:
+        path = normalise(path)
+        await operations.rm(path, recursive=recursive, force=True)
+        return {"deleted": path}
+
+    return file_tool("delete", name, DeleteInput, delete, refusals_are_errors=True)
+
+
+async def _create(operations: EditOperations, path: str, content: str, *, is_again: bool) -> JSONObject:
+    held = await operations.read_file(path)
+    if held is not None and not (is_again and held == content):  # the attempt that a crash cut had written it
+        return refused(f"{path} already exists. Give the piece to replace in old_string, or write the whole file.")
+    if held is None:
+        await operations.write_file(path, content, expected_version="")
+    return {"path": path, "created": True, "lines": count_lines(content)}
+
+
+async def _replace(operations: EditOperations, path: str, strings: tuple[str, str], *, is_again: bool) -> JSONObject:
+    old, new = strings
+    # The version is looked up before the content is read: what is written between the two is a conflict, never lost.
+    entry = await operations.stat(path) if isinstance(operations, CanStat) else None
+    if entry is not None and entry.size > MAX_EDIT_BYTES:
+        return refused(f"{path} has {shown_size(entry.size)}, which is too much to edit.")
+    content = await operations.read_file(path)
+    if content is None:
+        return refused(f"File not found: {path}")
+    if "\ufffd" in content and not await _is_text(operations, path):
+        return refused(f"{path} is no text in UTF-8, so an edit would damage it.")
+    outcome = await asyncio.to_thread(replace_once, content, old, new)
+    if isinstance(outcome, NotEdited):
+        if is_again and outcome.reason == "missing" and new and new in content:
+            return {"path": path, "replaced": True, "lines": count_lines(content)}  # as above: it is done
+        return refused(_reason(path, outcome))
+    await operations.write_file(path, outcome.content, expected_version=entry.version if entry else None)
+    value: JSONObject = {"path": path, "replaced": True, "lines": count_lines(outcome.content)}
+    return value | {"fuzzyMatch": True} if outcome.is_fuzzy else value
+
+
+async def _is_text(operations: EditOperations, path: str) -> bool:
+    """Whether the replacement characters of a text are its own."""
+    if not isinstance(operations, CanReadBytes):
+        return True
+    try:
+        (await operations.read_bytes(path) or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reason(path: str, outcome: NotEdited) -> str:
+    match outcome.reason:
+        case "ambiguous":
+            count = f"{outcome.count}" if outcome.count < 100 else "at least 100"
+            return (
+                f"old_string occurs {count} times in {path}. Include more of the lines around it so that it is unique."
+            )
+        case "ambiguous_fuzzy":
+            return (
+                f"old_string matches multiple locations after whitespace normalization in {path}. "
+                "Include more of the lines around it so that it is unique."
+            )
+        case _:
+            return f"old_string was not found in {path}. Read the file first, and copy the piece exactly."

@@ -1,0 +1,200 @@
+"""Copies a workspace into a directory for a command, and finds out what the command changed there.
+
+The directory is the command's own: nothing in it is followed or believed, and it is read when every process is gone.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from tools_app.core.files.differences import differences
+from tools_app.core.files.paths import normalise
+from tools_app.core.files.workspace import Entry, EntryKind, Operation, Workspace
+from tools_app.errors import FileFailed
+from tools_app.processes.isolation import NOBODY
+
+MAX_ENTRIES: Final = 20_000
+MAX_FILE_BYTES: Final = 20_000_000
+MAX_NAMED: Final = 50
+ROOT: Final = "/workspace"
+"""Where a command finds the files."""
+
+Signature: TypeAlias = tuple[int, int, int, int]
+"""Size, inode, and the times of content and inode: whatever changes a file changes one of them."""
+
+
+@dataclass(slots=True)
+class Copy:
+    """A workspace in a directory. `skipped`: files that are too large, which are not there and are left alone."""
+
+    folder: Path
+    base: dict[str, Entry] = field(default_factory=dict)
+    skipped: set[str] = field(default_factory=set)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    _left: int = 0
+
+    def place(self, path: str) -> Path:
+        """The place of a path of the workspace."""
+        return self.folder / path.lstrip("/")
+
+    def write(self, entry: Entry, data: bytes) -> None:
+        """Make a file. Scripts may be run."""
+        target = self.place(entry.path)
+        target.write_bytes(data)
+        target.chmod(0o755 if data.startswith(b"#!") else 0o644)
+        give(target)
+        self.signatures[entry.path] = _signature(target.lstat())
+
+    def make(self, entries: Iterable[Entry]) -> None:
+        """Make directories and links, parents first."""
+        for entry in entries:
+            if entry.kind is EntryKind.DIRECTORY:
+                self.place(entry.path).mkdir()
+            elif entry.kind is EntryKind.SYMLINK:
+                self.place(entry.path).symlink_to(
+                    f"{ROOT}{entry.target}" if entry.target.startswith("/") else entry.target
+                )
+            else:
+                continue
+            give(self.place(entry.path))
+
+    def operations(self, *, most: int) -> list[Operation]:
+        """The changes of the command. `most`: bytes of all changed files; those beyond are not kept.
+
+        Errors: none; files that cannot be taken are named in `errors`.
+        """
+        self._left = most
+        kinds: dict[str, EntryKind] = dict.fromkeys(self.skipped, EntryKind.FILE)
+        files: dict[str, bytes] = {}
+        links: dict[str, str] = {}
+        for path, found in self._found():
+            if path in self.skipped:
+                self._complain(path, "was too large to be read, so it is left as it is")
+            elif stat.S_ISDIR(found.st_mode):
+                kinds[path] = EntryKind.DIRECTORY
+            elif stat.S_ISLNK(found.st_mode):
+                kinds[path] = EntryKind.SYMLINK
+                links[path] = _target(os.readlink(self.place(path)))
+            elif stat.S_ISREG(found.st_mode):
+                self._take(path, found, kinds, files)
+            else:
+                self._complain(path, "is no file, directory or link, so it is not kept")
+        return differences(self.base, kinds, files, links)
+
+    def _take(self, path: str, found: os.stat_result, kinds: dict[str, EntryKind], files: dict[str, bytes]) -> None:
+        if self.signatures.get(path) == _signature(found):
+            kinds[path] = EntryKind.FILE
+            return
+        if found.st_size <= min(MAX_FILE_BYTES, self._left):
+            kinds[path] = EntryKind.FILE
+            self._left -= found.st_size
+            self.place(path).chmod(0o600)
+            files[path] = self.place(path).read_bytes()
+            return
+        self._complain(path, f"is larger than {MAX_FILE_BYTES} bytes, or too much was written: it is not kept")
+        if path in self.base:
+            kinds[path] = self.base[path].kind  # as it was
+
+    def _found(self) -> Iterable[tuple[str, os.stat_result]]:
+        """Everything in the directory whose name a workspace can have, parents first."""
+        waiting = ["/"]
+        count = 0
+        while waiting:
+            directory = waiting.pop()
+            for name in _names(self.place(directory)):
+                path = f"{directory.rstrip('/')}/{name}"
+                count += 1
+                if count > MAX_ENTRIES:
+                    self._complain(path, f"and all further ones: there are more than {MAX_ENTRIES} entries")
+                    return
+                if not _is_normal(path):
+                    self._complain(path, "has a name that a workspace cannot have, so it is not kept")
+                    continue
+                found = self.place(path).lstat()
+                yield path, found
+                if stat.S_ISDIR(found.st_mode):
+                    waiting.append(path)
+
+    def _complain(self, path: str, words: str) -> None:
+        if len(self.errors) < MAX_NAMED:
+            self.errors.append(f"{path.encode('ascii', 'backslashreplace').decode()!r} {words}")
+
+
+async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
+    """Copy a workspace into an empty directory. `most`: bytes of all files; what is beyond is skipped."""
+    copy = Copy(folder)
+    give(folder)
+    entries = await workspace.glob("/**/*", limit=MAX_ENTRIES)
+    copy.base = {entry.path: entry for entry in entries}
+    if len(entries) == MAX_ENTRIES:
+        copy.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the command saw the first ones.")
+    await asyncio.to_thread(copy.make, entries)
+    left = most
+    wanted = []
+    for entry in entries:
+        if entry.kind is not EntryKind.FILE:
+            continue
+        if entry.size > MAX_FILE_BYTES or entry.size > left:
+            copy.skipped.add(entry.path)
+            continue
+        left -= entry.size
+        wanted.append(entry.path)
+    async for entry, data in workspace.read_many(wanted, max_bytes=MAX_FILE_BYTES):
+        if data is None:
+            copy.skipped.add(entry.path)
+            continue
+        copy.base[entry.path] = entry
+        await asyncio.to_thread(copy.write, entry, data)
+    gone = [path for path in wanted if path not in copy.signatures and path not in copy.skipped]
+    for path in gone:
+        del copy.base[path]
+    return copy
+
+
+def disk_use(folder: Path) -> tuple[int, int]:
+    """Bytes and number of the files in a directory that is being written to."""
+    size = count = 0
+    waiting = [str(folder)]
+    while waiting and count <= MAX_ENTRIES:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for each in found:
+                    count += 1
+                    size += each.stat(follow_symlinks=False).st_blocks * 512
+                    if each.is_dir(follow_symlinks=False):
+                        waiting.append(each.path)
+        except OSError:
+            continue  # it has just been removed, or may not be read
+    return size, count
+
+
+def _target(text: str) -> str:
+    """The target of a link, as the workspace has it."""
+    return text.removeprefix(ROOT) or "/" if text == ROOT or text.startswith(f"{ROOT}/") else text
+
+
+def _names(folder: Path) -> list[str]:
+    folder.chmod(0o700)
+    return sorted(os.listdir(folder))
+
+
+def _is_normal(path: str) -> bool:
+    try:
+        return normalise(path) == path
+    except FileFailed:
+        return False
+
+
+def _signature(found: os.stat_result) -> Signature:
+    return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def give(path: Path) -> None:
+    """Make the command's user the owner."""
+    if os.geteuid() == 0:
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)

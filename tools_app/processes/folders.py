@@ -1,0 +1,65 @@
+"""Directories of commands: one for each, removed at its end, or by the next process where the worker was killed."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tools_app.processes.copying import give
+
+PREFIX: Final = "think-command-"
+LOCK: Final = "lock"
+
+
+@contextlib.contextmanager
+def command_folders() -> Iterator[tuple[Path, Path]]:
+    """An empty directory for the root of a command, and one for its files. Both go at the end."""
+    top = Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        with (top / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            root, files = top / "root", top / "files"
+            for folder in (root, files):
+                folder.mkdir()
+                give(folder)
+            give(top)
+            yield root, files
+    finally:
+        remove(top)
+
+
+def sweep() -> None:
+    """Remove directories whose worker is gone, and end what still runs in one."""
+    for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), (top / LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for pid in processes_in(top):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            remove(top)
+
+
+def processes_in(top: Path) -> list[int]:
+    """Processes that have this directory mounted: only commands have."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{top}/" in (folder / "mountinfo").read_text():
+                found.append(int(folder.name))
+    return found
+
+
+def remove(top: Path) -> None:
+    """Remove a directory, whatever permissions a command has given to what is in it."""
+    for folder, names, _ in os.walk(top):
+        for name in names:
+            path = Path(folder, name)
+            if not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+    shutil.rmtree(top, ignore_errors=True)

@@ -1,0 +1,186 @@
+"""Runs one command apart, and sees to it that nothing of it goes on.
+
+The kernel bounds each process; what it cannot bound without cgroups is looked at again and again: the memory of all
+processes together, and the disk. Whatever exceeds a bound ends the command.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from tools_app.errors import SandboxUnavailable
+from tools_app.processes.copying import MAX_ENTRIES, disk_use
+from tools_app.processes.isolation import ENVIRONMENT, Bounds, Isolation, Place
+
+MEMORY_CHECK_SECONDS: Final = 0.05
+DISK_CHECK_SECONDS: Final = 0.5
+END_SECONDS: Final = 10.0
+MAX_READ_BYTES: Final = 64_000_000
+PIECE_BYTES: Final = 64 * 1024
+
+
+class End(StrEnum):
+    """The ways in which a command ends."""
+
+    EXITED = "exited"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    DISK = "disk"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The end of a command, and the beginning of its outputs. `code`: as of a shell, 128 and more for signals."""
+
+    end: End
+    code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+
+class Running:
+    """One command. `run` is called once."""
+
+    def __init__(self, place: Place, bounds: Bounds) -> None:
+        self._place = place
+        self._bounds = bounds
+        self._process: asyncio.subprocess.Process | None = None
+        self._end = End.EXITED
+
+    @property
+    def pid(self) -> int:
+        """The outermost process; 0 before the start."""
+        return self._process.pid if self._process else 0
+
+    async def run(self, isolation: Isolation, command: str) -> Ended:
+        """Run a command to its end. Cancelling ends it. Errors: `SandboxUnavailable` where it cannot be started."""
+        began = time.monotonic()
+        words = isolation.command_line(command, self._place, self._bounds)
+        process = self._process = await _started(words)
+        try:
+            outputs = await self._outputs(process)
+        finally:
+            await self._stop(process)
+        code = process.returncode if process.returncode is not None else -signal.SIGKILL
+        return Ended(
+            end=self._end,
+            code=code if code >= 0 else 128 - code,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            seconds=time.monotonic() - began,
+        )
+
+    async def _outputs(self, process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        watching = [asyncio.create_task(self._watch_memory()), asyncio.create_task(self._watch_disk())]
+        reading = [asyncio.create_task(self._read(stream)) for stream in (process.stdout, process.stderr)]
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                await process.wait()
+        except TimeoutError:
+            self._kill(End.TIMEOUT)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+            await self._stop(process)
+            found = await asyncio.gather(*reading)
+        return found[0], found[1]
+
+    async def _read(self, stream: asyncio.StreamReader) -> bytes:
+        """The beginning of a stream; the rest is read and dropped."""
+        kept = bytearray()
+        total = 0
+        while piece := await stream.read(PIECE_BYTES):
+            total += len(piece)
+            kept += piece[: self._bounds.output_bytes - len(kept)]
+            if total > MAX_READ_BYTES:
+                self._kill(End.OUTPUT)
+        return bytes(kept)
+
+    async def _watch_memory(self) -> None:
+        while True:
+            if memory_of(self.pid) > self._bounds.memory_bytes:
+                self._kill(End.MEMORY)
+            await asyncio.sleep(MEMORY_CHECK_SECONDS)
+
+    async def _watch_disk(self) -> None:
+        while True:
+            size, count = await asyncio.to_thread(disk_use, self._place.folder)
+            if size > self._bounds.disk_bytes or count > MAX_ENTRIES:
+                self._kill(End.DISK)
+            await asyncio.sleep(DISK_CHECK_SECONDS)
+
+    def _kill(self, end: End) -> None:
+        if self._end is End.EXITED:
+            self._end = end
+        self._end_namespace()
+
+    def _end_namespace(self) -> None:
+        """Kill the first process of the namespace, so that the outermost ends after all others are gone."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        inner = children_of(process.pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            for each in inner:
+                os.kill(each, signal.SIGKILL)
+            if not inner:  # it has not begun yet
+                os.killpg(process.pid, signal.SIGKILL)
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        """End what still runs, and wait until it is gone."""
+        for end in (self._end_namespace, lambda: os.killpg(process.pid, signal.SIGKILL)):
+            if process.returncode is not None:
+                return
+            end()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    await process.wait()
+
+
+async def _started(words: list[str]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+            env={**ENVIRONMENT, "PATH": f"{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SandboxUnavailable("The command could not be started.") from error
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started and that are still there; none where it is gone."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += [int(child) for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split()]
+    return found
+
+
+def memory_of(pid: int) -> int:
+    """Memory in bytes of a process and all below it, without what they share with their program files."""
+    total = 0
+    waiting = [pid]
+    while waiting:
+        each = waiting.pop()
+        with contextlib.suppress(OSError, IndexError):  # it may just have ended
+            fields = Path(f"/proc/{each}/statm").read_text().split()
+            total += (int(fields[1]) - int(fields[2])) * resource.getpagesize()
+            waiting += children_of(each)
+    return total

@@ -1,0 +1,238 @@
+"""The tool `run_command`: real programs of this machine over a copy of the workspace, in namespaces of their own.
+
+    def get_tools(self):
+        return [create_process_tool(self.get_workspace(), needs_approval=True)]
+
+Where the machine cannot keep commands apart, a call fails and says why; nothing ever runs without.
+"""
+
+import asyncio
+import logging
+import re
+from dataclasses import dataclass, field
+from typing import Final, TypedDict
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import Unpack
+
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.failures import failed
+from tools_app.core.files.paths import normalise
+from tools_app.core.files.workspace import EntryKind, Workspace
+from tools_app.core.schema import json_schema
+from tools_app.core.tool import ApprovalRule, Tool, ToolContext
+from tools_app.errors import SandboxUnavailable
+from tools_app.processes.conf import process_settings
+from tools_app.processes.copying import copied
+from tools_app.processes.folders import command_folders, sweep
+from tools_app.processes.isolation import CANDIDATES, Bounds, Isolation, Place
+from tools_app.processes.running import End, Ended, Running
+from tools_app.sandbox.report import TierReport
+from tools_app.sandbox.slots import FairSlots
+from tools_app.workspace.write_back import write_back
+
+logger = logging.getLogger(__name__)
+
+NAME: Final = "run_command"
+MAX_COMMAND_CHARS: Final = 100_000
+COPYING_SECONDS: Final = 120.0
+TRIAL_SECONDS: Final = 20.0
+OFF: Final = "off"
+EXIT_CODES: Final = {End.TIMEOUT: 124, End.MEMORY: 137, End.DISK: 137, End.OUTPUT: 137}
+WORDS: Final = {
+    End.TIMEOUT: "timed out after {seconds:g} seconds",
+    End.MEMORY: "killed: out of memory",
+    End.DISK: "killed: too much was written",
+    End.OUTPUT: "killed: too much output",
+}
+KILLED_UNSHARE: Final = re.compile(r"unshare: sigprocmask [^\n]*\n\Z")
+"""The last word of `unshare` when its child was killed."""
+
+DESCRIPTION: Final = """Run a shell command with the programs of a real machine, over a copy of the workspace, which \
+is the directory `/workspace`. What it changes there is kept when it has ended; nothing else is, and no process goes \
+on. {network} At most {seconds:g} seconds (exit code 124) and 64000 bytes of each output."""
+
+
+class CommandInput(BaseModel):
+    """The input of the tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: str = Field(description="The shell command.", max_length=MAX_COMMAND_CHARS)
+    cwd: str = Field(default="/", description="The working directory, from the root of the workspace.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions:
+    """Options of the tool. `network`: whether they reach the network, that of this machine included."""
+
+    name: str = NAME
+    network: bool = False
+    bounds: Bounds | None = None
+    needs_approval: ApprovalRule = False
+    title: str = ""
+
+
+class ProcessFields(TypedDict, total=False):
+    """The options by keyword; see `ProcessOptions`."""
+
+    name: str
+    network: bool
+    bounds: Bounds | None
+    needs_approval: ApprovalRule
+    title: str
+
+
+def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) -> Tool:
+    """Make the tool. Options: the fields of `ProcessOptions`.
+
+    Its result: as of the tool `bash`. Durability: what a command changed is written in one transaction when it ends,
+    also when it was ended; a file that was changed by others meanwhile is left alone and named. A call that a crash cut
+    runs again. Errors: a call fails with `SandboxUnavailable` where commands cannot be kept apart.
+    """
+    chosen = ProcessOptions(**options)
+    bounds = chosen.bounds or process_bounds()
+    network = "It reaches the network." if chosen.network else "There is no network."
+    return Tool(
+        name=chosen.name,
+        description=DESCRIPTION.format(network=network, seconds=bounds.seconds),
+        input_schema=json_schema(CommandInput),
+        function=CommandRunner(workspace=workspace, bounds=bounds, network=chosen.network).run,
+        timeout_seconds=bounds.seconds + process_settings.queue_seconds + COPYING_SECONDS,
+        arguments=CommandInput,
+        context_parameter="context",
+        needs_approval=chosen.needs_approval,
+        title=chosen.title,
+    )
+
+
+def process_bounds() -> Bounds:
+    """Bounds of the settings."""
+    return Bounds(
+        seconds=process_settings.seconds,
+        cpu_seconds=process_settings.cpu_seconds,
+        memory_bytes=process_settings.memory_bytes,
+        processes=process_settings.processes,
+        disk_bytes=process_settings.disk_bytes,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRunner:
+    """Runs commands over one workspace."""
+
+    workspace: Workspace
+    bounds: Bounds
+    network: bool = False
+    started: list[Running] = field(default_factory=list)
+
+    async def run(self, context: ToolContext, command: str, cwd: str = "/") -> JSONObject:
+        """Run a command. Errors: `SandboxUnavailable`; `FileFailed` for a working directory that is none."""
+        isolation = await found_isolation()
+        where = normalise(cwd)
+        entry = await self.workspace.stat(where)
+        if entry is None or entry.kind is not EntryKind.DIRECTORY:
+            raise failed("ENOENT" if entry is None else "ENOTDIR", where)
+        share = "" if context.user_id is None else str(context.user_id)
+        async with _slots().slot(share, seconds=process_settings.queue_seconds):
+            return await self._run(isolation, command, where)
+
+    async def _run(self, isolation: Isolation, command: str, cwd: str) -> JSONObject:
+        with command_folders() as (root, files):
+            copy = await copied(self.workspace, files, most=self.bounds.disk_bytes // 2)
+            running = Running(Place(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
+            self.started.append(running)
+            try:
+                ended = await running.run(isolation, command)
+            finally:
+                self.started.remove(running)
+            operations = await asyncio.to_thread(copy.operations, most=self.bounds.disk_bytes)
+            written = await write_back(self.workspace, operations)
+        reported = {**self._outputs(ended), "changedFiles": written.to_json()}
+        if copy.skipped:
+            reported["skippedFiles"] = sorted(copy.skipped)
+        if copy.errors or written.errors:
+            reported["errors"] = [*copy.errors, *written.errors]
+        return reported
+
+    def _outputs(self, ended: Ended) -> JSONObject:
+        stdout, stderr = (_text(each, self.bounds.output_bytes) for each in (ended.stdout, ended.stderr))
+        if ended.end in WORDS:
+            stderr = KILLED_UNSHARE.sub("", stderr)
+            stderr += f"{NAME}: {WORDS[ended.end].format(seconds=self.bounds.seconds)}\n"
+        code = EXIT_CODES.get(ended.end, ended.code)
+        return {"stdout": stdout, "stderr": stderr, "exitCode": code}
+
+
+def _text(data: bytes, most: int) -> str:
+    text = data.decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return text.encode()[:most].decode(errors="ignore")
+
+
+_SLOTS: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSlots] = WeakKeyDictionary()
+
+
+def _slots() -> FairSlots:
+    loop = asyncio.get_running_loop()
+    if loop not in _SLOTS:
+        _SLOTS[loop] = FairSlots(total=process_settings.runs, per_share=process_settings.runs_per_user)
+    return _SLOTS[loop]
+
+
+async def found_isolation() -> Isolation:
+    """The way in which commands are kept apart here. Tried once. Errors: `SandboxUnavailable`, with the reasons."""
+    found = await tried_isolation(process_settings.isolation)
+    if isinstance(found, Isolation):
+        return found
+    raise SandboxUnavailable(f"Commands cannot run here: {found}")
+
+
+async def processes_report() -> list[TierReport]:
+    """Whether commands can run on this machine, how, and why not."""
+    found = await tried_isolation(process_settings.isolation)
+    if isinstance(found, Isolation):
+        return [
+            TierReport(tier="processes", is_available=True, reason=f"Namespaces of their own, made by {found.name}.")
+        ]
+    return [TierReport(tier="processes", is_available=False, reason=found)]
+
+
+_TRIED: dict[str, Isolation | str] = {}
+
+
+async def tried_isolation(wanted: str) -> Isolation | str:
+    """The first way that works, or why none does. `wanted`: the name of one, or `off`; empty for any."""
+    if wanted not in _TRIED:
+        await asyncio.to_thread(sweep)
+        _TRIED[wanted] = await _try_all(wanted)
+    return _TRIED[wanted]
+
+
+async def _try_all(wanted: str) -> Isolation | str:
+    if wanted == OFF:
+        return "switched off by THINK_PROCESSES_ISOLATION."
+    reasons = []
+    for isolation in CANDIDATES:
+        if wanted not in {"", isolation.name}:
+            continue
+        reason = await why_not(isolation)
+        if not reason:
+            return isolation
+        reasons.append(f"{isolation.name}: {reason}.")
+    return " ".join(reasons) or f"{wanted!r} is no way to keep commands apart."
+
+
+async def why_not(isolation: Isolation) -> str:
+    """Try one way. Empty where it works, otherwise the reason in a few words."""
+    if missing := isolation.missing():
+        return f"{', '.join(missing)} not found"
+    bounds = Bounds(seconds=TRIAL_SECONDS, cpu_seconds=10, memory_bytes=1 << 28, processes=16, disk_bytes=1 << 20)
+    with command_folders() as (root, files):
+        ended = await Running(Place(folder=files, root=root), bounds).run(isolation, "echo apart > /workspace/made")
+        made = files / "made"
+        if ended.code == 0 and made.is_file() and not made.is_symlink():
+            return ""
+    words = _text(ended.stderr, 300).strip().replace("\n", " ") or f"it ended with {ended.code}"
+    logger.warning("processes: no %s", isolation.name, extra={"action": "processes_isolation", "reason": words})
+    return words

@@ -1,0 +1,39 @@
+"""Settings of code that models write."""
+
+from pathlib import Path
+
+from thinkproject.kernel.conf import Setting
+
+
+class SandboxSettings:
+    """Settings of the sandbox. They bound what the code of models costs the machine."""
+
+    runs = Setting("THINK_SANDBOX_RUNS", 8, doc="Code of models that runs at a time in one process; the rest waits.")
+    runs_per_user = Setting("THINK_SANDBOX_RUNS_PER_USER", 2, doc="The same for one user's code in one process.")
+    queue_seconds = Setting(
+        "THINK_SANDBOX_QUEUE_SECONDS", 30.0, doc="How long code waits for its turn before its call fails."
+    )
+    memory_bytes = Setting("THINK_SANDBOX_MEMORY_BYTES", 256 * 1024 * 1024, doc="Memory of one run of code.")
+    seconds = Setting("THINK_SANDBOX_SECONDS", 60.0, doc="Time of one run of code, its calls included.")
+    packages_dir = Setting(
+        "THINK_SANDBOX_PACKAGES_DIR",
+        "",
+        doc="Folder with what code may load: bundled packages and Python. Empty: `.cache/think-sandbox` at home.",
+    )
+    packages: Setting[object] = Setting(
+        "THINK_SANDBOX_PACKAGES",
+        "",
+        doc="npm packages that code may load, at exact versions: `date-fns@4.1.0, zod@4.1.12`, or a mapping.",
+    )
+    python_memory_bytes = Setting(
+        "THINK_SANDBOX_PYTHON_MEMORY_BYTES", 512 * 1024 * 1024, doc="Memory of one run of Python code."
+    )
+    cpu_seconds = Setting("THINK_SANDBOX_CPU_SECONDS", 30, doc="Processor time of one run of code.")
+
+    @property
+    def packages_folder(self) -> Path:
+        """The folder of packages."""
+        return Path(self.packages_dir) if self.packages_dir else Path.home() / ".cache" / "think-sandbox"
+
+
+sandbox_settings = SandboxSettings()

@@ -1,0 +1,218 @@
+"""The process that a script runs in: how it is started, walled in and ended.
+
+Deno gets no permission at all; that is the first wall. The others hold when it has a hole: limits of the kernel, no
+network, no user, no way to more rights. They are set by small programs that replace themselves by the next one
+(`sh`, `unshare`, `setpriv`), since code between fork and exec is unsafe in a process with threads.
+
+The process dies with the thread that started it, by a signal of the kernel where there is one (`--pdeathsig`); else it
+ends when its standard input does, or at the latest after its seconds of the processor.
+"""
+
+import asyncio
+import contextlib
+import functools
+import os
+import resource
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools_app.errors import SandboxUnavailable
+from tools_app.sandbox.contract import Limits
+from tools_app.sandbox.messages import Ready, Violation, read_message
+
+RUNNER: Final = Path(__file__).parent / "runner" / "runner.js"
+START_SECONDS: Final = 60.0
+END_SECONDS: Final = 5.0
+LINE_SLACK: Final = 64_000
+V8_BYTES: Final = 1 << 30
+"""Data memory that V8 needs to start at all, whatever its heap may grow to."""
+
+FLAGS: Final = ("--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only")
+ENVIRONMENT: Final = {
+    "DENO_DIR": "/dev/null/none",
+    "DENO_NO_UPDATE_CHECK": "1",
+    "NO_COLOR": "1",
+    "PATH": "/usr/bin:/bin",
+}
+"""All of it. No cache can be made below a device, so nothing is ever written."""
+
+SET_LIMITS: Final = (
+    'ulimit -c 0 && ulimit -f 0 && ulimit -n "$1" && ulimit -d "$2" && ulimit -S -t "$3" && ulimit -H -t "$4" '
+    '&& shift 4 && exec "$@"'
+)
+OPEN_FILES: Final = 64
+NOBODY: Final = "65534"
+
+
+def deno_path() -> str:
+    """Find the Deno program. Errors: `SandboxUnavailable`."""
+    try:
+        from deno import find_deno_bin  # noqa: PLC0415 - a wheel that not every platform has
+
+        return str(find_deno_bin())
+    except (ImportError, FileNotFoundError) as error:
+        raise SandboxUnavailable("Code cannot run here: the package deno is not installed.") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """Programs that start the guest, outermost first, and what they hold off."""
+
+    name: str
+    prefix: tuple[str, ...]
+
+
+def candidates() -> list[Walls]:
+    """Ways to start a guest, the strongest first. Which of them work here is tried, not guessed."""
+    is_root = os.geteuid() == 0
+    no_caps = ("--inh-caps=-all", "--bounding-set=-all") if is_root else ()
+    no_rights = (*no_caps, "--no-new-privs", "--pdeathsig", "KILL")
+    nobody = ("--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
+    network = ("unshare", "--net", "--ipc") if is_root else ("unshare", "--user", "--net", "--ipc")
+    found = []
+    if is_root:
+        found.append(Walls(name="no network, another user", prefix=(*network, "setpriv", *nobody, *no_rights)))
+    found += [
+        Walls(name="no network", prefix=(*network, "setpriv", *no_rights)),
+        Walls(name="no new rights", prefix=("setpriv", *no_rights)),
+        Walls(name="limits", prefix=()),
+    ]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A trusted script for a guest, with flags of Deno and arguments of its own."""
+
+    script: Path = RUNNER
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+JAVASCRIPT: Final = Program()
+
+
+def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list[str]:
+    """The command line of a guest."""
+    megabytes = max(16, limits.memory_bytes >> 20)
+    kilobytes = (V8_BYTES + limits.memory_bytes) >> 10
+    cpu = max(1, limits.cpu_seconds)
+    bounds = (
+        _allowed(resource.RLIMIT_NOFILE, OPEN_FILES),
+        _allowed(resource.RLIMIT_DATA, kilobytes << 10) >> 10,
+        _allowed(resource.RLIMIT_CPU, cpu),
+        _allowed(resource.RLIMIT_CPU, cpu + 1),
+    )
+    heap = f"--v8-flags=--max-old-space-size={megabytes}"
+    deno = [deno_path(), "run", *FLAGS, *program.flags, heap, str(program.script), *program.arguments]
+    return ["/bin/sh", "-c", SET_LIMITS, "sh", *(str(bound) for bound in bounds), *walls.prefix, *deno]
+
+
+def _allowed(kind: int, wanted: int) -> int:
+    """A limit may only be lowered."""
+    hard = resource.getrlimit(kind)[1]
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+
+class NotStarted(SandboxUnavailable):
+    """The process for code ended before it could begin."""
+
+
+class Guest:
+    """A process that waits for a script, or runs one. Made by `start`; ended by `end`, always."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self._process = process
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is that of its process group too."""
+        return self._process.pid
+
+    def memory_bytes(self) -> int:
+        """Memory of its own, in bytes, without what it shares with its program file; 0 where that is unknown."""
+        try:
+            fields = Path(f"/proc/{self.pid}/statm").read_text().split()
+        except OSError:
+            return 0
+        return (int(fields[1]) - int(fields[2])) * _page_bytes()
+
+    def kill(self) -> None:
+        """End it now, with all of its group."""
+        if self.is_alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def end(self) -> int | None:
+        """Kill it and wait until it is gone. Returns how it ended, as `returncode`."""
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_SECONDS):
+                return await self.wait()
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        """Wait until it has ended, dropping what it still says."""
+        with contextlib.suppress(OSError):
+            while await self.stdout.read(1 << 16):
+                pass
+        self.stdin.close()
+        return await self._process.wait()
+
+
+@functools.cache
+def _page_bytes() -> int:
+    return resource.getpagesize()
+
+
+async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> Guest:
+    """Start a guest and wait until it asks for its script.
+
+    Errors: `NotStarted` where it ended by itself, `SandboxUnavailable` where it takes too long.
+    """
+    line_bytes = max(limits.call_bytes, limits.output_bytes) + LINE_SLACK
+    guest = await spawn(command(walls, limits, program), line_bytes)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            line = await guest.stdout.readline()
+        if not isinstance(read_message(line), Ready):
+            raise Violation("no greeting")
+    except TimeoutError as error:
+        await guest.end()
+        raise SandboxUnavailable(f"The process for code did not start within {START_SECONDS:g} s.") from error
+    except (Violation, ValueError) as error:
+        code = await guest.end()
+        raise NotStarted(f"The process for code did not start (it ended with {code}).") from error
+    except BaseException:
+        await guest.end()
+        raise
+    return guest
+
+
+async def spawn(arguments: list[str], line_bytes: int) -> Guest:
+    """Start a program as a guest: a session of its own, an empty environment, no file of ours. Errors: as `start`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd="/",
+            env=ENVIRONMENT,
+            start_new_session=True,
+            limit=line_bytes,
+        )
+    except OSError as error:
+        raise SandboxUnavailable("The process for code could not be started.") from error
+    return Guest(process)

@@ -1,0 +1,102 @@
+"""Bundles the npm package just-bash into the one file that the shell's process loads. Run at set-up.
+
+The package and all that it needs come from the npm registry as `runner/deno.lock` pins them (hashes, no address). The
+bundle itself is pinned as well: `runner/bundle.sha256`. A wheel has it already. It is not committed.
+
+    python -m tools_app.shell.bundling              make it, unless it is there
+    python -m tools_app.shell.bundling --update     after a change of version: pin what is made now
+
+Needs nothing but Python's own library and the program Deno, as the set-up runs it before anything else is imported.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+RUNNER: Final = Path(__file__).resolve().parent / "runner"
+BUNDLE: Final = RUNNER / "dist" / "just_bash.js"
+PINNED: Final = RUNNER / "bundle.sha256"
+SECONDS: Final = 300
+HEAD: Final = """// @ts-nocheck
+// just-bash (https://github.com/vercel-labs/just-bash), Apache License 2.0: the whole text is in `LICENSE.just-bash`.
+// Bundled unchanged, with the packages that it needs.
+"""
+
+
+class BundleFailed(Exception):
+    """The bundle could not be made, or is another one than the pinned."""
+
+
+def is_current() -> bool:
+    """Whether the bundle is there and is the pinned one."""
+    return BUNDLE.exists() and _hash(BUNDLE.read_bytes()) == PINNED.read_text().strip()
+
+
+def build(*, updates_pin: bool = False, cache: Path | None = None) -> Path:
+    """Make the bundle; it appears whole or not at all. Returns its path.
+
+    `cache`: where Deno keeps what it fetches, in place of its own folder. Errors: `BundleFailed`.
+    """
+    made = HEAD.encode() + _bundled(cache, is_frozen=not updates_pin)
+    if updates_pin:
+        PINNED.write_text(_hash(made) + "\n")
+    elif _hash(made) != PINNED.read_text().strip():
+        raise BundleFailed("The bundle of just-bash is not the pinned one: another Deno? `--update` pins it anew.")
+    BUNDLE.parent.mkdir(exist_ok=True)
+    beside = BUNDLE.with_name(f".{BUNDLE.name}.{os.getpid()}")
+    beside.write_bytes(made)
+    beside.replace(BUNDLE)
+    return BUNDLE
+
+
+def _bundled(cache: Path | None, *, is_frozen: bool) -> bytes:
+    from deno import find_deno_bin  # noqa: PLC0415 - of the environment, while `is_current` needs none
+
+    with tempfile.TemporaryDirectory(prefix="just-bash-") as folder:
+        target = Path(folder) / "made.js"
+        command = [find_deno_bin(), "bundle", "--quiet", "--platform=browser", "--minify", "-o", str(target)]
+        command += ["--frozen"] if is_frozen else []
+        environment = {**os.environ, "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
+        if cache is not None:
+            environment["DENO_DIR"] = str(cache)
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            [*command, "library.js"],
+            cwd=RUNNER,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        if done.returncode != 0:
+            raise BundleFailed(f"just-bash could not be fetched or bundled. Deno says:\n{done.stderr.strip()[-2000:]}")
+        return target.read_bytes()
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def main() -> None:
+    """Make the bundle unless it is there."""
+    parser = argparse.ArgumentParser(description="Bundle just-bash for the tool `bash`.")
+    parser.add_argument("--update", action="store_true", help="allow deno.lock to change, and pin what is made")
+    parser.add_argument("--cache", type=Path, help="folder for Deno's cache (default: Deno's own)")
+    options = parser.parse_args()
+    if is_current() and not options.update:
+        return
+    try:
+        build(updates_pin=options.update, cache=options.cache)
+    except BundleFailed as error:
+        sys.exit(str(error))
+    sys.stdout.write(f"The shell is bundled: {BUNDLE.stat().st_size // 1000} kB.\n")
+
+
+if __name__ == "__main__":
+    main()

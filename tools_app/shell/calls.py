@@ -1,0 +1,118 @@
+"""Answers what the process of a script asks and tells: the entries, contents, changes."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Any, Final
+
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.failures import failed
+from tools_app.core.files.workspace import Entry, EntryKind, Workspace
+from tools_app.errors import CodeInvalid
+from tools_app.sandbox.contract import Answer
+from tools_app.shell.overlay import MAX_FILE_BYTES, Overlay
+
+BYTES: Final = "$bytes"
+MAX_PATHS: Final = 1000
+MAX_CHANGES: Final = 50_000
+_KINDS: Final = {EntryKind.FILE: 0, EntryKind.DIRECTORY: 1, EntryKind.SYMLINK: 2}
+
+
+class ShellCalls:
+    """The files of one run. `opening`: what the process learns beside the entries.
+
+    Whatever the process says is checked: it may be a stranger's by then.
+    """
+
+    def __init__(self, workspace: Workspace, entries: Sequence[Entry], opening: JSONObject) -> None:
+        self._workspace = workspace
+        self._entries = entries
+        self._opening = opening
+        self.overlay = Overlay(entries)
+
+    async def answer(self, name: str, args: list[JSONValue]) -> Answer:
+        """Answer a call. Errors: `FileFailed`, `CodeInvalid` for anything that is no call."""
+        argument = args[0] if args else None
+        match name:
+            case "files.open":
+                return Answer(value={**self._opening, "entries": [_listed(entry) for entry in self._entries]})
+            case "files.read":
+                return Answer(value=await self._read(_paths(argument)))
+            case "files.change":
+                self._note(_changes(argument))
+                return Answer()
+        raise CodeInvalid(f"There is no function {name[:100]}.")
+
+    async def _read(self, paths: list[str]) -> list[JSONObject | None]:
+        wanted = self.overlay.readable(paths)
+        found: dict[str, bytes] = {}
+        async for entry, data in self._workspace.read_many(wanted, max_bytes=MAX_FILE_BYTES):
+            self.overlay.saw(entry.path, entry)
+            if data is not None:
+                found[entry.path] = data
+        if paths and paths[0] not in found:
+            self.overlay.readable(paths[:1])  # it may have become too large
+            raise failed("ENOENT", paths[0])
+        return [_packed(found[path]) if path in found else None for path in paths]
+
+    def _note(self, changes: list[dict[str, Any]]) -> None:
+        """Note the changes of a call, as far as can be foreseen all or none: the process makes them afterwards."""
+        if len(changes) > 1:
+            size = sum(len(_unpacked(each["data"])) for each in changes if "data" in each)
+            self.overlay.check([_text(each, "path") for each in changes], size)
+        for change in changes:
+            self._change(change)
+
+    def _change(self, change: dict[str, Any]) -> None:
+        path = _text(change, "path")
+        match change.get("op"):
+            case "write":
+                self.overlay.write(path, _unpacked(change.get("data")))
+            case "append":
+                self.overlay.append(path, _unpacked(change.get("data")))
+            case "mkdir":
+                self.overlay.make_directory(path)
+            case "remove":
+                self.overlay.remove(path)
+            case "link":
+                self.overlay.link(path, _text(change, "target"))
+            case _:
+                raise CodeInvalid("This is no change of a file.")
+
+
+def _listed(entry: Entry) -> list[JSONValue]:
+    modified = int(entry.modified_at.timestamp() * 1000)
+    return [entry.path, _KINDS[entry.kind], entry.size, modified, entry.target]
+
+
+def _paths(value: JSONValue) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or len(value) > MAX_PATHS:
+        raise CodeInvalid("These are no paths.")
+    return value
+
+
+def _changes(value: JSONValue) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value) or len(value) > MAX_CHANGES:
+        raise CodeInvalid("These are no changes.")
+    return value
+
+
+def _text(change: dict[str, Any], key: str) -> str:
+    value = change.get(key)
+    if not isinstance(value, str):
+        raise CodeInvalid(f"A change has no {key}.")
+    return value
+
+
+def _packed(data: bytes) -> JSONObject:
+    return {BYTES: base64.b64encode(data).decode("ascii")}
+
+
+def _unpacked(value: JSONValue) -> bytes:
+    text = value.get(BYTES) if isinstance(value, dict) else None
+    if not isinstance(text, str):
+        raise CodeInvalid("A change has no data.")
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise CodeInvalid("The data of a change is not base64.") from error

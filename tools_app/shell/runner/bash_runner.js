@@ -1,0 +1,126 @@
+// @ts-check
+/**
+ * Runs one shell script over the files of a workspace, in a process without permissions. The protocol is that of the
+ * sandbox' own runner: lines of JSON, bytes as base64 under `$bytes`.
+ *
+ * The script is no JavaScript and cannot reach any; the walls are the process all the same.
+ *
+ * @typedef {{ t: "run", source: string }} Run
+ * @typedef {{ t: "ret", id: number, ok: boolean, value?: unknown, error?: { name: string, message: string } }} Reply
+ * @typedef {{ entries: [string, number, number, number, string][], cwd: string, seconds: number, output: number,
+ *   environment: Record<string, string> }} Opened
+ */
+
+import "./no_process.js";
+import { Bash } from "./dist/just_bash.js";
+import { WorkspaceFs } from "./workspace_fs.js";
+
+const BYTES = "$bytes";
+const TIMED_OUT = 124;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const { setTimeout } = globalThis;
+/** @type {Map<number, { resolve: (value: any) => void, reject: (reason: unknown) => void }>} */
+const waiting = new Map();
+let lastId = 0;
+
+/** @type {(key: string, value: unknown) => unknown} */
+const packed = (_key, value) => value instanceof Uint8Array ? { [BYTES]: value.toBase64() } : value;
+/** @type {(key: string, value: any) => unknown} */
+const unpacked = (_key, value) => typeof value?.[BYTES] === "string" ? Uint8Array.fromBase64(value[BYTES]) : value;
+
+/** @param {unknown} message */
+function send(message) {
+  const bytes = encoder.encode(JSON.stringify(message, packed) + "\n");
+  for (let sent = 0; sent < bytes.length;) sent += Deno.stdout.writeSync(bytes.subarray(sent));
+}
+
+/** @param {string} name @param {unknown} [argument] @returns {Promise<any>} */
+function call(name, argument) {
+  return new Promise((resolve, reject) => {
+    lastId += 1;
+    waiting.set(lastId, { resolve, reject });
+    send({ t: "call", id: lastId, name, args: argument === undefined ? [] : [argument] });
+  });
+}
+
+/** The beginning of an output, cut between two characters. @param {string} text @param {number} most bytes */
+function shortened(text, most) {
+  const bytes = encoder.encode(text);
+  if (bytes.length <= most) return text.toWellFormed();
+  const note = `\n[output cut: ${bytes.length} bytes]\n`;
+  let end = most - note.length;
+  while (end > 0 && (bytes[end] & 0xc0) === 0x80) end -= 1;
+  return decoder.decode(bytes.subarray(0, end)) + note;
+}
+
+/** @param {Opened} opened */
+function limits({ seconds }) {
+  return {
+    maxSourceBytes: 200_000,
+    maxCommandCount: 100_000,
+    maxLoopIterations: 100_000,
+    maxAwkIterations: 1_000_000,
+    maxSedIterations: 1_000_000,
+    maxLiveBytes: 100_000_000,
+    maxInputBytes: 200_000_000,
+    maxStringLength: 20_000_000,
+    maxOutputSize: 20_000_000,
+    maxHeredocSize: 2_000_000,
+    maxArrayElements: 200_000,
+    maxFileDescriptors: 256,
+    maxExecutionTimeMs: seconds * 1000,
+  };
+}
+
+/** @param {string} script */
+async function run(script) {
+  try {
+    /** @type {Opened} */
+    const opened = await call("files.open");
+    const fs = new WorkspaceFs(call, opened.entries);
+    const { cwd, environment: env } = opened;
+    const bash = new Bash({ fs, cwd, env, executionLimits: limits(opened), defenseInDepth: false });
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), opened.seconds * 1000);
+    const result = await bash.exec(script, { signal: abort.signal });
+    clearTimeout(timer);
+    const isLate = abort.signal.aborted;
+    const late = isLate ? `bash: timed out after ${opened.seconds} seconds\n` : "";
+    const value = {
+      stdout: shortened(result.stdout, opened.output),
+      stderr: shortened(isLate ? late : result.stderr, opened.output),
+      exitCode: isLate ? TIMED_OUT : result.exitCode,
+    };
+    send({ t: "done", ok: true, value });
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    send({ t: "done", ok: false, error: { name, message: message.toWellFormed(), stack: "" } });
+  }
+}
+
+/** @param {Reply} reply */
+function settle(reply) {
+  const found = waiting.get(reply.id);
+  waiting.delete(reply.id);
+  if (reply.ok) return found?.resolve(reply.value);
+  found?.reject(new Error(reply.error?.message ?? "EIO: input or output error"));
+}
+
+globalThis.addEventListener("unhandledrejection", (event) => event.preventDefault());
+
+send({ t: "ready" });
+/** @type {string[]} */
+let parts = [];
+for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
+  const lines = text.split("\n");
+  for (const end of lines.slice(0, -1)) {
+    const message = JSON.parse(parts.join("") + end, unpacked);
+    parts = [];
+    if (message.t === "run") run(message.source);
+    else if (message.t === "ping") setTimeout(send, 0, { t: "pong" });
+    else settle(message);
+  }
+  parts.push(lines[lines.length - 1]);
+}
+Deno.exit(0); // the parent is gone

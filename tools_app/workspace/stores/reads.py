@@ -1,0 +1,251 @@
+"""The methods of a workspace that change nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import IO, Final
+
+from tools_app.core.files.diffs import unified
+from tools_app.core.files.failures import failed
+from tools_app.core.files.gitignore import IgnoreRules
+from tools_app.core.files.globs import GlobPattern, compile_glob
+from tools_app.core.files.paths import below, chain, normalise, parent_of
+from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.errors import FileFailed
+from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
+from tools_app.workspace.stores.planning import Plan
+from tools_app.workspace.stores.tree import Tree
+
+_BATCH_PATHS: Final = 200
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+_IGNORE_FILE: Final = ".gitignore"
+_MAX_IGNORE_BYTES: Final = 1024 * 1024
+
+
+class Reads(Bridge):
+    """Reading, listing, comparing. See `tools_app.core.files.workspace.Workspace` for what each method promises."""
+
+    async def stat(self, path: str) -> Entry | None:
+        """The entry at a path, following links; `None` where there is none."""
+        return await self._reading(partial(_entry, path=path))
+
+    async def lstat(self, path: str) -> Entry | None:
+        """The entry at a path; a link in the last component is not followed."""
+        return await self._reading(partial(_entry, path=path, follow=False))
+
+    async def read_file(self, path: str) -> str | None:
+        """The text of a file, undecodable bytes replaced; `None` where there is none."""
+        data = await self.read_bytes(path)
+        return None if data is None else data.decode(errors="replace")
+
+    async def read_bytes(self, path: str) -> bytes | None:
+        """The bytes of a file; `None` where there is none. Errors: `EISDIR`."""
+        return await self._reading(partial(_bytes, path=path))
+
+    async def read_stream(self, path: str, *, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of a file from an offset, in pieces of 256 KiB. Errors: `ENOENT`, `EISDIR`, `EINVAL`."""
+        if start < 0:
+            raise failed("EINVAL", path, "an offset is not negative")
+        file = await self._reading(partial(_opened, path=path))
+        try:
+            await skip(file, start)
+            while piece := await read_piece(file):
+                yield piece
+        finally:
+            file.close()
+
+    async def read_many(self, paths: Sequence[str], *, max_bytes: int) -> AsyncIterator[tuple[Entry, bytes | None]]:
+        """Files with their bytes, in the order of the paths, whose spelling the entries have (normalised)."""
+        for start in range(0, len(paths), _BATCH_PATHS):
+            entries = await self._reading(partial(_files, paths=paths[start : start + _BATCH_PATHS]))
+            for batch in _batches(entries, max_bytes):
+                wanted = [entry for _, entry in batch if entry.size <= max_bytes]
+                read = await self._reading(partial(_read_all, entries=wanted))
+                found = dict(zip([entry.path for entry in wanted], read, strict=True))
+                for path, entry in batch:
+                    if found.get(entry.path, b"") is not None:
+                        yield replace(entry, path=path), found.get(entry.path)
+
+    async def exists(self, path: str) -> bool:
+        """Whether there is an entry, be it a link that leads nowhere."""
+        return await self.lstat(path) is not None
+
+    async def file_exists(self, path: str) -> bool:
+        """Whether there is a file; false for directories, and for links that lead nowhere or in a circle."""
+        try:
+            entry = await self.stat(path)
+        except FileFailed as error:
+            if error.errno == "ELOOP":
+                return False
+            raise
+        return entry is not None and entry.kind is EntryKind.FILE
+
+    async def read_dir(self, path: str = "/", *, limit: int = 1000, offset: int = 0) -> list[Entry]:
+        """The direct children of a directory: directories, files, links, each by name. Errors: `ENOTDIR`."""
+        if limit < 0 or offset < 0:
+            raise failed("EINVAL", path, "limit and offset are not negative")
+        return await self._reading(partial(_children, path=path, limit=limit, offset=offset))
+
+    async def readlink(self, path: str) -> str:
+        """The target of a link. Errors: `ENOENT`, `EINVAL` for anything else."""
+        entry = await self.lstat(path)
+        if entry is None:
+            raise failed("ENOENT", path)
+        if entry.kind is not EntryKind.SYMLINK:
+            raise failed("EINVAL", path, "not a symbolic link")
+        return entry.target
+
+    async def realpath(self, path: str) -> str:
+        """The path with every link resolved. Errors: `ENOENT`, `ELOOP`."""
+        entry = await self.stat(path)
+        if entry is None:
+            raise failed("ENOENT", path)
+        return entry.path
+
+    async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
+        """Entries whose path matches, sorted by path; see `Workspace.glob`."""
+        compiled = compile_glob(pattern)
+        return await self._reading(partial(_matching, pattern=compiled, limit=limit, ignored=ignored))
+
+    async def diff(self, path: str, other: str) -> str:
+        """A unified diff of two files with three lines of context. Errors: `ENOENT`, `EISDIR`, `EFBIG`."""
+        return await self._compare(path, await self._text(path), other, await self._text(other))
+
+    async def diff_content(self, path: str, content: str) -> str:
+        """A unified diff of a file and a new content for it. Errors: as `diff`."""
+        return await self._compare(path, await self._text(path), path, content)
+
+    async def info(self) -> WorkspaceInfo:
+        """The totals."""
+        return await self._reading(lambda tree: tree.info())
+
+    async def _text(self, path: str) -> str:
+        text = await self.read_file(path)
+        if text is None:
+            raise failed("ENOENT", path)
+        return text
+
+    async def _compare(self, path: str, before: str, other: str, after: str) -> str:
+        return await asyncio.to_thread(unified, before, after, normalise(path), normalise(other))
+
+
+def _entry(tree: Tree, *, path: str, follow: bool = True) -> Entry | None:
+    try:
+        return Plan(tree).resolve(path, follow=follow).entry
+    except FileFailed as error:
+        if error.errno == "ENOTDIR":
+            return None
+        raise
+
+
+def _file(tree: Tree, path: str) -> Entry | None:
+    entry = _entry(tree, path=path)
+    if entry is not None and entry.kind is not EntryKind.FILE:
+        raise failed("EISDIR", entry.path)
+    return entry
+
+
+def _bytes(tree: Tree, *, path: str) -> bytes | None:
+    entry = _file(tree, path)
+    return None if entry is None else tree.read_all([entry])[0]
+
+
+def _opened(tree: Tree, *, path: str) -> IO[bytes]:
+    entry = _file(tree, path)
+    if entry is None:
+        raise failed("ENOENT", path)
+    return tree.open(entry)
+
+
+def _read_all(tree: Tree, *, entries: Sequence[Entry]) -> list[bytes | None]:
+    return tree.read_all(entries)
+
+
+def _files(tree: Tree, *, paths: Sequence[str]) -> list[tuple[str, Entry]]:
+    """The files among these paths, each with the spelling it was asked for."""
+    normal = [normalise(path) for path in paths]
+    plan = Plan(tree)
+    plan.prefetch(normal)
+    found = []
+    for path in normal:
+        try:
+            entry = plan.resolve(path).entry
+        except FileFailed as error:
+            if error.errno not in {"ENOTDIR", "ELOOP"}:
+                raise
+            continue
+        if entry is not None and entry.kind is EntryKind.FILE:
+            found.append((path, entry))
+    return found
+
+
+def _batches(entries: Sequence[tuple[str, Entry]], max_bytes: int) -> list[list[tuple[str, Entry]]]:
+    """Split so that the bytes read at once stay few."""
+    batches: list[list[tuple[str, Entry]]] = []
+    size = 0
+    for path, entry in entries:
+        weight = entry.size if entry.size <= max_bytes else 0
+        if not batches or size + weight > _BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append((path, entry))
+        size += weight
+    return batches
+
+
+def _children(tree: Tree, *, path: str, limit: int, offset: int) -> list[Entry]:
+    entry = _entry(tree, path=path)
+    if entry is None or limit == 0:
+        return []
+    if entry.kind is not EntryKind.DIRECTORY:
+        raise failed("ENOTDIR", entry.path)
+    return tree.children(entry.path, limit=limit, offset=offset)
+
+
+def _matching(tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool) -> list[Entry]:
+    prefix = below(normalise(pattern.prefix))
+    start = normalise(prefix)
+    anchor = _entry(tree, path=start, follow=False)
+    if anchor is None or anchor.path != start or anchor.kind is not EntryKind.DIRECTORY:
+        return []  # also where a link is on the way: links are not entered
+    found: list[Entry] = []
+    files: list[Entry] = []
+    for entry in tree.scan(prefix):
+        if pattern.matches(entry.path):
+            found.append(entry)
+        if not ignored and entry.name == _IGNORE_FILE and entry.kind is EntryKind.FILE:
+            files.append(entry)
+        if ignored and limit is not None and len(found) >= limit:
+            break
+    if not ignored:
+        found = _without_ignored(tree, found, [*_above(tree, start), *files])
+    return found if limit is None else found[:limit]
+
+
+def _above(tree: Tree, directory: str) -> list[Entry]:
+    """The `.gitignore` files of the directories above one."""
+    paths = [f"{'' if each == '/' else each}/{_IGNORE_FILE}" for each in ["/", *chain(directory)][:-1]]
+    found = tree.find(paths) if directory != "/" else {}
+    return [found[path] for path in paths if path in found and found[path].kind is EntryKind.FILE]
+
+
+def _without_ignored(tree: Tree, entries: Sequence[Entry], files: Sequence[Entry]) -> list[Entry]:
+    small = [entry for entry in files if entry.size <= _MAX_IGNORE_BYTES]
+    rules = IgnoreRules.empty()
+    for entry, data in sorted(zip(small, tree.read_all(small), strict=True), key=lambda pair: len(pair[0].path)):
+        rules = rules.with_file(parent_of(entry.path), (data or b"").decode(errors="replace"))
+    seen: dict[str, bool] = {"/": False}
+
+    def is_ignored(path: str) -> bool:
+        """Whether a directory is excluded, or one above it."""
+        if path not in seen:
+            seen[path] = is_ignored(parent_of(path)) or rules.ignores(path, is_directory=True)
+        return seen[path]
+
+    def is_left(entry: Entry) -> bool:
+        if entry.kind is EntryKind.DIRECTORY:
+            return not is_ignored(entry.path)
+        return not is_ignored(parent_of(entry.path)) and not rules.ignores(entry.path, is_directory=False)
+
+    return [entry for entry in entries if is_left(entry)]

@@ -1,0 +1,124 @@
+"""The part of a workspace that each store has its own of: entries at exact paths.
+
+Links, errors and events are the same for all stores (`planning`, `reads`, `writes`). A `Tree` is used by one
+operation, in one thread, while the store holds its lock or transaction. Its paths are normalised and every directory in
+them is a real one: `planning.Plan` has followed the links.
+"""
+
+import io
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Final, Protocol
+
+from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+
+PIECE_BYTES: Final = 256 * 1024
+
+
+@dataclass(slots=True, kw_only=True)
+class Content:
+    """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
+
+    `object_name`: where the store has put them already.
+    """
+
+    size: int
+    media_type: str
+    data: bytes | None = field(default=None, repr=False)
+    file: IO[bytes] | None = field(default=None, repr=False)
+    source: Callable[[], IO[bytes]] | None = field(default=None, repr=False)
+    object_name: str = ""
+
+    def open(self) -> IO[bytes]:
+        """The bytes from their beginning. A temporary file stays open until `close`."""
+        if self.source is not None:
+            return self.source()
+        if self.file is None:
+            return io.BytesIO(self.data or b"")
+        self.file.seek(0)
+        return self.file
+
+    def close(self) -> None:
+        """Let the temporary file go."""
+        if self.file is not None:
+            self.file.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Planned:
+    """An entry as it is to be. `before`: what stands at the path and is replaced by it."""
+
+    path: str
+    kind: EntryKind
+    content: Content | None = None
+    target: str = ""
+    before: Entry | None = None
+
+    @property
+    def size(self) -> int:
+        """As of an entry."""
+        return self.content.size if self.content else len(self.target.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The outcome of a plan: first the removals, each with all below it, then the new entries, parents first."""
+
+    removed: Sequence[Entry]
+    planned: Sequence[Planned]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The result of an operation. `removed`: entries that are gone or replaced, at any depth; `entries`: new ones."""
+
+    removed: Sequence[Entry] = ()
+    entries: Sequence[Entry] = ()
+
+
+class Tree(Protocol):
+    """Entries at exact paths."""
+
+    def root(self) -> Entry:
+        """The root directory."""
+        ...
+
+    def find(self, paths: Collection[str]) -> dict[str, Entry]:
+        """The entries at these paths, without the root; those that do not exist are missing."""
+        ...
+
+    def children(self, path: str, *, limit: int, offset: int = 0) -> list[Entry]:
+        """Entries directly in a directory: directories, files, links, each by name."""
+        ...
+
+    def is_empty(self, path: str) -> bool:
+        """Whether nothing is in a directory, not even what lists leave out."""
+        ...
+
+    def scan(self, prefix: str) -> Iterator[Entry]:
+        """Every entry whose path begins with `prefix`, which ends in a slash, sorted by path."""
+        ...
+
+    def open(self, entry: Entry) -> IO[bytes]:
+        """The bytes of a file; usable after the operation. Errors: `ENOENT` where it is gone."""
+        ...
+
+    def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
+        """The bytes of several files, `None` for those that are gone."""
+        ...
+
+    def commit(self, changes: Changes) -> Committed:
+        """Carry out a plan."""
+        ...
+
+    def copy(self, source: Entry, target: str) -> list[Entry]:
+        """Copy an entry with all below it to a path where nothing is, in a directory that exists. Returns the new."""
+        ...
+
+    def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
+        """Move an entry with all below it, as `copy`. Returns the old and the new ones."""
+        ...
+
+    def info(self) -> WorkspaceInfo:
+        """The totals."""
+        ...
