@@ -23,6 +23,7 @@ from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.action_rules import ActionRules
 from tools_app.core.inner_calls import CallDecision
+from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
@@ -57,6 +58,16 @@ class ToolContext:
     act: "Act | None" = None  # runs the function of an action
     asker: "Ask | None" = None  # has a person decide about a call that this one makes
     inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
+    noter: NoteOrigin | None = None
+
+    def note_origin(self, origin: Origin, source: str = "") -> None:
+        """Say that text of another origin is in what this call returns, besides the tool's own (`Tool.origin`).
+
+        `source`: for people, at most 200 characters: an address, a path, a server's name. From any thread, any number
+        of times; also for a call that fails. Ignored outside of a turn.
+        """
+        if self.noter is not None:
+            self.noter(origin, source[:200])
 
     def progress(self, *, title: str | None = None, metadata: JSONObject | None = None) -> None:
         """Show people how far the call is: on its card, while it runs. From any thread, at any rate.
@@ -146,6 +157,9 @@ class Tool:
     editable: Editable = False  # arguments that a person may change when approving
     output_limit: OutputLimit | None = None  # what a model is sent of an output; `None` asks settings
     action: ActionRules | None = None  # of a tool made by `@action`
+    origin: Origin = Origin.TOOL  # of the text that it returns
+    read_only: bool = False  # it changes nothing anywhere
+    open_world: bool = False  # its arguments leave this installation: an address, a query, a message
 
     @property
     def is_client(self) -> bool:
@@ -231,6 +245,9 @@ class ToolOptions(TypedDict, total=False):
     approval_text: ApprovalText
     editable: Editable
     output_limit: OutputLimit
+    origin: Origin
+    read_only: bool
+    open_world: bool
 
 
 @overload
@@ -252,6 +269,9 @@ def tool(
     function of the input that returns it; one that fails leaves the words to the page.
     `editable`: whether that person may change the arguments, all of them or those of these names.
     `output_limit`: what a model is sent of a long output; the whole stays readable.
+    `origin`: of the text that it returns; `Origin.WEB` for one that returns pages or mail. `read_only`: it changes
+    nothing. `open_world`: what it is called with leaves this installation. Once a conversation holds text of strangers,
+    calls run without a person's decision only if they are `read_only` and not `open_world`.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
@@ -281,6 +301,9 @@ def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
         arguments=arguments,
         context_parameter=context_parameter,
         output_limit=options.get("output_limit"),
+        origin=options.get("origin", Origin.TOOL),
+        read_only=options.get("read_only", False),
+        open_world=options.get("open_world", False),
     )
     return _with_question(made, options)
 
