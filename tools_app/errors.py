@@ -3,7 +3,7 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid
 """
 
 from typing import Final
@@ -51,6 +51,12 @@ class ToolTimeout(ToolError, Unavailable):
     """The tool did not finish in time."""
 
     code = "tool_timeout"
+
+
+class SkillInvalid(ToolError, Invalid):
+    """This skill cannot be used."""
+
+    code = "skill_invalid"
 
 
 class UndoRefused(ToolError, Conflict):

@@ -32,7 +32,8 @@ class Script:
     """Code to run. `source`: an expression whose value is a function without parameters; its result is the value.
 
     `namespaces`: global names whose members are calls (`tools`: `tools.search(…)` calls `tools.search`).
-    `modules`: sources of ES modules by name, given to the code by `await load(name)`.
+    `modules`: sources of ES modules by name, given to the code by `await load(name)`;
+    those whose names end in `.ts` are TypeScript.
     `files`: contents by path, for Python.
     `seed` and `now_ms` (since 1970) make randomness and the clock of the code the same whenever it runs again.
     """

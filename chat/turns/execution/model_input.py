@@ -31,6 +31,7 @@ from chat.turns.state.merging import merge_history
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
+from chat.user_code.skills import skills_of
 from chat.user_code.workspace import files_in_prompt, workspace_of
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
@@ -46,6 +47,7 @@ from tools_app.errors import ToolDeclarationInvalid
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.session_tools import session_tools, skill_reader
 from tools_app.shell.tool import create_bash_tool
+from tools_app.skills.tools import create_skill_tools
 
 logger = logging.getLogger(__name__)
 
@@ -142,8 +144,15 @@ async def build_model_input(
     workspace = await _workspace(agent)
     system += await files_in_prompt(agent, workspace)
     workspace = workspace if agent.workspace_tools else None
+    skills = await skills_of(agent)
+    system += skills.catalogue()
     request = ToolRequest(
-        agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
+        agent=agent,
+        context=context,
+        state=state,
+        client_tools=place.client_tools,
+        workspace=workspace,
+        skills=skills,
     )
     sources = await gather_tools(request)
     code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
@@ -191,6 +200,10 @@ async def _tools_of_session(request: ToolRequest) -> ToolSource:
     return session_tools(request.context, request.state)
 
 
+async def _tools_of_skills(request: ToolRequest) -> ToolSource:
+    return create_skill_tools(request.skills, request.workspace)
+
+
 async def _tools_of_client(request: ToolRequest) -> ToolSource:
     return to_tools(request.client_tools)
 
@@ -198,6 +211,7 @@ async def _tools_of_client(request: ToolRequest) -> ToolSource:
 register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
 register(Source.SESSION, _tools_of_session)
+register(Source.SKILLS, _tools_of_skills)
 register(Source.CLIENT, _tools_of_client)
 
 

@@ -4,7 +4,7 @@ An app adds one with `register`; a source without a provider is empty.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from chat.agent.think import Think
@@ -14,6 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool_sources import Source, ToolSources
 from tools_app.core.toolset import ToolSource
+from tools_app.skills.library import SkillLibrary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class ToolRequest:
     state: ContextState
     client_tools: tuple[JSONObject, ...]
     workspace: Workspace | None = None
+    skills: SkillLibrary = field(default_factory=SkillLibrary)
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]

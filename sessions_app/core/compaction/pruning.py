@@ -23,7 +23,7 @@ CLEARED_TEXT: Final = "[Old tool result content cleared]"
 PRUNE_PROTECT: Final = 40_000
 PRUNE_MINIMUM: Final = 20_000
 PROTECTED_TURNS: Final = 2
-PROTECTED_TOOLS: Final = frozenset({"skill", "load_context"})
+PROTECTED_TOOLS: Final = frozenset({"skill", "load_context", "activate_skill"})
 _PRUNED: Final = "pruned"  # on a part as models read it; never stored
 
 

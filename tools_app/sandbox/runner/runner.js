@@ -179,7 +179,7 @@ async function run(message) {
     for (const name of message.namespaces) scope[name] = namespace(name);
     scope.load = async (/** @type {string} */ name) => {
       if (!Object.hasOwn(message.modules, name)) throw new Error(`There is no package "${name}" here`);
-      return await import(asUrl("javascript", message.modules[name]));
+      return await import(asUrl(name.endsWith(".ts") ? "typescript" : "javascript", message.modules[name]));
     };
     const script = await compiled(`export default (${message.source}\n);`, message.language);
     const value = await script();
