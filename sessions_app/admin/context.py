@@ -261,7 +261,12 @@ class CompactionAdmin(TextAdmin):
     @admin.display(description=_("summary"))
     def beginning(self, row: Compaction) -> str:
         """The beginning of its text."""
-        return Truncator(" ".join((vars(row).get("start") or "").split())).chars(90) or NOTHING
+        return _begun(vars(row).get("start") or "")
+
+    @override
+    def page_title(self, row: Compaction) -> str:
+        """The beginning of its text."""
+        return _begun(row.summary)
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Compaction) -> str:
@@ -448,6 +453,10 @@ class EntryAdmin(TextAdmin):
     def delete_model(self, request: HttpRequest, obj: ContextEntry) -> None:
         """Forget the entry."""
         delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
+
+
+def _begun(text: str) -> str:
+    return Truncator(" ".join(text.split())).chars(90) or NOTHING
 
 
 def _replacing(held: str, text: str) -> Any:
