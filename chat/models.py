@@ -37,33 +37,42 @@ def new_attachment_id() -> str:
 class AgentInstance(models.Model):
     """One agent class under one name for one owner: the address of a conversation. Appears on the first write."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_instance_id, editable=False)
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_instance_id, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
-    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="children")
+    parent = models.ForeignKey(
+        "self", verbose_name=_("parent"), null=True, blank=True, on_delete=models.CASCADE, related_name="children"
+    )
     ancestors = JSONText(default=list)  # [agent, name] of each instance above, root first; never changes
-    agent = models.CharField(max_length=200)  # kebab-case route name of the class
-    name = models.CharField(max_length=255)  # percent-decoded
+    agent = models.CharField(_("agent"), max_length=200)  # kebab-case route name of the class
+    name = models.CharField(_("name"), max_length=255)  # percent-decoded
     title = models.CharField(max_length=100, blank=True, default="")
     title_is_provisional = models.BooleanField(default=False)  # only the first words; a better one may replace it
     session = models.ForeignKey(
         "think_sessions.Session", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # the current one
-    state = JSONText(null=True, blank=True)
-    state_version = models.PositiveBigIntegerField(default=0)
+    state = JSONText(_("state"), null=True, blank=True)
+    state_version = models.PositiveBigIntegerField(_("version of the state"), default=0)
     config = JSONText(null=True, blank=True)
     config_version = models.PositiveBigIntegerField(default=0)  # advanced by every change; 0: never set
     model_choice = JSONText(null=True, blank=True)  # the model and parameters that people chose; NULL: the agent's own
     last_body = JSONText(default=dict, blank=True)  # custom body of the newest client request, for continuations
     client_tools = JSONText(default=list)  # tools that the clients run, as the last request gave them
-    generation = models.PositiveBigIntegerField(default=0)  # advanced by clear: what is older may not persist
-    turn_count = models.PositiveBigIntegerField(default=0)  # last position given in this instance
-    created_at = models.DateTimeField(auto_now_add=True)
-    active_at = models.DateTimeField(auto_now_add=True)  # last accepted message; orders the list
-    seen_at = models.DateTimeField(null=True, blank=True)  # when the owner last looked
-    archived_at = models.DateTimeField(null=True, blank=True)
-    pinned_at = models.DateTimeField(null=True, blank=True)
+    generation = models.PositiveBigIntegerField(
+        _("generation"), default=0
+    )  # advanced by clear: what is older may not persist
+    turn_count = models.PositiveBigIntegerField(_("turns"), default=0)  # last position given in this instance
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    active_at = models.DateTimeField(_("last active"), auto_now_add=True)  # last accepted message; orders the list
+    seen_at = models.DateTimeField(_("last seen by its owner"), null=True, blank=True)  # when the owner last looked
+    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("conversation")
@@ -114,33 +123,45 @@ class TurnOptions(TypedDict, total=False):
 class Turn(models.Model):
     """One request, one fiber, one stream, one answer. Its status is its fiber's; there is no column for it here."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_turn_id, editable=False)
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_turn_id, editable=False)
     instance = models.ForeignKey(AgentInstance, on_delete=models.CASCADE, related_name="turns")
     session = models.ForeignKey("think_sessions.Session", on_delete=models.CASCADE, related_name="+")
     fiber = models.OneToOneField("think_fibers.Fiber", on_delete=models.PROTECT, related_name="+")
-    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
-    position = models.PositiveBigIntegerField()  # order of acceptance in the instance, from 1
-    request_id = models.CharField(max_length=128)
-    idempotency_key = models.CharField(max_length=128, null=True, blank=True)
+    parent = models.ForeignKey(
+        "self", verbose_name=_("parent"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    position = models.PositiveBigIntegerField(
+        _("place in the conversation")
+    )  # order of acceptance in the instance, from 1
+    request_id = models.CharField(_("request id"), max_length=128)
+    idempotency_key = models.CharField(_("idempotency key"), max_length=128, null=True, blank=True)
     trigger = models.CharField(max_length=32, choices=TurnTrigger.choices)
     generation = models.PositiveBigIntegerField()  # of the instance at admission
-    input_ids = JSONText(default=list)  # ids of the user messages this turn places, in order
-    base_id = models.CharField(max_length=128, null=True, blank=True)  # message to build on, where it is explicit
-    base_is_explicit = models.BooleanField(default=False)  # False: the active leaf when the turn starts
-    assistant_id = models.CharField(max_length=128)  # stamped on `start`, kept by the stored message
-    body = JSONText(default=dict)  # custom body fields of the request
-    options: "models.TextField[TurnOptions, TurnOptions]" = JSONText(default=dict)  # what else the entry path asked for
-    model_name = models.CharField(max_length=200, blank=True, default="")
+    input_ids = JSONText(
+        _("messages of the request"), default=list
+    )  # ids of the user messages this turn places, in order
+    base_id = models.CharField(_("message to build on"), max_length=128, null=True, blank=True)  # where it is explicit
+    base_is_explicit = models.BooleanField(
+        _("names the message to build on"), default=False
+    )  # False: the active leaf when the turn starts
+    assistant_id = models.CharField(
+        _("id of the answer"), max_length=128
+    )  # stamped on `start`, kept by the stored message
+    body = JSONText(_("custom body"), default=dict)  # fields of the request
+    options: "models.TextField[TurnOptions, TurnOptions]" = JSONText(
+        _("options"), default=dict
+    )  # what else the entry path asked for
+    model_name = models.CharField(_("model"), max_length=200, blank=True, default="")
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
     reasoning_tokens = models.PositiveBigIntegerField(default=0)
     cached_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
-    step_count = models.PositiveIntegerField(default=0)
+    step_count = models.PositiveIntegerField(_("steps"), default=0)
     retry = JSONText(null=True)  # the last time that its model was to be asked again: attempt, attempts, retryAt, code
     error_text = models.TextField(blank=True, default="")  # the text for clients
     error_code = models.CharField(max_length=64, blank=True, default="")
-    accepted_at = models.DateTimeField(auto_now_add=True)
+    accepted_at = models.DateTimeField(_("accepted"), auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -172,6 +193,8 @@ class TurnSeen(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
+        verbose_name = _("seen turn")
+        verbose_name_plural = _("seen turns")
         constraints = [models.UniqueConstraint(fields=["turn", "user"], name="think_turn_seen")]
 
     def __str__(self) -> str:
@@ -182,11 +205,11 @@ class StreamSegment(models.Model):
     """A run of chunks of one stream in the database: the cold log. `data` is one chunk's JSON a line."""
 
     stream = models.CharField(max_length=64)
-    first_offset = models.PositiveBigIntegerField()
-    last_offset = models.PositiveBigIntegerField()
-    data = models.TextField()
+    first_offset = models.PositiveBigIntegerField(_("first offset"))
+    last_offset = models.PositiveBigIntegerField(_("last offset"))
+    data = models.TextField(_("data"))
     epoch = models.CharField(max_length=32, blank=True, default="")  # life of the stream in which it was written
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("stream segment")
@@ -200,14 +223,16 @@ class StreamSegment(models.Model):
 class ApiToken(models.Model):
     """A named bearer token. Only its hash is stored; the token is shown once."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    name = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=16, db_index=True)  # shown in lists, finds the row
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("owner"), on_delete=models.CASCADE, related_name="+"
+    )
+    name = models.CharField(_("name"), max_length=100)
+    prefix = models.CharField(_("prefix"), max_length=16, db_index=True)  # shown in lists, finds the row
     token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    used_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    used_at = models.DateTimeField(_("last used"), null=True, blank=True)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("API token")
@@ -225,6 +250,10 @@ class SignInLink(models.Model):
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
+    class Meta:
+        verbose_name = _("sign-in link")
+        verbose_name_plural = _("sign-in links")
+
     def __str__(self) -> str:
         return f"link for {self.user_id}"
 
@@ -232,18 +261,20 @@ class SignInLink(models.Model):
 class Attachment(models.Model):
     """A file of a user's, in storage; the row is written after the object. Unclaimed ones are swept."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_attachment_id, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_attachment_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("owner"), on_delete=models.CASCADE, related_name="+"
+    )
     instance = models.ForeignKey(
         AgentInstance, null=True, blank=True, on_delete=models.CASCADE, related_name="attachments"
     )  # set when a message claims it
-    name = models.CharField(max_length=255)
-    media_type = models.CharField(max_length=127)
+    name = models.CharField(_("name"), max_length=255)
+    media_type = models.CharField(_("media type"), max_length=127)
     byte_size = models.PositiveBigIntegerField()
-    sha256 = models.CharField(max_length=64)
-    storage_name = models.CharField(max_length=255)
-    created_at = models.DateTimeField(auto_now_add=True)
-    claimed_at = models.DateTimeField(null=True, blank=True)
+    sha256 = models.CharField(_("checksum (SHA-256)"), max_length=64)
+    storage_name = models.CharField(_("name in storage"), max_length=255)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    claimed_at = models.DateTimeField(_("in a message since"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("file")
@@ -263,6 +294,10 @@ class MessageCount(models.Model):
     message_count = models.PositiveBigIntegerField(default=0)
     byte_count = models.PositiveBigIntegerField(default=0)
     counted_at = models.DateTimeField(default=NEVER)  # when both were last counted from the messages
+
+    class Meta:
+        verbose_name = _("message count")
+        verbose_name_plural = _("message counts")
 
     def __str__(self) -> str:
         return f"{self.message_count} messages of {self.owner_id}"

@@ -1,5 +1,6 @@
 """Fibers in the admin: to look at, to cancel, to run again. Nothing is edited here: the runner owns the rows."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -7,14 +8,18 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from fibers import registry, services
+from fibers.core.budget import Exhausted
 from fibers.core.states import FiberStatus
+from fibers.execution.recovery import LAPSED
 from fibers.models import Fiber, FiberStep
+from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment
 
@@ -27,6 +32,18 @@ STATUS_WORDS = {
     FiberStatus.CANCELLED: _("Stopped"),
     FiberStatus.INTERRUPTED: _("Given up"),
 }
+REASON_WORDS: Mapping[str, str | Promise] = {
+    "retry": _("tries again"),
+    "requeued": _("run again"),
+    "shutdown": _("its worker shut down"),
+    RESUMED: _("its answer has come"),
+    LAPSED: _("not taken up again in time"),
+    "cancelled": _("by code"),
+    "cancelled_by_staff": _("by staff"),
+    Exhausted.ATTEMPTS: _("its workers were lost too often"),
+    Exhausted.NO_PROGRESS: _("no progress for too long"),
+}
+"""Why a fiber stands where it does. Codes of errors are shown as they are."""
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -137,6 +154,7 @@ class FiberAdmin(ReadOnlyAdmin):
     readonly_fields: ClassVar[tuple[str, ...]] = ("work", "standing", "waits_for", "tries", "failure")
     inlines: ClassVar[tuple[Any, ...]] = (StepInline,)
     actions = ("cancel_fibers", "requeue_fibers")
+    reason_words: Mapping[str, str | Promise] = REASON_WORDS
 
     @admin.display(description=_("work"), ordering="name")
     def work(self, fiber: Fiber) -> str:
@@ -151,7 +169,8 @@ class FiberAdmin(ReadOnlyAdmin):
         )
         if not fiber.reason:
             return shown
-        return format_html('{}<br><span class="think-note-small">{}</span>', shown, fiber.reason.replace("_", " "))
+        reason = self.reason_words.get(fiber.reason, fiber.reason.replace("_", " "))
+        return format_html('{}<br><span class="think-note-small">{}</span>', shown, reason)
 
     @admin.display(description=_("attempts"), ordering="attempt")
     def tries(self, fiber: Fiber) -> str:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberStatus
@@ -92,48 +93,61 @@ def _lay_too_long(name: str, seconds: float) -> Q:
 class Fiber(models.Model):
     """One durable run of a named function. The holder of the lease runs it, with the fence of that lease."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_fiber_id, editable=False)
-    name = models.CharField(max_length=200)  # of the durable function; a contract
-    payload = JSONText(null=True, blank=True)
-    metadata = JSONText(default=dict)  # the caller's own, never interpreted here
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_fiber_id, editable=False)
+    name = models.CharField(_("function"), max_length=200)  # of the durable function; a contract
+    payload = JSONText(_("input"), null=True, blank=True)
+    metadata = JSONText(_("metadata"), default=dict)  # the caller's own, never interpreted here
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
     )
-    lane = models.CharField(max_length=200, null=True, blank=True)  # opaque; one running fiber per lane
-    lane_position = models.PositiveBigIntegerField(default=0)  # order within the lane
-    share = models.CharField(max_length=100, null=True, blank=True)  # opaque; few of one share run at a time
-    key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # idempotency
+    lane = models.CharField(_("lane"), max_length=200, null=True, blank=True)  # opaque; one running fiber per lane
+    lane_position = models.PositiveBigIntegerField(_("place in the lane"), default=0)  # order within the lane
+    share = models.CharField(
+        _("share"), max_length=100, null=True, blank=True
+    )  # opaque; few of one share run at a time
+    key = models.CharField(_("key"), max_length=200, null=True, blank=True, unique=True)  # idempotency
     status = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in FiberStatus], default=FiberStatus.PENDING
     )
     reason = models.CharField(max_length=64, blank=True, default="")  # why it stands there, one word
-    result = JSONText(null=True, blank=True)
+    result = JSONText(_("result"), null=True, blank=True)
     error = JSONText(null=True, blank=True)  # {"code", "message", "retryable"}
-    stash = JSONText(null=True, blank=True)  # the function's own snapshot
-    fence = models.PositiveBigIntegerField(default=0)  # advanced by each claim
-    worker = models.CharField(max_length=100, blank=True, default="")
-    lease_until = models.DateTimeField(null=True, blank=True)
-    attempt = models.PositiveIntegerField(default=0)  # claims so far
-    retries = models.PositiveIntegerField(default=0)  # failed runs so far
-    max_retries = models.PositiveIntegerField(default=0)
-    recoveries = models.PositiveIntegerField(default=0)  # lost leases without progress in between
-    progress = models.PositiveBigIntegerField(default=0)  # settled steps and shown chunks
-    recovered_progress = models.PositiveBigIntegerField(default=0)  # `progress` when last recovered
-    stalled_at = models.DateTimeField(null=True, blank=True)  # first recovery in a row without progress
+    stash = JSONText(_("stash"), null=True, blank=True)  # the function's own snapshot
+    fence = models.PositiveBigIntegerField(_("fence"), default=0)  # advanced by each claim
+    worker = models.CharField(_("worker"), max_length=100, blank=True, default="")
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
+    attempt = models.PositiveIntegerField(_("attempts"), default=0)  # claims so far
+    retries = models.PositiveIntegerField(_("retries"), default=0)  # failed runs so far
+    max_retries = models.PositiveIntegerField(_("retries allowed"), default=0)
+    recoveries = models.PositiveIntegerField(_("recoveries"), default=0)  # lost leases without progress in between
+    progress = models.PositiveBigIntegerField(_("progress"), default=0)  # settled steps and shown chunks
+    recovered_progress = models.PositiveBigIntegerField(_("progress when last recovered"), default=0)
+    # first recovery in a row without progress
+    stalled_at = models.DateTimeField(_("without progress since"), null=True, blank=True)
     waits = JSONText(default=list)  # what it was parked for, until the attempt that follows ends
-    parked_until = models.DateTimeField(null=True, blank=True)  # when the first of its waits is over
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    resume_requested_at = models.DateTimeField(null=True, blank=True)  # resumed while it was still running
-    dispatched_at = models.DateTimeField(null=True, blank=True)  # when the workers were last notified
-    available_at = models.DateTimeField(db_default=Now())  # not claimed before
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    started_at = models.DateTimeField(null=True, blank=True)
-    updated_at = models.DateTimeField(db_default=Now(), editable=False)  # last move or heartbeat
-    finished_at = models.DateTimeField(null=True, blank=True)
+    parked_until = models.DateTimeField(_("parked until"), null=True, blank=True)  # when the first of its waits is over
+    cancel_requested_at = models.DateTimeField(_("stop requested"), null=True, blank=True)
+    resume_requested_at = models.DateTimeField(
+        _("resume requested"), null=True, blank=True
+    )  # resumed while it was still running
+    dispatched_at = models.DateTimeField(_("workers last notified"), null=True, blank=True)
+    available_at = models.DateTimeField(_("not before"), db_default=Now())  # not claimed before
+    created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)
+    started_at = models.DateTimeField(_("started"), null=True, blank=True)
+    updated_at = models.DateTimeField(_("last active"), db_default=Now(), editable=False)  # last move or heartbeat
+    finished_at = models.DateTimeField(_("ended"), null=True, blank=True)
 
     objects = FiberQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("fiber")
+        verbose_name_plural = _("fibers")
         permissions = [("cancel_fiber", "Can cancel a fiber"), ("requeue_fiber", "Can run a fiber again")]
         constraints = [
             models.UniqueConstraint(fields=["lane"], condition=Q(status="running"), name="think_fiber_one_per_lane"),
@@ -162,12 +176,14 @@ class FiberStep(models.Model):
     """One settled step of a fiber: its record is returned instead of running it again."""
 
     fiber = models.ForeignKey(Fiber, on_delete=models.CASCADE, related_name="steps")
-    step_key = models.CharField(max_length=200)  # `model:3`, `call:<id>`
-    value = JSONText(null=True, blank=True)
-    attempt = models.PositiveIntegerField()
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    step_key = models.CharField(_("step"), max_length=200)  # `model:3`, `call:<id>`
+    value = JSONText(_("value"), null=True, blank=True)
+    attempt = models.PositiveIntegerField(_("attempt"))
+    created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)
 
     class Meta:
+        verbose_name = _("step")
+        verbose_name_plural = _("steps")
         constraints = [models.UniqueConstraint(fields=["fiber", "step_key"], name="think_fiber_step")]
 
     def __str__(self) -> str:

@@ -48,11 +48,16 @@ def new_compaction_id() -> str:
 class Session(models.Model):
     """One conversation. `scope` is opaque here; its meaning belongs to the creator of the session."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_session_id, editable=False)
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_session_id, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
-    scope = models.CharField(max_length=200, blank=True, default="")
+    scope = models.CharField(_("scope"), max_length=200, blank=True, default="")
     name = models.CharField(max_length=200, blank=True, default="")
     active_leaf = models.ForeignKey(
         "Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -61,24 +66,30 @@ class Session(models.Model):
     forked_from = models.ForeignKey(
         "Message", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )  # the last message shared with another session; the path to it belongs to this one too
-    end_reason = models.CharField(max_length=64, blank=True, default="")
-    change_seq = models.PositiveBigIntegerField(default=0)  # advanced in the transaction of every change
+    end_reason = models.CharField(_("reason for the end"), max_length=64, blank=True, default="")
+    change_seq = models.PositiveBigIntegerField(_("changes"), default=0)  # advanced in the transaction of every change
     archived_depth = models.PositiveIntegerField(default=0)  # what lies above is kept, but neither shown nor sent
     system_prompt = JSONText(null=True, blank=True)  # the frozen one; null: none yet, an empty text is a value
     loaded_keys = JSONText(default=list, blank=True)  # "label:key" of each skill that the model has loaded
-    source = models.CharField(max_length=64, blank=True, default="")  # where it came from: a caller's own word
-    model_name = models.CharField(max_length=200, blank=True, default="")  # that answered last
-    input_tokens = models.PositiveBigIntegerField(default=0)
-    output_tokens = models.PositiveBigIntegerField(default=0)
-    reasoning_tokens = models.PositiveBigIntegerField(default=0)
-    cached_tokens = models.PositiveBigIntegerField(default=0)
-    cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
-    max_cost = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)  # no model call beyond
+    source = models.CharField(
+        _("source"), max_length=64, blank=True, default=""
+    )  # where it came from: a caller's own word
+    model_name = models.CharField(_("model"), max_length=200, blank=True, default="")  # that answered last
+    input_tokens = models.PositiveBigIntegerField(_("tokens in"), default=0)
+    output_tokens = models.PositiveBigIntegerField(_("tokens out"), default=0)
+    reasoning_tokens = models.PositiveBigIntegerField(_("tokens of reasoning"), default=0)
+    cached_tokens = models.PositiveBigIntegerField(_("tokens from a cache"), default=0)
+    cost = models.DecimalField(
+        _("cost"), max_digits=20, decimal_places=10, default=0
+    )  # in the currency of the price table
+    max_cost = models.DecimalField(
+        _("cost limit"), max_digits=20, decimal_places=10, null=True, blank=True
+    )  # no model call beyond
     auto_compaction = models.BooleanField(null=True, blank=True)  # null: the agent and the site decide
-    pinned_at = models.DateTimeField(null=True, blank=True)
-    archived_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now_add=True)
+    pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
+    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("changed"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("history")
@@ -198,19 +209,21 @@ class Message(models.Model):
     session = models.ForeignKey(
         Session, null=True, blank=True, on_delete=models.SET_NULL, related_name="messages", db_index=False
     )  # null: its session is gone, a fork still reaches it
-    message_id = models.CharField(max_length=128)  # the client's or ours; unique per session
+    message_id = models.CharField(_("message id"), max_length=128)  # the client's or ours; unique per session
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
-    depth = models.PositiveIntegerField(default=0)  # 0 at a root
+    depth = models.PositiveIntegerField(_("depth"), default=0)  # 0 at a root
     role = models.CharField(max_length=16)  # user, assistant, system
     content: "models.TextField[Content, Content]" = JSONText()  # {"parts": [...], "metadata": {...}?}
     byte_size = models.PositiveIntegerField(default=0)  # of the whole UI message's JSON
-    turn_id = models.CharField(max_length=64, blank=True, default="")  # opaque: who wrote it
-    change_seq = models.PositiveBigIntegerField(default=0)  # of the session, when last changed
+    turn_id = models.CharField(_("turn"), max_length=64, blank=True, default="")  # opaque: who wrote it
+    change_seq = models.PositiveBigIntegerField(
+        _("number of its last change"), default=0
+    )  # of the session, when last changed
     queued_position = models.PositiveBigIntegerField(null=True, blank=True)  # order of the queue, while queued
     pruned_calls = JSONText(default=list, blank=True)  # ids of calls whose outputs models are not sent any more
     placed_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
     objects = MessageQuerySet.as_manager()
 
@@ -245,10 +258,10 @@ class Message(models.Model):
 class CompactionTrigger(models.TextChoices):
     """The author of a compaction."""
 
-    MANUAL = "manual"
-    AUTO = "auto"  # the session grew beyond its threshold
-    OVERFLOW = "overflow"  # a request did not fit into the model's context
-    ADDED = "added"  # by code, with a summary of its own
+    MANUAL = "manual", _("On request")
+    AUTO = "auto", _("The history was long")  # the session grew beyond its threshold
+    OVERFLOW = "overflow", _("A request was too long")  # a request did not fit into the model's context
+    ADDED = "added", _("Added by code")  # with a summary of its own
 
 
 class Compaction(models.Model):
@@ -258,22 +271,27 @@ class Compaction(models.Model):
     own keeps the compactions, and where an end is deleted the messages are read again as they are.
     """
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_compaction_id, editable=False)
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_compaction_id, editable=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
-    first_id = models.CharField(max_length=128)  # message ids, the first above the last
-    last_id = models.CharField(max_length=128)
-    summary = models.TextField()
-    trigger = models.CharField(max_length=16, choices=CompactionTrigger.choices)
-    model_name = models.CharField(max_length=200, blank=True, default="")  # that wrote the summary
-    message_count = models.PositiveIntegerField(default=0)  # messages it stands for
+    first_id = models.CharField(_("first message"), max_length=128)  # message ids, the first above the last
+    last_id = models.CharField(_("last message"), max_length=128)
+    summary = models.TextField(_("summary"))
+    trigger = models.CharField(_("reason"), max_length=16, choices=CompactionTrigger.choices)
+    model_name = models.CharField(_("model"), max_length=200, blank=True, default="")  # that wrote the summary
+    message_count = models.PositiveIntegerField(_("messages"), default=0)  # messages it stands for
     tokens_before = models.PositiveIntegerField(default=0)  # of what the model was sent, as estimated
     tokens_after = models.PositiveIntegerField(default=0)
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("asked for by"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    edited_at = models.DateTimeField(null=True, blank=True)
-    undone_at = models.DateTimeField(null=True, blank=True)  # it applies to nothing any more
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
+    undone_at = models.DateTimeField(_("undone"), null=True, blank=True)  # it applies to nothing any more
 
     class Meta:
         verbose_name = _("summary")
@@ -305,6 +323,7 @@ class SessionSummary(models.Model):
     written_at = models.DateTimeField()
 
     class Meta:
+        verbose_name = _("session summary")
         verbose_name_plural = _("session summaries")
 
     def __str__(self) -> str:
@@ -324,13 +343,13 @@ class ContextBlock(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    label = models.CharField(max_length=64)
-    content = models.TextField(blank=True, default="")
-    description = models.CharField(max_length=500, blank=True, default="")
-    max_tokens = models.PositiveIntegerField(null=True, blank=True)
-    is_runtime = models.BooleanField(default=False)  # added while the agent ran; its class does not name it
-    is_removed = models.BooleanField(default=False)  # taken out while the agent ran; its content is kept
-    updated_at = models.DateTimeField(auto_now=True)
+    label = models.CharField(_("label"), max_length=64)
+    content = models.TextField(_("text"), blank=True, default="")
+    description = models.CharField(_("description"), max_length=500, blank=True, default="")
+    max_tokens = models.PositiveIntegerField(_("token limit"), null=True, blank=True)
+    is_runtime = models.BooleanField(_("added by the agent"), default=False)  # while it ran; its class does not name it
+    is_removed = models.BooleanField(_("removed"), default=False)  # taken out while the agent ran; its content is kept
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         verbose_name = _("context block")
@@ -356,12 +375,12 @@ class ContextEntry(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    label = models.CharField(max_length=64)  # of the block
-    key = models.CharField(max_length=200)
-    title = models.CharField(max_length=200, blank=True, default="")
-    description = models.CharField(max_length=500, blank=True, default="")
-    content = models.TextField(blank=True, default="")
-    updated_at = models.DateTimeField(auto_now=True)
+    label = models.CharField(_("label"), max_length=64)  # of the block
+    key = models.CharField(_("key"), max_length=200)
+    title = models.CharField(_("title"), max_length=200, blank=True, default="")
+    description = models.CharField(_("description"), max_length=500, blank=True, default="")
+    content = models.TextField(_("text"), blank=True, default="")
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         verbose_name = _("context entry")
@@ -390,19 +409,19 @@ class ContextChange(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
     subject = models.CharField(
-        max_length=320
+        _("subject"), max_length=320
     )  # "block:<label>", "entry:<label>/<key>", "compaction:<id>", "message:<id>"
-    action = models.CharField(max_length=16)  # set, append, add, remove, delete, edit, undo, ask
+    action = models.CharField(_("action"), max_length=16)  # set, append, add, remove, delete, edit, undo, ask
     before = models.TextField(blank=True, default="")
     after = models.TextField(blank=True, default="")
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # null: code or a model
-    via = models.CharField(max_length=16)  # model, code, api, admin
+    via = models.CharField(_("via"), max_length=16)  # model, code, api, admin
     made_in = models.ForeignKey(
         Session, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # the session in which a user's memory was changed; null where that was in none, or for a session's own
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("change")
@@ -439,6 +458,7 @@ class MessageWords(IndexedText):
     """Words of a message in the tree: the texts of people and agents."""
 
     class Meta:
+        verbose_name = _("message words")
         verbose_name_plural = _("message words")
 
 
@@ -446,4 +466,5 @@ class EntryWords(IndexedText):
     """Words of a context entry."""
 
     class Meta:
+        verbose_name = _("entry words")
         verbose_name_plural = _("entry words")

@@ -1,5 +1,6 @@
 """Django application of the composition layer: sets the Celery app for every process that loads Django."""
 
+from axes import apps as axes_apps
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.admin import apps as admin_apps
@@ -33,3 +34,10 @@ class ThinkAdminConfig(admin_apps.AdminConfig):
 
     default = False
     default_site = "chat.admin_site.ThinkAdminSite"
+
+
+class SignInAttemptsConfig(axes_apps.AppConfig):  # type: ignore[misc]  # axes has no types
+    """django-axes, under a name that people understand."""
+
+    default = False
+    verbose_name = _("Attempts to sign in")

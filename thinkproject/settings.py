@@ -65,7 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "csp",
-    "axes",
+    "thinkproject.apps.SignInAttemptsConfig",
     "corsheaders",
     "ninja",
     "thinkproject",

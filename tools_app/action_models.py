@@ -17,11 +17,18 @@ class ActionRecord(models.Model):
 
     scope = models.CharField(max_length=64)  # opaque: the instance
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
-    action = models.CharField(max_length=64)
-    key = models.CharField(max_length=255)
-    is_explicit = models.BooleanField(default=False)  # the developer's own key, not that of the call
+    action = models.CharField(_("action"), max_length=64)
+    key = models.CharField(_("key"), max_length=255)
+    is_explicit = models.BooleanField(
+        _("has a key of its own"), default=False
+    )  # the developer's own key, not that of the call
     input = JSONText(default=dict)
     input_hash = models.CharField(max_length=64)
     status = models.CharField(
@@ -29,9 +36,9 @@ class ActionRecord(models.Model):
     )
     output = JSONText(null=True, blank=True)  # of a failed one: its error
     reply = JSONText(null=True, blank=True)  # parts that it adds to the assistant's reply
-    attempt = models.PositiveIntegerField(default=1)
+    attempt = models.PositiveIntegerField(_("attempt"), default=1)
     attempt_token = models.CharField(max_length=64)  # of the attempt that may settle it
-    lease_until = models.DateTimeField()  # afterwards an explicit key can be claimed anew
+    lease_until = models.DateTimeField(_("lease until"))  # afterwards an explicit key can be claimed anew
     undo = models.CharField(max_length=100, blank=True, default="")  # the name of its compensation
     undo_status = models.CharField(
         max_length=16,
@@ -41,9 +48,9 @@ class ActionRecord(models.Model):
     )
     undo_output = JSONText(null=True, blank=True)
     turn_id = models.CharField(max_length=64, blank=True, default="")  # opaque; of the call that claimed it last
-    call_id = models.CharField(max_length=128, blank=True, default="")
-    created_at = models.DateTimeField(auto_now_add=True)
-    settled_at = models.DateTimeField(null=True, blank=True)
+    call_id = models.CharField(_("call id"), max_length=128, blank=True, default="")
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    settled_at = models.DateTimeField(_("settled"), null=True, blank=True)
 
     class Meta:
         db_table = "think_tools_action"

@@ -19,24 +19,29 @@ class ExecutionStatus(models.TextChoices):
 class Execution(models.Model):
     """Code that a model wrote, under the key of the tool call that contains it."""
 
-    key = models.CharField(max_length=200, unique=True)
+    key = models.CharField(_("key"), max_length=200, unique=True)
     scope = models.CharField(max_length=64)  # opaque: whose executions are kept and counted together
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
     turn_id = models.CharField(max_length=64)
-    call_id = models.CharField(max_length=128)
+    call_id = models.CharField(_("call id"), max_length=128)
     code = models.TextField()
-    seed = models.CharField(max_length=32)  # of the code's random numbers
+    seed = models.CharField(_("seed"), max_length=32)  # of the code's random numbers
     clock_ms = models.BigIntegerField()  # the code's time when it begins, since 1970
     status = models.CharField(max_length=16, choices=ExecutionStatus.choices, default=ExecutionStatus.RUNNING)
-    outcome = models.CharField(max_length=16, blank=True, default="")
+    outcome = models.CharField(_("outcome"), max_length=16, blank=True, default="")
     value = JSONText(null=True, blank=True)
     error = models.TextField(blank=True, default="")
     console = JSONText(default=list, blank=True)
     duration_ms = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
 
     class Meta:
         app_label = "think_tools"
@@ -72,7 +77,7 @@ class ExecutionCall(models.Model):
 
     execution = models.ForeignKey(Execution, on_delete=models.CASCADE, related_name="calls")
     ordinal = models.PositiveIntegerField()  # its place among the calls, from 1
-    name = models.CharField(max_length=300)
+    name = models.CharField(_("function"), max_length=300)
     input = JSONText(null=True, blank=True)  # the arguments, a list
     input_hash = models.CharField(max_length=64)
     edited_input = JSONText(null=True, blank=True)  # what runs instead, where a decision changed it

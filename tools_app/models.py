@@ -24,28 +24,37 @@ class ToolCallRecord(models.Model):
 
     turn_id = models.CharField(max_length=64)  # opaque here
     scope = models.CharField(max_length=64, blank=True, default="")  # opaque: where open calls are looked for
-    call_id = models.CharField(max_length=128)
+    call_id = models.CharField(_("call id"), max_length=128)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
-    tool_name = models.CharField(max_length=64)
+    tool_name = models.CharField(_("tool"), max_length=64)
     input = JSONText(default=dict)
     status = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in CallStatus], default=CallStatus.RUNNING
     )
     output = JSONText(null=True, blank=True)
     details = JSONText(null=True, blank=True)  # besides the output: `tools_app.core.tool_calls.details_of`
-    attempt = models.PositiveIntegerField(default=1)
+    attempt = models.PositiveIntegerField(_("attempt"), default=1)
     duration_ms = models.PositiveIntegerField(default=0)
-    approval_id = models.CharField(max_length=128, blank=True, default="")  # set when a person was asked
+    approval_id = models.CharField(
+        _("approval id"), max_length=128, blank=True, default=""
+    )  # set when a person was asked
     question = JSONText(null=True, blank=True)  # what that person was asked: `tools_app.core.questions.Question`
     edited_input = JSONText(null=True, blank=True)  # the arguments that run instead, where the decision changed them
     wait_key = models.CharField(max_length=150, blank=True, default="")  # of the parked turn that its decision wakes:
     # set for a call that another call makes, as code does. Such a call is no part of a message.
-    continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
-    expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
-    created_at = models.DateTimeField(auto_now_add=True)
-    settled_at = models.DateTimeField(null=True, blank=True)
+    continues = models.BooleanField(_("goes on by itself"), default=False)  # its answer asked for that
+    expires_at = models.DateTimeField(
+        _("expires"), null=True, blank=True
+    )  # of the question; afterwards it counts as denied
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    settled_at = models.DateTimeField(_("settled"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("tool call")
@@ -77,26 +86,31 @@ class ToolCallRecord(models.Model):
 class ApprovalEventKind(models.TextChoices):
     """The kind of an audit event."""
 
-    ASKED = "asked"
-    APPROVED = "approved"
-    DENIED = "denied"
-    EXPIRED = "expired"
-    SUPERSEDED = "superseded"  # the conversation went on without an answer
+    ASKED = "asked", _("Asked")
+    APPROVED = "approved", _("Approved")
+    DENIED = "denied", _("Denied")
+    EXPIRED = "expired", _("Expired")
+    SUPERSEDED = "superseded", _("Not answered")  # the conversation went on without an answer
 
 
 class ApprovalEvent(models.Model):
     """Something that happened to a question: added, never changed. Deleted only with its call."""
 
     call = models.ForeignKey(ToolCallRecord, on_delete=models.CASCADE, related_name="events")
-    kind = models.CharField(max_length=16, choices=ApprovalEventKind.choices)
+    kind = models.CharField(_("event"), max_length=16, choices=ApprovalEventKind.choices)
     actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("by"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )  # none: the product itself
-    via = models.CharField(max_length=16)  # the way it came in: socket, api, admin, server, turn
-    reason = models.CharField(max_length=1000, blank=True, default="")
-    input_hash = models.CharField(max_length=64)  # of the arguments that were asked about
+    via = models.CharField(_("via"), max_length=16)  # the way it came in: socket, api, admin, server, turn
+    reason = models.CharField(_("reason"), max_length=1000, blank=True, default="")
+    input_hash = models.CharField(_("hash of the arguments"), max_length=64)  # of the arguments that were asked about
     edited_input = JSONText(null=True, blank=True)  # of an approval that changed them
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("decision")
@@ -125,19 +139,24 @@ def new_workspace_id() -> str:
 class StoredWorkspace(models.Model):
     """A workspace in the database. Its row is the lock of all writers, and has the totals of its entries."""
 
-    id = models.CharField(primary_key=True, max_length=64, default=new_workspace_id, editable=False)
+    id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_workspace_id, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )  # whose quota it counts for; none: shared
-    name = models.CharField(max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    name = models.CharField(_("name"), max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
     file_count = models.PositiveBigIntegerField(default=0)
-    directory_count = models.PositiveBigIntegerField(default=1)  # the root is one
+    directory_count = models.PositiveBigIntegerField(_("directories"), default=1)  # the root is one
     link_count = models.PositiveBigIntegerField(default=0)
     byte_count = models.PositiveBigIntegerField(default=0)
     object_count = models.PositiveBigIntegerField(default=0)  # files whose bytes are in storage
-    version = models.PositiveBigIntegerField(default=0)  # counts the operations that changed something
-    created_at = models.DateTimeField(auto_now_add=True)
-    modified_at = models.DateTimeField(auto_now_add=True)
+    version = models.PositiveBigIntegerField(_("version"), default=0)  # counts the operations that changed something
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    modified_at = models.DateTimeField(_("changed"), auto_now_add=True)
 
     class Meta:
         db_table = "think_tools_workspace"
@@ -156,19 +175,23 @@ class WorkspaceEntry(models.Model):
     (`tools_app.workspace.stores.keys`).
     """
 
-    workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="entries", db_index=False)
-    path = CodePointText(max_length=4096)
+    workspace = models.ForeignKey(
+        StoredWorkspace, verbose_name=_("workspace"), on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
+    path = CodePointText(_("path"), max_length=4096)
     path_key = CodePointText(max_length=400)
     parent_key = CodePointText(max_length=400)
     name = CodePointText(max_length=255)
     kind = CodePointText(max_length=16, choices=[(kind.value, kind.value) for kind in EntryKind])
     media_type = models.CharField(max_length=255, blank=True, default="")
     size = models.PositiveBigIntegerField(default=0)
-    version = models.PositiveBigIntegerField()  # of the workspace when the content was written
+    version = models.PositiveBigIntegerField(_("version"))  # of the workspace when the content was written
     target = models.CharField(max_length=4096, blank=True, default="")
-    storage_name = models.CharField(max_length=255, blank=True, default="")  # copies share an object
-    created_at = models.DateTimeField()
-    modified_at = models.DateTimeField()
+    storage_name = models.CharField(
+        _("name in storage"), max_length=255, blank=True, default=""
+    )  # copies share an object
+    created_at = models.DateTimeField(_("created"))
+    modified_at = models.DateTimeField(_("changed"))
     content = models.BinaryField(null=True)  # of a file that is not in storage
 
     class Meta:
@@ -189,9 +212,9 @@ class WorkspaceAttachment(models.Model):
 
     workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="attachments")
     scope = models.CharField(max_length=64)  # opaque here: the instance of an agent
-    name = models.CharField(max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
-    can_write = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    name = models.CharField(_("name"), max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    can_write = models.BooleanField(_("may write"), default=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("attached workspace")

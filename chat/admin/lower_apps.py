@@ -3,6 +3,7 @@
 Alone those apps list their rows without it. Summaries that are changed here notify the open pages.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -27,7 +28,8 @@ from chat.core.durable_names import (
     TURN_FIBER,
 )
 from chat.models import AgentInstance, Turn
-from fibers.admin import FiberAdmin, NameFilter, StatusFilter, StepInline
+from chat.turns.state.status import SKIPPED_REASON
+from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
 from fibers.models import Fiber
 from sessions_app.admin.changes import ChangeAdmin
 from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
@@ -198,6 +200,12 @@ class WorkAdmin(FiberAdmin):
     )
     readonly_fields = (*FiberAdmin.readonly_fields, "conversation", "turn")
     inlines = (JournalInline,)
+    reason_words: Mapping[str, Text] = {
+        **REASON_WORDS,
+        "stopped": _("by a person or by code"),
+        "deleted": _("its conversation or history was deleted"),
+        SKIPPED_REASON: _("skipped before it began"),
+    }
 
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}

@@ -17,6 +17,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.tool_answers import Reply
+from sessions_app.admin.words import VIA_WORDS, Words, worded
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
@@ -36,6 +37,16 @@ CALL_WORDS: dict[str, tuple[str, Text]] = {
 }
 """Colour and words of each status."""
 
+CAME_WORDS: Words = {
+    **VIA_WORDS,
+    "socket": _("The page"),
+    "post": _("A program, by HTTP"),
+    "server": _("Code"),
+    "turn": _("The turn"),
+    "clear": _("Clearing the conversation"),
+}
+"""The ways that a decision comes."""
+
 _DECISIONS = (ApprovalEventKind.APPROVED, ApprovalEventKind.DENIED)
 
 
@@ -44,9 +55,14 @@ class EventInline(ReadOnlyInline):
 
     template = "admin/think_sessions/read_only_inline.html"
     model = ApprovalEvent
-    fields = ("kind", "actor", "via", "reason", "created_at", "input_hash")
+    fields = ("kind", "actor", "came", "reason", "created_at", "input_hash")
     readonly_fields = fields
     ordering = ("pk",)
+
+    @admin.display(description=_("via"))
+    def came(self, row: ApprovalEvent) -> str:
+        """The way that it came."""
+        return worded(row.via, CAME_WORDS)
 
 
 class CallStatusFilter(admin.SimpleListFilter):
@@ -135,7 +151,7 @@ class ToolCallAdmin(ActionAdmin):
         found = vars(row)
         if found["decision"] is None:
             return NOTHING
-        return str(found["decided_by"] or found["decided_via"])
+        return str(found["decided_by"] or worded(found["decided_via"], CAME_WORDS))
 
     @admin.display(description=_("arguments"))
     def whole_input(self, row: ToolCallRecord) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.apps import apps
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, models
 
 MAX_READ: Final = 4 * 1024**3  # SQLite reads the whole file for it; a larger one is left out
 
@@ -96,8 +96,16 @@ def _last_row(table: str) -> int | None:
 
 
 def _words() -> dict[str, str]:
-    models = apps.get_models(include_auto_created=True)
-    return {model._meta.db_table: str(model._meta.verbose_name_plural) for model in models}
+    return {model._meta.db_table: _word(model) for model in apps.get_models(include_auto_created=True)}
+
+
+def _word(model: type[models.Model]) -> str:
+    """The name of a table. Django names those between two others in English, so these are named after their field."""
+    owner: Any = model._meta.auto_created
+    if not owner:
+        return str(model._meta.verbose_name_plural)
+    field = next(field for field in owner._meta.many_to_many if field.remote_field.through is model)
+    return f"{owner._meta.verbose_name_plural}: {field.verbose_name}"
 
 
 def _largest_first(tables: list[TableSize]) -> list[TableSize]:

@@ -1,7 +1,6 @@
 """The history of what models read, in the admin: who changed it, when, and what it was before. It cannot be edited."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
@@ -12,31 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from sessions_app.admin.context import is_list
+from sessions_app.admin.words import ACTION_WORDS, SUBJECT_WORDS, VIA_WORDS, Words, worded
 from sessions_app.models import ContextChange
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
-
-VIA_WORDS: Final[Mapping[str, Any]] = {
-    "model": _("The model"),
-    "code": _("Code"),
-    "api": _("The API or the page"),
-    "admin": _("The admin"),
-}
-ACTION_WORDS: Final[Mapping[str, Any]] = {
-    "set": _("Set"),
-    "append": _("Added to"),
-    "add": _("Added"),
-    "remove": _("Removed"),
-    "delete": _("Deleted"),
-    "edit": _("Edited"),
-    "undo": _("Undone"),
-    "ask": _("Asked again for"),
-}
-SUBJECT_WORDS: Final[Mapping[str, Any]] = {
-    "block": _("block"),
-    "entry": _("entry"),
-    "compaction": _("summary"),
-    "message": _("message"),
-}
 
 
 class ViaFilter(admin.SimpleListFilter):
@@ -44,7 +21,7 @@ class ViaFilter(admin.SimpleListFilter):
 
     title = _("via")
     parameter_name = "via"
-    known: Mapping[str, Any] = VIA_WORDS
+    known: Words = VIA_WORDS
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -71,13 +48,13 @@ class ChangeAdmin(ReadOnlyAdmin):
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}
 
-    list_display = ("what", "holder", "by", "via", "made")
+    list_display = ("what", "holder", "by", "came", "made")
     list_filter = (ViaFilter, ActionFilter, "created_at")
     list_select_related = ("actor", "owner", "session")
     search_fields = ("=subject", "=session__id", f"=owner__{get_user_model().USERNAME_FIELD}")
     search_help_text = _('The exact subject ("block:memory"), session or owner.')
     ordering = ("-pk",)
-    fields = ("what", "holder", "by", "via", "created_at", "old", "new", "subject", "action")
+    fields = ("what", "holder", "by", "came", "created_at", "old", "new", "subject")
     readonly_fields = fields
 
     @override
@@ -90,12 +67,22 @@ class ChangeAdmin(ReadOnlyAdmin):
     def what(self, row: ContextChange) -> str:
         """The action, and its object."""
         kind, __, name = row.subject.partition(":")
-        return f"{ACTION_WORDS.get(row.action, row.action)}: {SUBJECT_WORDS.get(kind, kind)} {name}"
+        return f"{worded(row.action, ACTION_WORDS)}: {worded(kind, SUBJECT_WORDS)} {name}"
+
+    @override
+    def page_title(self, row: ContextChange) -> str:
+        """As in the list."""
+        return self.what(row)
 
     @admin.display(description=_("by"))
     def by(self, row: ContextChange) -> str:
         """The person, or what did it."""
-        return str(row.actor or VIA_WORDS.get(row.via, row.via))
+        return str(row.actor or worded(row.via, VIA_WORDS))
+
+    @admin.display(description=_("via"), ordering="via")
+    def came(self, row: ContextChange) -> str:
+        """The way that it came."""
+        return worded(row.via, VIA_WORDS)
 
     @admin.display(description=_("when"), ordering="created_at")
     def made(self, row: ContextChange) -> str:

@@ -22,6 +22,7 @@ from django.utils.translation import ngettext
 from typing_extensions import override
 
 from sessions_app.admin.confirming import confirmation
+from sessions_app.admin.words import ACTION_WORDS, VIA_WORDS, worded
 from sessions_app.compactions.services import Author, check_summary, edit_compaction, undo_compaction
 from sessions_app.context.history import Actor, ContextOwner, block_subject, entry_subject
 from sessions_app.context.store import delete_entry, forget, put_entry, write_text
@@ -225,7 +226,11 @@ class TextAdmin(ReadOnlyAdmin):
         """The newest changes of a row, as a table that can be read."""
         rows = ContextChange.objects.filter(session_id=row.session_id, owner_id=getattr(row, "owner_id", None))
         found = rows.filter(subject__in=subjects).select_related("actor").order_by("-pk")[: HISTORY_SHOWN + 1]
-        context = {"changes": found[:HISTORY_SHOWN], "has_more": len(found) > HISTORY_SHOWN}
+        changes = [
+            {"row": row, "action": worded(row.action, ACTION_WORDS), "via": worded(row.via, VIA_WORDS)}
+            for row in found[:HISTORY_SHOWN]
+        ]
+        context = {"changes": changes, "has_more": len(found) > HISTORY_SHOWN}
         return render_to_string("admin/think_sessions/history.html", context)
 
 
@@ -256,7 +261,12 @@ class CompactionAdmin(TextAdmin):
     @admin.display(description=_("summary"))
     def beginning(self, row: Compaction) -> str:
         """The beginning of its text."""
-        return Truncator(" ".join((vars(row).get("start") or "").split())).chars(90) or NOTHING
+        return _begun(vars(row).get("start") or "")
+
+    @override
+    def page_title(self, row: Compaction) -> str:
+        """The beginning of its text."""
+        return _begun(row.summary)
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Compaction) -> str:
@@ -443,6 +453,10 @@ class EntryAdmin(TextAdmin):
     def delete_model(self, request: HttpRequest, obj: ContextEntry) -> None:
         """Forget the entry."""
         delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
+
+
+def _begun(text: str) -> str:
+    return Truncator(" ".join(text.split())).chars(90) or NOTHING
 
 
 def _replacing(held: str, text: str) -> Any:

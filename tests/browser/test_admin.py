@@ -26,6 +26,14 @@ LISTS = [
     *("axes/accessattempt", "axes/accesslog", "axes/accessfailurelog"),
 ]
 
+LABELS = """() => [...document.querySelectorAll(
+        "label:not(:has([type=radio])), thead th, dt, legend, h2, h3, .help, button, [type=submit], summary, "
+        + ".object-tools a"
+    )].filter((each) => each.checkVisibility())
+    .map((each) => (each.tagName == "INPUT" ? each.value : each.textContent).trim())
+    .filter((text) => /[A-Za-z]{3}/.test(text) && !text.includes("~"))"""
+"""Labels of a page that are plain English: made-up languages pad with tildes. Some choices are names of people."""
+
 NewContext = Callable[..., BrowserContext]
 
 
@@ -84,8 +92,8 @@ class Desk:
 def sit_down(new_context: NewContext, live_product: LiveProduct) -> Callable[..., Desk]:
     """Sit down at a browser of this shape and colour scheme, as a superuser."""
 
-    def make(shape: dict[str, Any] = WIDE, scheme: str = "light") -> Desk:
-        page = new_context(shape, color_scheme=scheme).new_page()
+    def make(shape: dict[str, Any] = WIDE, scheme: str = "light", **options: Any) -> Desk:
+        page = new_context(shape, color_scheme=scheme, **options).new_page()
         live_product.call("make_staff", live_product.user_id)
         return Desk(page, f"http://127.0.0.1:{live_product.port}")
 
@@ -128,6 +136,21 @@ def test_lists(sit_down: Callable[..., Desk], live_product: LiveProduct, shape: 
     desk = sit_down(shape, scheme)
     for path in LISTS:
         desk.check_list(f"{path}/")
+
+
+@pytest.mark.parametrize("language", ["en-XA", "ar-XB"])
+def test_longer_languages_and_those_from_right_to_left(
+    sit_down: Callable[..., Desk], live_product: LiveProduct, language: str
+) -> None:
+    ids = stage(live_product, "furnish")
+    desk = sit_down(locale=language)
+    english: dict[str, list[str]] = {}
+    for path in [*pages_of(ids), *(f"{path}/" for path in LISTS)]:
+        page = desk.open(f"/admin/{path}")
+        assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, path
+        assert page.locator(".results").evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
+        english[path] = page.evaluate(LABELS)
+    assert {path: labels for path, labels in english.items() if labels} == {}
 
 
 def test_thousands_of_rows_and_nothing_at_all(sit_down: Callable[..., Desk], live_product: LiveProduct) -> None:

@@ -1,16 +1,72 @@
 """Text for people comes from catalogues: none stands beside them, and the files are up to date."""
 
-from django.conf import settings
-from django.utils.translation import to_language
+from typing import Any
 
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy, to_language
+
+from tests.house.admin_labels import loose_labels, sentences_of_django
 from thinkproject.catalogues import files
 from thinkproject.catalogues.entries import ROOT, relative
+from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 
 def test_no_text_for_people_stands_outside_of_the_catalogues() -> None:
     loose = files.all_loose()
     hints = "; in templates use translate, in Python gettext or Phrase (docs/howto/translate.md)"
     assert [f"{each}{hints}" for each in loose] == []
+
+
+def test_every_label_of_the_admin_is_from_a_catalogue() -> None:
+    ours = {text for entry in files.all_entries() for text in (entry.text, entry.plural)}
+    loose = loose_labels(admin.site, ours | sentences_of_django())
+    assert loose == [], "give fields a verbose_name, columns an admin.display, in gettext_lazy"
+
+
+class _LooseFilter(admin.SimpleListFilter):
+    title = "the filter"
+    parameter_name = "one"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "The choice")]
+
+
+class _LooseAdmin(ReadOnlyAdmin):
+    list_display = ("name", "how_many", "named")
+    list_filter = (_LooseFilter,)
+    fieldsets = (("The fieldset", {"fields": ("name",), "description": "The description"}),)
+    search_help_text = "The help"
+    actions = ("act",)
+
+    def how_many(self, row: Group) -> str:
+        return str(row)
+
+    @admin.display(description=gettext_lazy("In no catalogue"))
+    def named(self, row: Group) -> str:
+        return str(row)
+
+    def act(self, request: HttpRequest, queryset: Any) -> None:
+        raise NotImplementedError
+
+
+def test_labels_that_no_catalogue_has_are_found() -> None:
+    site = admin.AdminSite(name="loose")
+    site.register(Group, _LooseAdmin)
+    loose = loose_labels(site, sentences_of_django() | {"Site administration"})
+    ours = [line.removeprefix("_LooseAdmin.") for line in loose if line.startswith("_LooseAdmin.")]
+    assert ours == [
+        "actions act: Act",
+        "fieldsets The fieldset: The description",
+        "fieldsets: The fieldset",
+        "list_display how_many: How many",
+        "list_display named: In no catalogue",
+        "list_filter _LooseFilter: the filter",
+        "list_filter _LooseFilter=1: The choice",
+        "search_help_text: The help",
+    ]
 
 
 def test_the_catalogues_are_up_to_date() -> None:

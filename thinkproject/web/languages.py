@@ -16,7 +16,7 @@ ACCENTED, RIGHT_TO_LEFT = "en-xa", "ar-xb"
 _CONTEXT = "\x04"
 """Stands between the context of a message and the message."""
 _KEPT = re.compile(
-    r"(<code>.*?</code>|%\(\w+\)[a-z]|%[sdif%]|\{\w*(?:![a-z])?(?::[^{}]*)?\}|<[^>]*>|&\w+;|https?://\S+|`[^`]*`)"
+    r"(<code>.*?</code>|%\(\w+\)[-#0 +]*\d*(?:\.\d+)?[a-z]|%[sdif%]|\{\w*(?:![a-z])?(?::[^{}]*)?\}|<[^>]*>|&\w+;|https?://\S+|`[^`]*`)"
 )
 _ACCENTS = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "áƀçđéƒĝĥíĵķļɱñóþǫŕšŧúṽŵẋýžÁƁÇĐÉƑĜĤÍĴĶĻṀÑÓÞǪŔŠŦÚṼŴẊÝŽ"

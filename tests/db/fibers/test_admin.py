@@ -78,6 +78,14 @@ def test_the_detail_shows_the_journal_and_changes_nothing(client: Client, staff:
     assert client.post(reverse("admin:think_fibers_fiber_delete", args=[fiber.pk]), {"post": "yes"}).status_code == 403
 
 
+def test_why_a_fiber_stands_there_is_said_in_words_of_the_reader(client: Client, staff: User) -> None:
+    services.cancel_fiber(services.start_fiber("admin.test", 1).pk, reason="cancelled_by_staff")
+    services.cancel_fiber(services.start_fiber("admin.test", 2).pk, reason="a_code_without_words")
+    page = client.get(reverse(LIST), headers={"Accept-Language": "en-xa"}).content.decode()
+    assert "[ƀý šŧáƒƒ ~~~]" in page
+    assert "a code without words" in page
+
+
 @pytest.mark.parametrize(("action", "code"), [("cancel_fibers", "cancel_fiber"), ("requeue_fibers", "requeue_fiber")])
 def test_an_action_needs_its_permission(client: Client, staff: User, action: str, code: str) -> None:
     fibers = {"cancel_fibers": services.start_fiber("admin.test", 1), "requeue_fibers": failed()}

@@ -62,7 +62,7 @@ def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root
     change = ContextChange.objects.latest("pk")
     assert (change.actor, change.via, change.before, change.after) == (root, "admin", "Likes tea.", block.content)
     page = client.get(url_of(block)).content.decode()
-    assert "set, root via admin" in page
+    assert "Set, root via The admin" in page
 
 
 def test_a_block_of_a_person_is_edited_too(client: Client, root: User) -> None:

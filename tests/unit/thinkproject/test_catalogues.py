@@ -243,7 +243,7 @@ def test_made_up_languages_change_every_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["<code>make run</code>", "%(name)s", "{name!r:.80}", "&amp;", "https://a.example/b", "%%"]
+    "kept", ["<code>make run</code>", "%(name)s", "%(seconds).1f", "{name!r:.80}", "&amp;", "https://a.example/b", "%%"]
 )
 def test_what_is_no_text_stays(kept: str) -> None:
     for language in ("en-xa", "ar-xb"):
