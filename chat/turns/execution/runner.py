@@ -32,7 +32,7 @@ from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
-from chat.instances.notifications import send_conversation, send_notification
+from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
@@ -349,6 +349,8 @@ class TurnRun:
 
     async def _announce(self, status: FiberStatus) -> None:
         """Notify readers after the commit that ended this run. Their own look-ups cover a lost notification."""
+        if status is FiberStatus.PARKED:
+            send_notification(turn_group(self._turn_id), {"type": "turn.stepped"})  # its caller may have the answer
         if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
             return
         await close_stream(self._turn_id, is_stored=self._is_stored)
