@@ -19,7 +19,7 @@ RESUMED: Final = "resumed"
 class Wait:
     """One thing that is waited for. `kind` and `label` are for people; `seconds`: how long, 0 is for ever.
 
-    `request`: what whoever answers has to know, where that is code.
+    `request`: for code that answers it.
     """
 
     key: str

@@ -44,7 +44,7 @@ class ToolSources:
         return ((source, self._tools.get(source, [])) for source in Source)
 
     def of_server(self) -> Toolset:
-        """Those that run in the server, in order, each name once."""
+        """The tools that run in the server, in order, each name once."""
         return Toolset(*(tools for source, tools in self if source not in OF_CLIENTS))
 
     def merged(self) -> Toolset:

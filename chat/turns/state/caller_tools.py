@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from chat.conf import chat_settings
 from chat.errors import InputInvalid
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
@@ -21,9 +22,6 @@ from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
 
 CALLER: Final = "caller"
 """The kind of a wait for the program that asked for the turn."""
-
-MARGIN_SECONDS: Final = 30.0
-"""How much longer than the tool's own time a turn waits for its answer: the program may have to find the call first."""
 
 MAX_TOOLS: Final = 128
 MAX_BYTES: Final = 512 * 1024
@@ -69,7 +67,7 @@ def _declaration(tool: Tool) -> JSONObject:
         "description": tool.description,
         "parameters": tool.input_schema,
         "title": tool.title,
-        "seconds": tool.timeout_seconds + MARGIN_SECONDS,
+        "seconds": tool.timeout_seconds + chat_settings.caller_seconds,
         "output_limit": None if tool.output_limit is None else asdict(tool.output_limit),
     }
 
@@ -102,7 +100,7 @@ def _tool(declared: JSONObject) -> Tool:
 
 
 def _output_of(tool: Tool, end: WaitEnd, seconds: float) -> ToolOutput:
-    """What the program answered. Errors: `ToolError` for a failure, `ToolTimeout` for no answer."""
+    """The program's answer as the tool's output. Errors: `ToolError` for a failure, `ToolTimeout` for no answer."""
     if end.has_expired:
         raise ToolTimeout(
             f"The program that runs the tool {tool.name!r} did not answer within {seconds:g} s; it may have ended. "

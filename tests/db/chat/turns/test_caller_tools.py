@@ -3,95 +3,48 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models.functions import Now
 
 from chat.agent.base import InstanceKey
 from chat.errors import InputInvalid
-from chat.runtime.handle import ChatResult
 from chat.testing import worker
 from chat.think import (
     Allow,
     Block,
     Media,
-    Think,
-    ToolCallContext,
     ToolContext,
-    ToolOutcome,
     ToolOutput,
     action,
     client_tool,
     tool,
-    with_timeout,
 )
-from chat.turns.admission.intake import Program
 from chat.turns.state import caller_tools
-from chat.turns.state.caller_calls import CallerTools, ExtraTools, serve_calls
+from chat.turns.state.caller_calls import CallerTools, ExtraTools
 from chat.turns.state.caller_tools import CallerRequest
-from fibers.context import current_fiber
-from fibers.execution import recovery
 from fibers.models import Fiber
-from fibers.testing import crash_after, die, run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import ToolCall
 from tools_app.errors import SchemaInvalid, ToolDeclarationInvalid, ToolError
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
-from .conftest import MakeRoom, Room, status_of, text_of
+from .calling import (
+    FETCH,
+    LOCATE,
+    NOTED,
+    PLACE,
+    RULES,
+    chat,
+    fetch,
+    has,
+    part_of,
+    said,
+)
+from .conftest import MakeRoom
 from .gated import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-NOTED: list[Any] = []
-"""What tools and hooks did, in order."""
-
-RULES: dict[str, Any] = {}
-"""What the agent's `before_tool_call` says, and where its worker dies."""
-
-FETCH = "call tool fetch {} id=one\nsay: It says {result}."
-PLACE = {
-    "name": "locate",
-    "description": "Say where the device is.",
-    "parameters": {"type": "object", "properties": {"exact": {"type": "boolean"}}, "required": ["exact"]},
-}
-LOCATE = 'call tool locate {"exact": true} id=one\nsay: It says {result}.'
-
-
-class Called(Think):
-    """Has one tool of its own, and lets the test decide about calls."""
-
-    workspace_tools = False
-
-    def get_model(self) -> Any:
-        return MODELS["current"]
-
-    def get_tools(self) -> Any:
-        @tool(name="own")
-        def own() -> str:
-            """The agent's."""
-            return "the agent's"
-
-        return [own]
-
-    def before_tool_call(self, context: ToolCallContext) -> Any:
-        fiber = current_fiber()
-        if fiber is not None and fiber.attempt == RULES.get("dies in"):
-            NOTED.append("died")
-            die(fiber)
-        return RULES.get("decision")
-
-    def after_tool_call(self, outcome: ToolOutcome) -> None:
-        NOTED.append(("after", outcome.success, outcome.output))
-
-
-class CodingCalled(Called):
-    """Has code over its tools as well."""
-
-    code_tool = True
 
 
 @pytest.fixture(autouse=True)
@@ -100,34 +53,6 @@ def _nothing_noted() -> Iterator[None]:
     RULES.clear()
     yield
     RULES.clear()
-
-
-@tool
-async def fetch(context: ToolContext) -> str:
-    """Fetch the report."""
-    NOTED.append(f"fetch {context.call_id} {context.idempotency_key.partition(':')[2]} {context.attempt}")
-    return "the report"
-
-
-async def chat(room: Room, text: str, **extra: Any) -> ChatResult:
-    async with worker(), asyncio.timeout(30):
-        return await room.handle.chat(text, **extra)
-
-
-def said(result: ChatResult) -> str:
-    assert result.message is not None
-    return text_of(result.message)
-
-
-def part_of(result: ChatResult, call_id: str = "one") -> dict[str, Any]:
-    assert result.message is not None
-    [part] = [dict(part) for part in result.message["parts"] if part.get("toolCallId") == call_id]
-    return part
-
-
-def has(request: Any, name: str) -> bool:
-    """Whether a request to the model offers a tool."""
-    return name in [found["name"] for found in request["tools"]]
 
 
 # --- what a call is --------------------------------------------------------------------------------------------------
@@ -416,134 +341,6 @@ async def test_code_calls_the_callers_tools(make_room: MakeRoom) -> None:
         "fetch code:2 code:2 1",
     ]
     assert part_of(result, "code")["output"]["value"] == "the report and the report"
-
-
-# --- who dies --------------------------------------------------------------------------------------------------------
-
-
-async def let_time_pass() -> None:
-    """Have the sweeper find that the first wait is over."""
-    await db(Fiber.objects.filter(status="parked").update, parked_until=Now() - timedelta(seconds=1))
-    await db(recovery.sweep)
-
-
-async def test_the_call_of_a_caller_that_has_died_fails_in_time(make_room: MakeRoom) -> None:
-    room = make_room("called")
-    declared = CallerTools({"tools": [with_timeout(fetch, 20)]}).declarations
-    turn = await room.say(words(FETCH), options={"caller_tools": declared})  # its caller dies with this line
-    assert turn.fiber.status == "parked"
-    await db(recovery.sweep)
-    assert (await room.turn(turn.pk)).fiber.status == "parked"
-    await let_time_pass()
-    await run_until_idle(skip_delays=True)
-    assert status_of(await room.turn(turn.pk)) == "completed"
-    [output] = [text for kind, _ok, text in NOTED if kind == "after"]
-    assert "did not answer within 50 s" in output
-    assert "Whether the call had an effect is not known." in output
-
-
-def words(text: str) -> Program:
-    return Program(messages=[{"role": "user", "parts": [{"type": "text", "text": text}]}])
-
-
-async def test_a_caller_that_leaves_stops_its_tool_and_not_the_turn(make_room: MakeRoom) -> None:
-    begun = asyncio.Event()
-
-    @tool(name="fetch")
-    async def never() -> None:
-        """Take for ever."""
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            NOTED.append("stopped")
-
-    room = make_room("called")
-    async with worker(), asyncio.timeout(30):
-        chatting = asyncio.create_task(room.handle.chat(FETCH, tools=[never]))
-        await begun.wait()
-        chatting.cancel()
-        await asyncio.gather(chatting, return_exceptions=True)
-        assert NOTED == ["stopped"]
-        await let_time_pass()
-        assert await room.handle.wait_until_stable()
-    [_user, answer] = await room.transcript()
-    assert "did not answer" in text_of(answer)
-
-
-async def test_a_turn_that_is_stopped_stops_the_callers_tool(make_room: MakeRoom) -> None:
-    signal = asyncio.Event()
-
-    @tool(name="fetch")
-    async def never() -> None:
-        """Take for ever."""
-        signal.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            NOTED.append("stopped")
-
-    result = await chat(make_room("called"), FETCH, tools=[never], signal=signal)
-    assert (result.status.value, NOTED) == ("aborted", ["stopped"])
-
-
-async def test_a_worker_killed_between_the_callers_answer_and_its_record_runs_nothing_twice(
-    make_room: MakeRoom,
-) -> None:
-    """Attempt 2 has the answer in its journal and dies before the call is recorded; attempt 3 finds it there."""
-    RULES["dies in"] = 2
-    room = make_room("called")
-    async with asyncio.timeout(30):
-        chatting = asyncio.create_task(room.handle.chat(FETCH, tools=[fetch]))
-        while not chatting.done():
-            await run_until_idle(skip_delays=True)
-            await asyncio.sleep(0.01)
-        result = await chatting
-    assert NOTED == ["fetch one one 1", "died", ("after", True, "the report")]
-    assert said(result) == "It says the report."
-
-
-@pytest.mark.parametrize("step", ["model:0", "call:one"])
-async def test_a_worker_killed_beside_a_call_runs_nothing_twice(make_room: MakeRoom, step: str) -> None:
-    room = make_room("called")
-    with crash_after(step):
-        async with asyncio.timeout(30):
-            chatting = asyncio.create_task(room.handle.chat(FETCH, tools=[fetch]))
-            while not chatting.done():
-                await run_until_idle(skip_delays=True)
-                await asyncio.sleep(0.01)
-            result = await chatting
-    assert [noted for noted in NOTED if isinstance(noted, str)] == ["fetch one one 1"]
-    assert said(result) == "It says the report."
-
-
-async def test_of_two_callers_that_answer_one_call_the_first_counts(make_room: MakeRoom) -> None:
-    room, both = make_room("called"), asyncio.Barrier(2)
-
-    def program(name: str) -> CallerTools:
-        @tool(name="fetch")
-        async def run() -> str:
-            """Answer when the other one has the call, too."""
-            NOTED.append(name)
-            await both.wait()
-            return name
-
-        return CallerTools({"tools": [run]})
-
-    first, second = program("first"), program("second")
-    admitted = (await room.admit(words(FETCH), options={"caller_tools": first.declarations})).turn
-    serving = [asyncio.create_task(serve_calls(room.key, admitted, each)) for each in (first, second)]
-    try:
-        async with worker(), asyncio.timeout(30):
-            assert await room.handle.wait_until_stable()
-    finally:
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
-    assert sorted(noted for noted in NOTED if isinstance(noted, str)) == ["first", "second"]
-    [counted] = [noted[2] for noted in NOTED if isinstance(noted, tuple)]
-    assert text_of((await room.transcript())[-1]) == f"It says {counted}."
-    assert counted in {"first", "second"}
 
 
 async def test_an_error_of_the_tool_keeps_its_words(make_room: MakeRoom) -> None:
