@@ -43,6 +43,7 @@ class ToolCallRecord(models.Model):
     wait_key = models.CharField(max_length=150, blank=True, default="")  # of the parked turn that its decision wakes:
     # set for a call that another call makes, as code does. Such a call is no part of a message.
     continues = models.BooleanField(default=False)  # its answer asked that the conversation go on by itself
+    lasting = models.BooleanField(default=False)  # its question stays open when the conversation goes on
     expires_at = models.DateTimeField(null=True, blank=True)  # of the question; afterwards it counts as denied
     created_at = models.DateTimeField(auto_now_add=True)
     settled_at = models.DateTimeField(null=True, blank=True)

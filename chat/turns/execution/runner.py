@@ -40,7 +40,7 @@ from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.execution.after_turn import TurnEnd
-from chat.turns.execution.approved import run_approved
+from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.execution.begin import BEGIN, begin_turn, read_history
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
@@ -192,6 +192,7 @@ class TurnRun:
                     yield await self._begin(assembled.agent)
                 tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
                 await run_approved(self._context, self._facts, tools, assembled.history)
+                assembled.prompt.note = await late_note(self._facts)
                 tools.view.messages = ()
             async for chunk in answer:
                 if chunk["type"] == "finish":

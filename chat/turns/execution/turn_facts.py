@@ -26,6 +26,7 @@ class TurnFacts:
     trigger: TurnTrigger
     assistant_id: str
     leaf_id: str | None  # the message that the answer hangs below
+    parent_id: str | None = None  # the turn that this one goes on from by itself
     body: JSONObject
     accepted_at: datetime
     history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
@@ -56,6 +57,7 @@ def facts_of(
         trigger=TurnTrigger(turn.trigger),
         assistant_id=turn.assistant_id,
         leaf_id=leaf_id,
+        parent_id=turn.parent_id,
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
