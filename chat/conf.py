@@ -111,6 +111,12 @@ class ChatSettings:
         7 * 24 * 3600.0,
         doc="How long a person may take to approve a tool call; then it is denied. 0: for ever.",
     )
+    caller_seconds = Setting(
+        "THINK_CALLER_SECONDS",
+        30.0,
+        doc="How much longer than a tool's own time a turn waits for the program that runs the tool for it "
+        "(`AgentHandle.chat(tools=…)`); then the call has failed.",
+    )
     state_bytes = Setting("THINK_STATE_BYTES", 1024 * 1024, doc="Bytes of an instance's synced state at most, as JSON.")
     config_bytes = Setting(
         "THINK_CONFIG_BYTES", 256 * 1024, doc="Bytes of an instance's configuration at most, as JSON."

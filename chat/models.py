@@ -116,6 +116,7 @@ class TurnOptions(TypedDict, total=False):
     merged: list[str]  # ids of messages before its own that are one with them for the model, in order
     called: bool  # the caller of a turn that waits for its input is there and calls its function
     metadata: JSONObject  # of a submission: the caller's own
+    caller_tools: list[JSONObject]  # tools that the program that asked for the turn runs, as they are declared
     leaf: str | None  # id of the message that the answer hangs below; there once the turn has begun
     model_choice: JSONObject  # the conversation's when the turn began; missing where there was none
 

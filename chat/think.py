@@ -70,6 +70,7 @@ from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
+from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.core.wrappers import filtered, renamed, with_approval, with_output_limit, with_prefix, with_timeout
 
@@ -128,6 +129,7 @@ __all__ = [
     "TextContent",
     "Think",
     "Tool",
+    "ToolCall",
     "ToolCallContent",
     "ToolCallContext",
     "ToolChoice",

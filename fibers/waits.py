@@ -17,13 +17,17 @@ RESUMED: Final = "resumed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """One thing that is waited for. `kind` and `label` are for people; `seconds`: how long, 0 is for ever."""
+    """One thing that is waited for. `kind` and `label` are for people; `seconds`: how long, 0 is for ever.
+
+    `request`: for code that answers it.
+    """
 
     key: str
     kind: str
     label: str = ""
     call_id: str = ""
     seconds: float = 0.0
+    request: JSONObject | None = None
 
     @property
     def step_key(self) -> str:
@@ -32,7 +36,10 @@ class Wait:
 
     def to_json(self) -> JSONObject:
         """As it is stored with the fiber and shown."""
-        return asdict(self)
+        stored = asdict(self)
+        if self.request is None:
+            del stored["request"]
+        return stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

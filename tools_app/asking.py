@@ -40,6 +40,7 @@ async def question_for(tool: Tool, call: ToolCall) -> Question:
         may_edit=tool.editable,
         input_schema=tool.input_schema if tool.editable else None,
         risk=(tool.action.risk or "") if tool.action is not None else "",
+        lasting=tool.action is not None and tool.action.pause_seconds is not None,
     )
 
 

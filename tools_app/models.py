@@ -50,6 +50,7 @@ class ToolCallRecord(models.Model):
     wait_key = models.CharField(max_length=150, blank=True, default="")  # of the parked turn that its decision wakes:
     # set for a call that another call makes, as code does. Such a call is no part of a message.
     continues = models.BooleanField(_("goes on by itself"), default=False)  # its answer asked for that
+    lasting = models.BooleanField(_("stays open"), default=False)  # its question, when the conversation goes on
     expires_at = models.DateTimeField(
         _("expires"), null=True, blank=True
     )  # of the question; afterwards it counts as denied

@@ -24,6 +24,15 @@ def open_calls(scope: str) -> QuerySet[ToolCallRecord]:
     return ToolCallRecord.objects.filter(scope=scope, status__in=OPEN).order_by("pk")
 
 
+def lasting_calls(scope: str) -> frozenset[str]:
+    """Ids of the calls of a scope whose question lasts and that have no result: not decided, or approved and not run.
+
+    Begun ones included.
+    """
+    rows = ToolCallRecord.objects.filter(scope=scope, lasting=True, status__in=(*OPEN, CallStatus.RUNNING))
+    return frozenset(rows.values_list("call_id", flat=True))
+
+
 _OPEN_STATUSES: Final = ", ".join(f"'{status.value}'" for status in sorted(OPEN))
 OPEN_CALLS: Final = (
     "EXISTS (SELECT 1 FROM think_tools_toolcallrecord c"  # noqa: S608 - constants

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.inner_calls import inner_prefix
+from tools_app.core.questions import question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
 
@@ -88,6 +89,7 @@ def pause_call(
             "status": pause.status,
             "approval_id": pause.approval_id,
             "question": pause.question,
+            "lasting": question_of(pause.question).lasting,
             "expires_at": expires,
             "wait_key": wait_key,
         },
@@ -113,6 +115,7 @@ def _take_early(row: ToolCallRecord, call: ToolCall, pause: ToolPause, expires: 
         continues=False,
         approval_id=pause.approval_id,
         question=pause.question,
+        lasting=question_of(pause.question).lasting,
         expires_at=expires,
         wait_key=wait_key,
         **_call_fields(call),

@@ -26,7 +26,7 @@ _WAITING: Final = f"""
         LEFT JOIN think_sessions_message m ON m.id = s.active_leaf_id
     WHERE {ASKED_OR_WAITING.replace(":scope:", "think_chat_agentinstance.id")}
         AND t.session_id = think_chat_agentinstance.session_id
-        AND (t.finished_at IS NULL OR t.assistant_id = m.message_id))
+        AND (c.lasting OR t.finished_at IS NULL OR t.assistant_id = m.message_id))
 """  # noqa: S608 - constants
 
 

@@ -105,6 +105,7 @@ class NextPlace:
     session_id: str
     leaf_id: str | None
     client_tools: tuple[JSONObject, ...] = ()
+    caller_tools: tuple[JSONObject, ...] = ()  # of one turn: there is none yet
     model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
 

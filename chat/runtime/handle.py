@@ -10,6 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from typing_extensions import Unpack
+
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
@@ -30,6 +32,7 @@ from chat.runtime.turn_callbacks import report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
 from chat.turns.execution.after_turn import response_key
+from chat.turns.state.caller_calls import CallerTools, ExtraTools
 from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL
@@ -129,19 +132,25 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, 
         *,
         signal: asyncio.Event | None = None,
         waits_for_hook: bool = True,
+        **extra: Unpack[ExtraTools],
     ) -> ChatResult:
         """Send a message and wait for the answer; returns after `on_chat_response`.
 
         Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
+        `extra`: tools for this turn alone, which run in this process: `tools=`, or declarations in `client_tools=` with
+        `on_client_tool_call=`, which is given each call (`ToolCall`). A tool of the agent of the same name wins.
+        Durability: a call waits for this process, whatever becomes of the worker, and fails when it does not answer
+        within the tool's time and half a minute; it is never run twice.
         Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
-        has no `on_error`.
+        has no `on_error`; `InputInvalid`, `ToolDeclarationInvalid` for tools that cannot be given to a turn.
         """
+        tools = CallerTools(extra)
         is_stopped = signal is not None and signal.is_set()
         request = TurnRequest(
             intake=Program(messages=[to_message(message)]), request_id=new_id("req"), is_stopped=is_stopped
         )
-        ended = await run_turn(self.key, request, callback=callback, signal=signal)
+        ended = await run_turn(self.key, request, callback=callback, signal=signal, tools=tools)
         if waits_for_hook:
             await _wait_for_hook(ended.turn_id)
         answer = await db(snapshots.answer_of, ended.turn_id)

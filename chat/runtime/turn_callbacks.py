@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from chat.agent.base import InstanceKey
@@ -15,6 +16,7 @@ from chat.reads.snapshots import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import Reset
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.state.caller_calls import CallerTools, serving
 from chat.turns.state.status import TurnStatus
 from fibers.context import current_fiber
 from thinkproject.kernel.aio import call_user_code, db
@@ -41,16 +43,20 @@ async def run_turn(
     callback: Any,
     signal: asyncio.Event | None,
     supply_input: Callable[[Turn], Awaitable[None]] | None = None,
+    tools: CallerTools | None = None,
 ) -> TurnRef:
     """Admit a turn and wait for its end; the chunks go to the callback as they come. Setting `signal` stops the turn.
 
-    `supply_input` is awaited for a turn whose input is not known yet. Errors: those of admission and of `supply_input`;
-    `NestedTurn` from inside a turn of the same conversation; `TurnNotFound` when the conversation is deleted meanwhile.
+    `supply_input` is awaited for a turn whose input is not known yet. `tools` run here when they are called.
+    Errors: those of admission and of `supply_input`; `NestedTurn` from inside a turn of the same conversation;
+    `TurnNotFound` when the conversation is deleted meanwhile.
     """
     refuse_nesting(key)
+    if tools:
+        request = replace(request, options={**request.options, "caller_tools": tools.declarations})
     turn = (await db(admit, key, request)).turn
     await call_back(callback, "on_start", turn.request_id)
-    async with _stopping_on(signal, turn.pk):
+    async with _stopping_on(signal, turn.pk), serving(key, turn, tools):
         if supply_input is not None:
             await supply_input(turn)
         await _deliver(turn.pk, callback)

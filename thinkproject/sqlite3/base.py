@@ -23,6 +23,8 @@ if sys.platform != "win32":
 
 LOOK_SECONDS: Final = 0.0005
 DEFAULT_SECONDS: Final = 5.0
+READER: Final = "DEFERRED"
+"""The mode of a transaction that only reads."""
 
 
 class WriteQueue:
@@ -93,7 +95,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _start_transaction_under_autocommit(self) -> None:
         name = str(self.settings_dict["NAME"])
-        if ":memory:" not in name and "mode=memory" not in name:
+        mode = getattr(self, "transaction_mode", None)
+        is_reader = mode == READER  # of `consistent_read`: waits for no writer and holds none up
+        if not is_reader and ":memory:" not in name and "mode=memory" not in name:
             queue = queue_of(name)
             queue.take(float(self.settings_dict["OPTIONS"].get("timeout", DEFAULT_SECONDS)))
             self._queue = queue

@@ -26,7 +26,8 @@ Editable: TypeAlias = bool | tuple[str, ...]
 class Question:
     """A question to a person, as stored with its call. `sentence` is empty where the tool has none of its own.
 
-    `input_schema` is there where arguments may be changed: the schema that they have to fit.
+    `input_schema` is there where arguments may be changed: the schema that they have to fit. `lasting`: it stays open
+    when the conversation goes on.
     """
 
     title: str = ""
@@ -34,6 +35,7 @@ class Question:
     may_edit: Editable = False
     input_schema: JSONObject | None = None
     risk: str = ""  # of an action: low, medium or high
+    lasting: bool = False
 
     def to_json(self) -> JSONObject:
         """The stored form."""
@@ -44,7 +46,8 @@ class Question:
         """The form of the approval request on the wire, without the schema."""
         stored = self.to_json()
         shown: JSONObject = {"title": stored["title"], "sentence": stored["sentence"], "mayEdit": stored["may_edit"]}
-        return {**shown, "risk": self.risk} if self.risk else shown
+        lasting: JSONObject = {"lasting": True} if self.lasting else {}
+        return {**shown, **({"risk": self.risk} if self.risk else {}), **lasting}
 
 
 def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
@@ -58,6 +61,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         may_edit=tuple(str(name) for name in may_edit) if isinstance(may_edit, list) else bool(may_edit),
         input_schema=schema if isinstance(schema, dict) else None,
         risk=str(stored.get("risk") or ""),
+        lasting=stored.get("lasting") is True,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict, overload
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
-from fibers.waits import WaitEnd
+from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.action_rules import ActionRules
 from tools_app.core.inner_calls import CallDecision
@@ -90,17 +90,20 @@ class ToolContext:
             raise ToolError("Parts are attached to a reply within a turn only.")
         self.attach(part)
 
-    async def wait(self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0) -> WaitEnd:
+    async def wait(
+        self, kind: str, *, label: str = "", key: str = "", seconds: float = 0.0, request: JSONObject | None = None
+    ) -> WaitEnd:
         """Park the turn until there is an answer, and return it. For async tools.
 
         `kind` and `label` describe the wait for people, `key` distinguishes several waits of one call, `seconds` is how
-        long (0: for ever). Meanwhile the turn holds no worker. Durability: the tool runs again from its beginning once
-        the answer is there, and finds it here; what it does before it waits happens again, under the same
-        `idempotency_key`. Errors: `ToolError` where nothing can wait.
+        long (0: for ever). `request` is stored with the wait, for code that answers it. Meanwhile the turn holds no
+        worker. Durability: the tool runs again from its beginning once the answer is there, and finds it here; what it
+        does before it waits happens again, under the same `idempotency_key`. Errors: `ToolError` where nothing can
+        wait.
         """
         if self.waiter is None:
             raise ToolError("This tool waits for an answer, which is possible within a turn only.")
-        return await self.waiter(kind, label, key, seconds)
+        return await self.waiter(Wait(key=key or kind, kind=kind, label=label, seconds=seconds, request=request))
 
 
 Attach: TypeAlias = Callable[[Any], None]
@@ -109,8 +112,8 @@ Attach: TypeAlias = Callable[[Any], None]
 Act: TypeAlias = Callable[[ActionRules, dict[str, Any], ToolContext], Awaitable[Any]]
 """Runs an action once, with these arguments."""
 
-Waiter: TypeAlias = Callable[[str, str, str, float], Awaitable[WaitEnd]]
-"""Waits for a kind of answer, with a label, a key and a limit in seconds."""
+Waiter: TypeAlias = Callable[[Wait], Awaitable[WaitEnd]]
+"""Waits for an answer. The wait's key is one within the call, which the waiter makes one within the turn."""
 
 Reporter: TypeAlias = Callable[[str | None, JSONObject | None], None]
 """Takes a title and metadata of a running call."""

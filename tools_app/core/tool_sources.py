@@ -43,8 +43,12 @@ class ToolSources:
     def __iter__(self) -> Iterator[tuple[Source, list[Tool]]]:
         return ((source, self._tools.get(source, [])) for source in Source)
 
+    def of_server(self) -> Toolset:
+        """The tools that run in the server, in order, each name once."""
+        return Toolset(*(tools for source, tools in self if source not in OF_CLIENTS))
+
     def merged(self) -> Toolset:
         """All of them, in order, each name once."""
-        ours = Toolset(*(tools for source, tools in self if source not in OF_CLIENTS))
+        ours = self.of_server()
         theirs = Toolset(*(tools for source, tools in self if source in OF_CLIENTS))
         return Toolset(ours, [item for item in theirs if item.name not in ours])

@@ -4,7 +4,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from fibers.errors import FiberError, Parked
-from fibers.waits import WaitEnd
+from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.asking import must_ask
@@ -140,8 +140,9 @@ class CodeCalls:
         await self.journal.move(row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
         return _Allowed(call=call, was_asked=True)
 
-    async def _wait(self, ordinal: int, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
-        return await self.context.wait(kind, label=label, key=f"{ordinal}:{key or kind}", seconds=seconds)
+    async def _wait(self, ordinal: int, wait: Wait) -> WaitEnd:
+        key = f"{ordinal}:{wait.key}"
+        return await self.context.wait(wait.kind, label=wait.label, key=key, seconds=wait.seconds, request=wait.request)
 
 
 def _settle_asked(call_id: str, turn_id: str, outcome: Outcome, duration_ms: int) -> None:

@@ -23,6 +23,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
+from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -33,8 +34,19 @@ GO_ON_TEXT: Final = "Continue your previous response from exactly where it left 
 NOTHING_TEXT: Final = "(The message is empty.)"
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
 NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
+WAITING_TEXT: Final = (
+    "This call has not run: it waits for a person's approval, which may take days. Do not make it again. Its result "
+    "will be added here."
+)
 DENIED_TEXT: Final = "Tool execution denied by user"
 EDITED_TEXT: Final = "The user changed the arguments before approving the call. It ran with:"
+
+DECIDED_TEXT: Final = (
+    "[This is not from the user. Calls that you made earlier and that waited for a person's approval have been decided "
+    "meanwhile. Go on from there.]"
+)
+MAX_NOTED_CHARS: Final = 2_000
+"""Of a result in the note; the whole stands with the call, unless a summary covers it."""
 
 _GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
@@ -71,6 +83,30 @@ def to_model_messages(
         builder.add(message)
     made = builder.finish()
     return made if policy is None else keep_ends(made, policy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedCall:
+    """A call that was decided about after the conversation had gone on. `output`: its result, or the reason."""
+
+    tool_name: str
+    input: JSONValue
+    is_approved: bool
+    output: JSONValue
+
+
+def decided_note(calls: Iterable[DecidedCall]) -> str:
+    """The note about such calls for the model, as the user's last words. Never stored."""
+    return "\n".join([DECIDED_TEXT, *map(_decided_line, calls)])
+
+
+def _decided_line(call: DecidedCall) -> str:
+    output = call.output if isinstance(call.output, str) else dump(call.output)
+    output = output if len(output) <= MAX_NOTED_CHARS else f"{output[:MAX_NOTED_CHARS]} …"
+    made = f"- {call.tool_name} {dump(call.input)[:MAX_NOTED_CHARS]}"
+    if call.is_approved:
+        return clean_text(f"{made}: approved. Its result: {output}")
+    return clean_text(f"{made}: denied. {output or DENIED_TEXT}")
 
 
 def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
@@ -264,6 +300,8 @@ def _result(part: Part) -> tuple[JSONValue, bool]:
             return clean_text(str(part.get("errorText") or INTERRUPTED_TEXT)), True
         case ToolState.OUTPUT_DENIED:
             return _denial(approval), True
+        case ToolState.APPROVAL_REQUESTED if is_lasting(part):
+            return WAITING_TEXT, False
         case ToolState.APPROVAL_RESPONDED:
             return (_denial(approval) if is_denied else NOT_RUN_TEXT), True
         case _:

@@ -333,7 +333,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
         AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
         if instance.session_id is not None:
             actor = Actor(user_id=key.owner_id, via="clear")
-            supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN)
+            supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN, with_lasting=True)
             clear_session(instance.session_id)
         cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)

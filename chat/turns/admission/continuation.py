@@ -17,7 +17,15 @@ from chat.instances.rows import find_instance, hold_instance
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
 from chat.turns.admission.intake import Continue, Placement
-from chat.turns.admission.tool_answers import Reply, answer, hold_turn_of, is_ready, show_answers, wake_turn_of
+from chat.turns.admission.tool_answers import (
+    Reply,
+    answer,
+    has_lasting,
+    hold_turn_of,
+    is_ready,
+    show_answers,
+    wake_turn_of,
+)
 from chat.turns.state.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
@@ -118,6 +126,8 @@ def expire_question(row_id: int, instance_id: str) -> bool:
 def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, Phrase | None]:
     """Admit the continuation. The answer stays when it is refused."""
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
+    if has_lasting(parent):  # whatever is said until it begins, it goes on from there
+        placement = Placement(trigger=TurnTrigger.CONTINUE)
     request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
     try:
         with transaction.atomic():

@@ -9,7 +9,7 @@ A turn that still runs has no stored message: its answers wait in their rows, an
 another call makes, as code does, is no part of a message: its turn is parked meanwhile, and the decision wakes it.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -23,7 +23,7 @@ from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.intake import ClientArray, Intake
 from chat.turns.state.active import active_turns
-from fibers.core.states import FiberStatus
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.services import answer_wait, hold_fiber
 from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
@@ -37,7 +37,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
-from tools_app.selectors import calls_of, find_call, open_calls
+from tools_app.selectors import calls_of, find_call, find_question, open_calls
 from tools_app.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
 
 ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
@@ -86,10 +86,10 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     shown other arguments. Of a decision that changes arguments: `CallDecided` when it comes too late, `EditInvalid`
     when they may not be changed like this, `InputInvalid` when it does not approve.
     """
-    row = find_call(instance.pk, reply.call_id)
+    row = _find(instance, reply)
     if row is None and _keep_early(instance, reply):
         return Answered(is_new=True)
-    row = row or find_call(instance.pk, reply.call_id)
+    row = row or _find(instance, reply)
     if row is None or reply.approval_id not in ("", row.approval_id):
         return Answered(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
@@ -101,6 +101,12 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
         return Answered(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])
     return Answered(is_new=True, ready=turn if is_ready(turn) else None)
+
+
+def _find(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
+    """The call that is answered: the newest of its id, unless the question is named. Models use ids twice."""
+    named = find_question(instance.pk, reply.approval_id)
+    return named if named is not None and named.call_id == reply.call_id else find_call(instance.pk, reply.call_id)
 
 
 def _answer_inner(row: ToolCallRecord, turn: Turn | None, reply: Reply, actor: Actor) -> Answered:
@@ -218,7 +224,8 @@ def _metadata(row: ToolCallRecord) -> JSONObject | None:
 def is_ready(turn: Turn) -> bool:
     """Whether a finished turn can be continued: no open calls, auto-continue requested, no continuation admitted yet.
 
-    A turn that was stopped or failed is not continued by itself, nor one that the shown path has left. Needs its fiber.
+    A turn that was stopped or failed is not continued by itself, nor one that the shown path has left. A path that only
+    goes on has not left one with a lasting question. Needs its fiber.
     """
     rows = list(calls_of(turn.pk))
     asked = any(row.continues for row in rows)
@@ -227,7 +234,14 @@ def is_ready(turn: Turn) -> bool:
     went_well = fiber.status in _WENT_WELL and fiber.cancel_requested_at is None and not turn.error_code
     if not asked or is_open or not went_well or Turn.objects.filter(parent=turn).exists():
         return False
-    return selectors.leaf_id(turn.session_id) == turn.assistant_id
+    if selectors.leaf_id(turn.session_id) == turn.assistant_id:
+        return True
+    return any(row.lasting for row in rows) and selectors.is_on_path(turn.session_id, turn.assistant_id)
+
+
+def has_lasting(turn: Turn) -> bool:
+    """Whether a turn has asked something that stays open when the conversation goes on."""
+    return calls_of(turn.pk).filter(lasting=True).exists()
 
 
 def answered_meanwhile(turn_id: str) -> Callable[[Message], Message]:
@@ -236,21 +250,57 @@ def answered_meanwhile(turn_id: str) -> Callable[[Message], Message]:
 
 
 def supersede_open_calls(
-    instance: AgentInstance, actor: Actor, *, session_id: str | None, statuses: Collection[CallStatus] = ANSWERABLE
+    instance: AgentInstance,
+    actor: Actor,
+    *,
+    session_id: str | None,
+    statuses: Collection[CallStatus] = ANSWERABLE,
+    with_lasting: bool = False,
 ) -> None:
     """Settle open calls in finished turns of a session that continues without their answers.
 
-    Approvals are denied, calls of clients fail, approved calls that never ran fail. Inside a transaction that holds
-    the instance's row.
+    Approvals are denied, calls of clients fail, approved calls that never ran fail. Lasting questions stay open, unless
+    `with_lasting`. Inside a transaction that holds the instance's row.
     """
+    rows = open_calls(instance.pk).filter(status__in=statuses)
+    for turn, left in _by_ended_turn(rows if with_lasting else rows.filter(lasting=False), session_id):
+        _supersede(instance, turn, left, actor)
+
+
+def supersede_left_questions(instance: AgentInstance, actor: Actor, *, session_id: str, leaf_id: str | None) -> None:
+    """Settle lasting questions that a turn which has just begun leaves behind: it does not hang below them.
+
+    So are approved calls that nothing is going to run, where their continuation was refused or stopped. As above.
+    """
+    for turn, rows in _by_ended_turn(open_calls(instance.pk).filter(lasting=True), session_id):
+        is_left = leaf_id is None or not selectors.is_on_path(session_id, turn.assistant_id, leaf_id)
+        is_decided = all(row.status == CallStatus.APPROVED for row in rows)
+        if is_left or (is_decided and not _is_continued(turn, leaf_id)):
+            _supersede(instance, turn, rows, actor)
+
+
+def _is_continued(turn: Turn, leaf_id: str | None) -> bool:
+    """Whether a turn runs or waits that goes on from this one, or this one's answer is what is gone on from now."""
+    if turn.assistant_id == leaf_id:
+        return True
+    return Turn.objects.filter(parent=turn).exclude(fiber__status__in=TERMINAL).exists()
+
+
+def _by_ended_turn(
+    rows: Iterable[ToolCallRecord], session_id: str | None
+) -> Iterator[tuple[Turn, list[ToolCallRecord]]]:
+    """Calls by their turns, those alone that have ended and are of this session. No query without calls."""
     by_turn: dict[str, list[ToolCallRecord]] = {}
-    for row in open_calls(instance.pk).filter(status__in=statuses):
+    for row in rows:
         by_turn.setdefault(row.turn_id, []).append(row)
     ended = Turn.objects.filter(pk__in=by_turn, session_id=session_id, finished_at__isnull=False)
-    for turn in ended if by_turn else ():
-        for row in by_turn[turn.pk]:
-            abandon_call(row, _passed_text(row), ApprovalEventKind.SUPERSEDED, actor)
-        show_answers(instance, turn, by_turn[turn.pk])
+    return ((turn, by_turn[turn.pk]) for turn in (ended if by_turn else ()))
+
+
+def _supersede(instance: AgentInstance, turn: Turn, rows: list[ToolCallRecord], actor: Actor) -> None:
+    for row in rows:
+        abandon_call(row, _passed_text(row), ApprovalEventKind.SUPERSEDED, actor)
+    show_answers(instance, turn, rows)
 
 
 def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> None:
@@ -260,7 +310,7 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
     """
     rows = list(open_calls(instance.pk).filter(status__in=ANSWERABLE))
     if rows and isinstance(intake, ClientArray):
-        for found in call_answers(intake.messages, _known(row for row in rows if not row.wait_key)):
+        for found in call_answers(intake.messages, _known(row for row in rows if _is_answered_by(row, intake))):
             reply = Reply(
                 call_id=found.call_id,
                 output=found.output,
@@ -271,6 +321,15 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
             answer(instance, reply, actor)
     if rows:
         supersede_open_calls(instance, actor, session_id=instance.session_id)
+
+
+def _is_answered_by(row: ToolCallRecord, intake: ClientArray) -> bool:
+    """Whether a client's array may answer a call; a lasting question only where the array ends with its message."""
+    if row.wait_key:
+        return False
+    last = intake.messages[-1] if intake.messages else None
+    asks = last is not None and any(part.get("toolCallId") == row.call_id for part in last["parts"])
+    return asks or not row.lasting
 
 
 def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:

@@ -1,5 +1,7 @@
 """Calls of an earlier answer that a person approved: run by the turn that continues it, before its model is asked.
 
+Where the conversation has gone on since, the calls stand further up, and a note at its end says how they ended.
+
 Each is settled in one transaction: the call's row, the stored message with the result, and a record in the journal. The
 call runs with exactly the arguments that were shown, or those that the person made of them, and the agent's hooks still
 see it.
@@ -9,6 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+from chat.core.context.prompt import DecidedCall, decided_note
 from chat.core.loop.call_records import call_record
 from chat.files.reply_parts import keep_reply
 from chat.instances.rows import find_instance
@@ -21,9 +24,9 @@ from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from tools_app.core.tool_calls import ToolCall, ToolResult
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolResult
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import approved_calls
+from tools_app.selectors import approved_calls, calls_of
 from tools_app.services import settle_call
 
 
@@ -48,6 +51,29 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
     history[:] = [change(message) if message["role"] == "assistant" else message for message in history]
 
 
+async def late_note(facts: TurnFacts) -> str:
+    """How calls ended that stand further up than the end of the conversation, for the model; else empty. Not stored.
+
+    Of a turn that goes on from an answer with lasting questions, after messages that came in between.
+    """
+    return await db(_late_note, facts) if facts.parent_id is not None else ""
+
+
+def _late_note(facts: TurnFacts) -> str:
+    turn = Turn.objects.filter(pk=facts.parent_id).first()
+    if turn is None or turn.assistant_id == facts.leaf_id:
+        return ""
+    return decided_note(
+        DecidedCall(
+            tool_name=row.tool_name,
+            input=row.input_to_run,
+            is_approved=row.status != CallStatus.DENIED,
+            output=row.output,
+        )
+        for row in calls_of(turn.pk).filter(lasting=True)
+    )
+
+
 async def _ended(running: Sequence["asyncio.Task[None]"]) -> None:
     waits: list[Wait] = []
     pending = set(running)
@@ -63,6 +89,8 @@ async def _ended(running: Sequence["asyncio.Task[None]"]) -> None:
 
 
 def _continued(facts: TurnFacts) -> Turn | None:
+    if facts.parent_id is not None:
+        return Turn.objects.filter(pk=facts.parent_id).first()
     return Turn.objects.filter(session_id=facts.session_id, assistant_id=facts.leaf_id or "").first()
 
 

@@ -4,7 +4,7 @@ All functions are sync and run on the database bridge.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,7 @@ from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
-from chat.turns.admission.tool_answers import ANSWERABLE, supersede_open_calls
+from chat.turns.admission.tool_answers import ANSWERABLE, supersede_left_questions, supersede_open_calls
 from chat.turns.execution.finish import FINAL
 from chat.turns.execution.turn_facts import TurnFacts, facts_of
 from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
@@ -33,7 +33,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
-from tools_app.selectors import OPEN_CALLS
+from tools_app.selectors import OPEN_CALLS, lasting_calls
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
@@ -120,10 +120,11 @@ def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
         mark_never_started(context.payload)
         return facts_of(turn, None, is_skipped=True)
     placed = _place(turn, has_open_calls)
+    waiting = lasting_calls(turn.instance_id) if has_open_calls else ()
     turn.options = {**turn.options, "leaf": placed.leaf_id}
     if turn.instance.model_choice is not None:
         turn.options["model_choice"] = turn.instance.model_choice  # what changes later is for later turns
-    history = None if placed.leaf_id is None else _repaired(turn, placed)
+    history = None if placed.leaf_id is None else _repaired(turn, placed, waiting)
     _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
     return facts_of(turn, placed.leaf_id, history)
 
@@ -148,8 +149,16 @@ def _stored_history(session_id: str, leaf_id: str | Leaf) -> list[StoredMessage]
 
 
 def _is_left(turn: Turn) -> bool:
-    """Whether this continues an answer that is not the end of the active path any more."""
-    return turn.parent_id is not None and selectors.leaf_id(turn.session_id) != turn.base_id
+    """Whether this continues an answer that is not the end of the active path any more.
+
+    Where that answer had a lasting question, whether the active path does not have it at all any more.
+    """
+    if turn.parent_id is None:
+        return False
+    if turn.base_is_explicit:
+        return selectors.leaf_id(turn.session_id) != turn.base_id
+    answer_id = Turn.objects.values_list("assistant_id", flat=True).get(pk=turn.parent_id)
+    return not selectors.is_on_path(turn.session_id, answer_id)
 
 
 def _place(turn: Turn, has_open_calls: bool) -> Placed:
@@ -160,17 +169,21 @@ def _place(turn: Turn, has_open_calls: bool) -> Placed:
         supersede_open_calls(turn.instance, TURN, session_id=turn.session_id, statuses=statuses)
     add_deferred_messages(turn)
     after = turn.base_id if turn.base_is_explicit else Leaf.ACTIVE
-    return place_input(turn.session_id, turn.input_ids, after=after, left_behind=partial(_left_behind, turn))
+    placed = place_input(turn.session_id, turn.input_ids, after=after, left_behind=partial(_left_behind, turn))
+    if has_open_calls:
+        supersede_left_questions(turn.instance, TURN, session_id=turn.session_id, leaf_id=placed.leaf_id)
+    return placed
 
 
-def _repaired(turn: Turn, placed: Placed) -> list[Message] | None:
+def _repaired(turn: Turn, placed: Placed, waiting: Collection[str]) -> list[Message] | None:
     """The history as sent to the model; `None` after settling calls without a result, so that it is read again.
 
-    Clients that show the conversation are notified, and the log has a warning.
+    `waiting`: ids of calls whose questions last, or that were approved then and are about to run. Clients that show the
+    conversation are notified, and the log has a warning.
     """
     assert placed.leaf_id is not None
     history = _stored_history(turn.session_id, Leaf.ACTIVE if placed.is_shown else placed.leaf_id)
-    broken = repair_messages([message.to_ui() for message in history])
+    broken = repair_messages([message.to_ui() for message in history], waiting=waiting)
     for repaired in broken:
         update_message(turn.session_id, repaired["id"], partial(_replace_by, repaired))
         notify_message_changed(key_of(turn.instance), turn.session_id, repaired["id"])

@@ -26,6 +26,7 @@ from chat.llm.wrappers import Preset
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
+from chat.turns.state import caller_tools
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
@@ -44,6 +45,7 @@ from tools_app.core.tool_calls import details_in
 from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
+from tools_app.execute.tool import NAME as CODE_TOOL
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.session_tools import session_tools, skill_reader
 from tools_app.shell.tool import create_bash_tool
@@ -75,6 +77,11 @@ class ConversationPoint(Protocol):
     @property
     def client_tools(self) -> tuple[JSONObject, ...]:
         """Tools of the client that asked last."""
+        ...
+
+    @property
+    def caller_tools(self) -> tuple[JSONObject, ...]:
+        """Tools of the program that asked for the turn."""
         ...
 
     @property
@@ -151,11 +158,13 @@ async def build_model_input(
         context=context,
         state=state,
         client_tools=place.client_tools,
+        caller_tools=place.caller_tools,
         workspace=workspace,
         skills=skills,
     )
     sources = await gather_tools(request)
-    code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
+    has_own = CODE_TOOL in _enabled(agent, sources.of_server())
+    code = None if has_own else code_tool(agent, _enabled(agent, sources.merged()), workspace)
     if code is not None:
         sources.add(Source.WORKSPACE, [code])
     offered = _enabled(agent, sources.merged())
@@ -208,11 +217,16 @@ async def _tools_of_client(request: ToolRequest) -> ToolSource:
     return to_tools(request.client_tools)
 
 
+async def _tools_of_caller(request: ToolRequest) -> ToolSource:
+    return caller_tools.to_tools(request.caller_tools)
+
+
 register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
 register(Source.SESSION, _tools_of_session)
 register(Source.SKILLS, _tools_of_skills)
 register(Source.CLIENT, _tools_of_client)
+register(Source.CALLER, _tools_of_caller)
 
 
 def _enabled(agent: Think, tools: Toolset) -> Toolset:

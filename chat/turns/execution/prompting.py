@@ -35,6 +35,7 @@ class Prompt:
     policy: ContextPolicy = field(kw_only=True)
     reads: ReadMessages = field(kw_only=True)
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
+    note: str = field(kw_only=True, default="")  # for the model, after the history; never stored
     _sends_media: bool = field(init=False, default=True)
     _cuts_outputs: bool = field(init=False, default=False)
     _answer: list[Message] = field(init=False, default_factory=list)  # the answer as the last call had it
@@ -48,8 +49,12 @@ class Prompt:
         """Give the whole list to send."""
         answer = self._answer = [message] if has_content(message) else []
         if self.override is None:
-            return self._convert(self.reads(with_last_calls(self.history, self.policy), answer))
+            history = with_last_calls(self.history, self.policy)
+            return self._convert(self.reads([*history, *self._noted()], answer))
         return (*self.override, *(self._convert(self.reads([], answer)) if answer else ()))
+
+    def _noted(self) -> list[Message]:
+        return [{"id": "", "role": "user", "parts": [{"type": "text", "text": self.note}]}] if self.note else []
 
     def drop_media(self) -> bool:
         """Name pictures and documents from now on instead of sending them; false when none were sent."""

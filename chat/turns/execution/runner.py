@@ -32,7 +32,7 @@ from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnConfigInvalid, TurnTimeout
-from chat.instances.notifications import send_conversation, send_notification
+from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
@@ -40,7 +40,7 @@ from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.execution.after_turn import TurnEnd
-from chat.turns.execution.approved import run_approved
+from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
 from chat.turns.execution.begin import BEGIN, begin_turn, read_history
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
@@ -192,6 +192,7 @@ class TurnRun:
                     yield await self._begin(assembled.agent)
                 tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
                 await run_approved(self._context, self._facts, tools, assembled.history)
+                assembled.prompt.note = await late_note(self._facts)
                 tools.view.messages = ()
             async for chunk in answer:
                 if chunk["type"] == "finish":
@@ -349,6 +350,8 @@ class TurnRun:
 
     async def _announce(self, status: FiberStatus) -> None:
         """Notify readers after the commit that ended this run. Their own look-ups cover a lost notification."""
+        if status is FiberStatus.PARKED:
+            send_notification(turn_group(self._turn_id), {"type": "turn.stepped"})  # its caller may have the answer
         if status in {FiberStatus.PENDING, FiberStatus.RUNNING, FiberStatus.PARKED}:
             return
         await close_stream(self._turn_id, is_stored=self._is_stored)

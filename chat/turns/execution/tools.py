@@ -260,10 +260,10 @@ class TurnTools:
         """Whether this call goes on after a wait: nothing cut it."""
         return any(wait["call_id"] == call.call_id for wait in self._context.waited_for)
 
-    async def _wait(self, call: ToolCall, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
-        wait_key = f"{call.call_id}:{key or kind}"[:150]
-        wait = Wait(key=wait_key, kind=kind[:40], label=label[:200], call_id=call.call_id, seconds=seconds)
-        return await self._context.wait(wait)
+    async def _wait(self, call: ToolCall, wait: Wait) -> WaitEnd:
+        key = f"{call.call_id}:{wait.key}"[:150]
+        known = replace(wait, key=key, kind=wait.kind[:40], label=wait.label[:200], call_id=call.call_id)
+        return await self._context.wait(known)
 
     async def _decide(self, call: ToolCall, attempt: int) -> ToolDecision:
         context = ToolCallContext(

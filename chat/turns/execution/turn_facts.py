@@ -26,11 +26,13 @@ class TurnFacts:
     trigger: TurnTrigger
     assistant_id: str
     leaf_id: str | None  # the message that the answer hangs below
+    parent_id: str | None = None  # the turn that this one goes on from by itself
     body: JSONObject
     accepted_at: datetime
     history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
     is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
+    caller_tools: tuple[JSONObject, ...] = ()  # of the program that asked for this turn
     model_choice: JSONObject | None = None  # of the conversation when the turn began
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
@@ -55,11 +57,13 @@ def facts_of(
         trigger=TurnTrigger(turn.trigger),
         assistant_id=turn.assistant_id,
         leaf_id=leaf_id,
+        parent_id=turn.parent_id,
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,
         is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
+        caller_tools=tuple(turn.options.get("caller_tools", ())),
         model_choice=turn.options.get("model_choice"),
         instance=turn.instance,
         spent=usage_of_turn(turn),

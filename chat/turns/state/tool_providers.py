@@ -19,7 +19,7 @@ from tools_app.skills.library import SkillLibrary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
-    """The facts for a provider: the agent, its conversation's context, and the declarations of the client.
+    """The facts for a provider: the agent, its conversation's context, and what client and caller declare.
 
     `workspace`: what the agent works in, where it has tools for files.
     """
@@ -28,6 +28,7 @@ class ToolRequest:
     context: SessionContext
     state: ContextState
     client_tools: tuple[JSONObject, ...]
+    caller_tools: tuple[JSONObject, ...] = ()
     workspace: Workspace | None = None
     skills: SkillLibrary = field(default_factory=SkillLibrary)
 

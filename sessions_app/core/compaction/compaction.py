@@ -19,7 +19,7 @@ from sessions_app.core.compaction.tokens import (
     estimate_text,
 )
 from sessions_app.core.messages.messages import Role
-from sessions_app.core.messages.parts import is_pending, is_settled, is_tool, tool_name
+from sessions_app.core.messages.parts import is_lasting, is_pending, is_settled, is_tool, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
@@ -226,7 +226,8 @@ def align_backward(history: Sequence[Message], index: int, start: int = 0) -> in
 
 
 def _open_calls(message: Message) -> set[str]:
-    return {str(part.get("toolCallId")) for part in _parts(message) if is_pending(part)}
+    """Calls without a result; a question that may stay open for a month holds up no summary."""
+    return {str(part.get("toolCallId")) for part in _parts(message) if is_pending(part) and not is_lasting(part)}
 
 
 def _results(message: Message) -> set[str]:

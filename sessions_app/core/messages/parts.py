@@ -82,6 +82,13 @@ def is_pending(part: Mapping[str, object]) -> bool:
     return is_tool(part) and not is_settled(part)
 
 
+def is_lasting(part: Mapping[str, object]) -> bool:
+    """Whether a part is a call whose question stays open when the conversation goes on."""
+    approval = part.get("approval")
+    descriptor = approval.get("descriptor") if isinstance(approval, dict) else None
+    return is_pending(part) and isinstance(descriptor, dict) and descriptor.get("lasting") is True
+
+
 def pending_calls(message: Message) -> list[str]:
     """Ids of the calls in a message that have no result, in order."""
     return [str(part.get("toolCallId", "")) for part in message["parts"] if is_pending(part)]

@@ -17,30 +17,35 @@ NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the nex
 _WAITING: Final = frozenset({ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED})
 
 
-def repair_messages(messages: Sequence[Message], *, client_tools: Collection[str] = ()) -> list[Message]:
+def repair_messages(
+    messages: Sequence[Message], *, client_tools: Collection[str] = (), waiting: Collection[str] = ()
+) -> list[Message]:
     """Give the messages that had to be changed, changed; the others are left out.
 
     **Shape:** `messages`: a path, root first. Calls in its last message may still be answered: approved ones are run by
-    the turn that follows, questions wait for a person, and calls of `client_tools` for a browser.
+    the turn that follows, questions wait for a person, and calls of `client_tools` for a browser. `waiting`: ids of
+    calls that wait for a person, or for their run, wherever they stand.
     """
     last = len(messages) - 1
-    repaired = (_repair(message, index == last, client_tools) for index, message in enumerate(messages))
+    repaired = (_repair(message, index == last, client_tools, waiting) for index, message in enumerate(messages))
     return [new for new, old in zip(repaired, messages, strict=True) if new is not old]
 
 
-def _repair(message: Message, is_last: bool, client_tools: Collection[str]) -> Message:
+def _repair(message: Message, is_last: bool, client_tools: Collection[str], waiting: Collection[str]) -> Message:
     if message["role"] != "assistant":
         return message
-    return map_parts(message, lambda part: _repair_part(part, is_last, client_tools))
+    return map_parts(
+        message, lambda part: _repair_part(part, is_last or part.get("toolCallId") in waiting, client_tools)
+    )
 
 
-def _repair_part(part: Part, is_last: bool, client_tools: Collection[str]) -> Part:
+def _repair_part(part: Part, may_wait: bool, client_tools: Collection[str]) -> Part:
     if not is_pending(part):
         return part
     state = state_of(part)
     if state is ToolState.APPROVAL_RESPONDED and _is_denied(part):
         return {**_with_object_input(part), "state": ToolState.OUTPUT_DENIED.value}
-    if is_last and _may_be_answered(part, state, client_tools):
+    if may_wait and _may_be_answered(part, state, client_tools):
         return _with_object_input(part)
     return interrupt_part(part, NOT_RUN_TEXT if state is ToolState.APPROVAL_RESPONDED else INTERRUPTED_TEXT)
 

@@ -18,8 +18,10 @@ from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
 from tests.db.chat.sockets import opening_sockets
 from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.turns.action_agents import Clerk
 from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.answering import GATE, Banker
+from tests.db.chat.turns.test_actions import _grant as grant
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -237,6 +239,32 @@ async def test_approval_frames(connect: Connect, approved: bool, state: str) -> 
     assert [state_in(frame, call) for frame in sent if frame["type"] == UPDATED] == ["output-available"] * approved
     chunks = [json.loads(frame["body"])["type"] for frame in sent if "seq" in frame]
     assert not [kind for kind in chunks if kind.startswith("tool-")]  # of an earlier message: never as a chunk
+
+
+async def test_a_question_that_lasts_is_decided_after_further_messages(alice: User) -> None:
+    """No message is updated before the decision, and what follows it is a message of its own at the end."""
+    MODELS["current"] = ScriptedModel()
+    await db(grant, alice.pk)
+    async with opening_sockets() as open_socket:
+        tab, other = [await open_socket(alice, f"{Clerk.route_name()}/room") for _ in range(2)]
+        [call] = open_calls(await ask(tab, 'call tool refund {"order": "A-1", "amount": 5}\nsay: {result}.'))
+        found = await ask(tab, "say: Something else.", "r2")
+        found += await frames_until(other, "done") + await frames_until(other, "done")
+        assert UPDATED not in [frame["type"] for frame in found]
+        await send(tab, "cf_agent_tool_approval", toolCallId=call, approved=True, autoContinue=True)
+        await probe(tab)
+        for socket in (tab, other):
+            assert state_in((await frames_until(socket, UPDATED))[-1], call) == "approval-responded"
+        await run_until_idle(skip_delays=True)
+        offer = (await frames_until(tab, RESUMING))[-1]
+        sent = await frames_until(other, "done")
+    assert {frame["id"] for frame in sent if frame["type"] == RESPONSE} == {offer["id"]}
+    assert [state_in(frame, call) for frame in sent if frame["type"] == UPDATED] == ["output-available"]
+    chunks = [json.loads(frame["body"]) for frame in sent if "seq" in frame]
+    assert not [chunk for chunk in chunks if chunk["type"].startswith("tool-")]
+    shown = [frame for frame in sent if frame["type"] == "cf_agent_chat_messages"][-1]["messages"]
+    assert [message["role"] for message in shown] == ["user", "assistant", "user", "assistant", "assistant"]
+    assert shown[-1]["id"] == chunks[0]["messageId"]
 
 
 async def test_a_turn_of_a_continued_answer_ends_with_the_stored_copy(connect: Connect) -> None:

@@ -84,11 +84,11 @@ class Answers:
         self.given: dict[str, WaitEnd] = {}
         self.asked: dict[str, str] = {}
 
-    async def wait(self, kind: str, label: str, key: str, seconds: float) -> WaitEnd:
-        if key in self.given:
-            return self.given[key]
-        self.asked[key] = label
-        raise Parked(kind, (Wait(key=key, kind=kind, label=label, seconds=seconds),))
+    async def wait(self, wait: Wait) -> WaitEnd:
+        if wait.key in self.given:
+            return self.given[wait.key]
+        self.asked[wait.key] = wait.label
+        raise Parked(wait.kind, (wait,))
 
 
 async def run(

@@ -100,6 +100,15 @@ def test_a_call_without_an_answer_stays() -> None:
     assert plan_compaction(history, TINY) is None
 
 
+def test_a_question_that_lasts_holds_up_no_summary() -> None:
+    history = many(10)
+    asked = call("c1", "approval-requested", input={}, approval={"id": "p", "descriptor": {"lasting": True}})
+    history[5] = with_parts("m5", asked)
+    assert middle(history) == [f"m{n}" for n in range(3, 8)]
+    history[5] = with_parts("m5", call("c1", "approval-requested", input={}, approval={"id": "p"}))
+    assert middle(history) == ["m3", "m4"]
+
+
 def test_what_is_there_already_is_no_part_of_the_middle_but_the_summary_to_update() -> None:
     former = summary_message(Overlay(id="x", first_id="m3", last_id="m5", summary="former"))
     history = [*many(3), former, *many(12)[6:]]

@@ -52,6 +52,15 @@ def test_an_approved_call_that_never_ran_fails_when_the_conversation_went_on() -
     assert repaired_part(approved)["state"] == "approval-responded"
 
 
+def test_a_call_that_waits_for_a_person_is_left_alone_wherever_it_stands() -> None:
+    asked, approved = call("approval-requested"), call("approval-responded", approval={"id": "p", "approved": True})
+    for part in (asked, approved):
+        assert repair_messages([answer(part), NEXT], waiting={"c1"}) == []
+        assert repair_messages([answer(part), NEXT], waiting={"c2"}) != []
+    [cut] = repair_messages([answer(call("input-available")), NEXT], waiting={"c1"})
+    assert cut["parts"][0]["errorText"] == INTERRUPTED_TEXT
+
+
 def test_preserves_a_denied_tool_approval_instead_of_flipping_it_to_errored() -> None:
     denied = call("approval-responded", approval={"id": "p", "approved": False})
     assert repaired_part(denied, NEXT) == {**denied, "state": "output-denied"}

@@ -1,5 +1,6 @@
 """Questions to people about calls: the tool's own words, and which arguments the answer may change."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,8 @@ def test_a_question_is_stored_and_read(may_edit: bool | tuple[str, ...]) -> None
     assert question_of(question.to_json()) == question
     names = list(may_edit) if isinstance(may_edit, tuple) else may_edit
     assert question.for_clients() == {"title": "Refund", "sentence": "Refund it?", "mayEdit": names}
+    assert replace(question, lasting=True).for_clients()["lasting"] is True
+    assert question_of(replace(question, lasting=True).to_json()).lasting
 
 
 def test_a_call_of_an_earlier_version_has_a_question_without_words() -> None:

@@ -23,12 +23,12 @@ STATE: Final = "state"
 
 
 def code_tool(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool | None:
-    """The tool over these, without those that clients run; `None` for an agent that has none, or one of its own.
+    """The tool over these, without those that clients run; `None` for an agent that has none.
 
     Errors: `TurnConfigInvalid` for patterns that are none; `CodeInvalid` where two names are one in code, and for
     packages that are none.
     """
-    if not agent.code_tool or NAME in tools:
+    if not agent.code_tool:
         return None
     return _made(agent, tools, workspace, None)
 

@@ -2,8 +2,6 @@
 
 What is left for later:
 
-- "Passing extra tools": tools that live in the caller's process for one turn come with sub-agents too; a turn runs in a
-  worker. Tools for one turn are there in another form, from `before_turn` ("Per-turn tool overrides" of the hooks).
 - "Scheduled responses": the schedules themselves. What one will start, a fiber that is due later and calls a method
   with `save_messages`, is tested here.
 
@@ -22,7 +20,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from chat.think import Think
+from chat.think import Think, Tool, tool
 from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.registry import durable
@@ -30,7 +28,7 @@ from fibers.services import start_fiber
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
@@ -105,6 +103,64 @@ def make_child(handle: Room | AgentHandle) -> ChildDoc:
     child = make_agent(handle.key)
     assert isinstance(child, ChildDoc)
     return child
+
+
+# Passing extra tools
+
+
+class ReportingDoc(Programmed):
+    """The parent: it has the report, and a child that sums it up."""
+
+    def get_tools(self) -> list[Tool]:
+        @tool
+        async def ask_child() -> str:
+            """Have the child sum the report up."""
+            child = AgentHandle(self.key).sub_agent(ChildDoc, "child-1")
+            result = await child.chat(SUMMARIZE, Callback(), tools={"fetchReport": fetch_report})
+            assert result.message is not None
+            return text_of(result.message)
+
+        @tool(description="Fetch the report data")
+        async def fetch_report() -> JSONObject:
+            return self.get_report_data()
+
+        return [ask_child]
+
+    def get_report_data(self) -> JSONObject:
+        return {"sold": 12, "of": self.key.name}
+
+
+SUMMARIZE = "call tool fetchReport {} id=report\nsay: The report says {result}."
+
+
+async def test_passing_extra_tools(make_room: MakeRoom) -> None:
+    room = make_room("reporting-doc")
+    async with worker(), asyncio.timeout(30):
+        await room.handle.chat("call tool ask_child {} id=ask\nsay: My child says: {result}")
+        child = room.handle.sub_agent(ChildDoc, "child-1")
+        [_question, answer] = await child.messages()
+        await child.chat("say: Nothing more.")
+    assert text_of(answer) == 'The report says {"sold":12,"of":"room"}.'
+    assert (await room.texts())[-1] == ("assistant", f"My child says: {text_of(answer)}")
+    prompt = ChildDoc.get_system_prompt(make_child(child))
+    of_child = [request for request in room.model.requests if request["messages"][0]["content"] == prompt]
+    offered = ["fetchReport" in [found["name"] for found in request["tools"]] for request in of_child]
+    assert offered == [True, True, False]  # for this turn only
+
+
+async def test_passing_extra_tools_with_the_highest_priority(make_room: MakeRoom) -> None:
+    """With us a tool of the agent wins (ADR 0018): what runs elsewhere never takes the place of what runs here."""
+    room = make_room("reporting-doc")
+
+    @tool(name="ask_child")
+    async def other() -> str:
+        """Answer in the place of the agent's tool."""
+        return "in its place"
+
+    async with worker(), asyncio.timeout(30):
+        result = await room.handle.chat("call tool ask_child {} id=ask\nsay: {result}", tools=[other])
+    assert result.message is not None
+    assert text_of(result.message) == 'The report says {"sold":12,"of":"room"}.'
 
 
 # Aborting a sub-agent turn

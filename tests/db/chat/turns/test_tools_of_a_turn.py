@@ -19,6 +19,7 @@ from chat.think import (
     with_approval,
     with_prefix,
 )
+from chat.turns.state.caller_tools import declarations_of
 from chat.turns.state.tool_providers import ToolRequest, register, unregister
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.tool_sources import Source
@@ -183,10 +184,10 @@ OF_CALLER = {"type": "object", "properties": {"of_caller": {"type": "string"}}}
 async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: Any) -> None:
     provide(Source.MCP, with_prefix(burn, "mcp_"), with_prefix(look, "both_"))
     provide(Source.FETCH, client_tool("look"), with_prefix(burn, "files_"))
-    provide(Source.CALLER, client_tool("look"), client_tool("ask", "", OF_CALLER))
+    of_caller = declarations_of([client_tool("look"), client_tool("ask", "", OF_CALLER)])
     room = make_room("toolbox")
     declared = [{"name": "look", "description": ""}, {"name": "ask", "description": ""}]
-    await room.say("say: hi", client_tools=declared)
+    await room.say("say: hi", client_tools=declared, options={"caller_tools": of_caller})
     fields = {item["name"]: list(item["parameters"]["properties"]) for item in room.model.requests[-1]["tools"]}
     assert fields["look"] == ["path"]
     assert fields["ask"] == ["of_caller"]

@@ -21,6 +21,7 @@ from chat.core.context.prompt import (
     INTERRUPTED_TEXT,
     NOT_RUN_TEXT,
     NOTHING_TEXT,
+    WAITING_TEXT,
     to_model_messages,
     with_last_calls,
 )
@@ -147,6 +148,7 @@ def test_calls_of_two_messages_do_not_mix() -> None:
         (tool(state="input-streaming"), INTERRUPTED_TEXT, True),
         (tool(state="input-available"), INTERRUPTED_TEXT, True),
         (tool(state="approval-requested", approval={"id": "p"}), INTERRUPTED_TEXT, True),
+        (tool(state="approval-requested", approval={"id": "p", "descriptor": {"lasting": True}}), WAITING_TEXT, False),
         (tool(state="approval-responded", approval={"id": "p", "approved": True}), NOT_RUN_TEXT, True),
         (tool(state="approval-responded", approval={"id": "p", "approved": False}), DENIED_TEXT, True),
         (
