@@ -2,7 +2,7 @@
 
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
-                  │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
+                  │  AttachmentInvalid · RangeNotSatisfiable · GrantNotFound · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
                   │  CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
@@ -44,6 +44,12 @@ class TurnNotFound(ChatError, NotFound):
     """There is no such turn."""
 
     code = "turn_not_found"
+
+
+class GrantNotFound(ChatError, NotFound):
+    """There is no such grant, or it has ended."""
+
+    code = "grant_not_found"
 
 
 class Unauthenticated(ChatError):

@@ -32,6 +32,7 @@ class TurnFacts:
     is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
     model_choice: JSONObject | None = None  # of the conversation when the turn began
+    direct_call: JSONObject | None = None  # the one call that the turn makes instead of asking a model
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
@@ -61,6 +62,7 @@ def facts_of(
         is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
         model_choice=turn.options.get("model_choice"),
+        direct_call=turn.options.get("direct_call"),
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,
