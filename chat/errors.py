@@ -2,9 +2,9 @@
 
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
-                  │  AttachmentInvalid · RangeNotSatisfiable · GrantNotFound · Unauthenticated · OriginDenied · SignInDenied
-                  │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
-                  │  CallDecided · CallNotFound · TurnFailed · NestedTurn
+                  │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
+                  │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
+                  │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited

@@ -8,66 +8,98 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('think_chat', '0012_admin_names'),
+        ("think_chat", "0012_admin_names"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='OAuthClient',
+            name="OAuthClient",
             fields=[
-                ('id', models.CharField(default=chat.oauth_models.new_client_id, editable=False, max_length=64, primary_key=True, serialize=False)),
-                ('name', models.CharField(blank=True, default='', max_length=100)),
-                ('redirect_uris', thinkproject.kernel.fields.JSONText(default=list)),
-                ('network', models.CharField(blank=True, default='', max_length=45)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.CharField(
+                        default=chat.oauth_models.new_client_id,
+                        editable=False,
+                        max_length=64,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(blank=True, default="", max_length=100)),
+                ("redirect_uris", thinkproject.kernel.fields.JSONText(default=list)),
+                ("network", models.CharField(blank=True, default="", max_length=45)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'verbose_name': 'connected program',
-                'verbose_name_plural': 'connected programs',
-                'indexes': [models.Index(fields=['network', 'created_at'], name='think_oauth_client_network')],
+                "verbose_name": "connected program",
+                "verbose_name_plural": "connected programs",
+                "indexes": [models.Index(fields=["network", "created_at"], name="think_oauth_client_network")],
             },
         ),
         migrations.CreateModel(
-            name='OAuthGrant',
+            name="OAuthGrant",
             fields=[
-                ('id', models.CharField(default=chat.oauth_models.new_grant_id, editable=False, max_length=64, primary_key=True, serialize=False)),
-                ('agent', models.CharField(max_length=200)),
-                ('resource', models.CharField(max_length=500)),
-                ('scopes', thinkproject.kernel.fields.JSONText(default=list)),
-                ('code_hash', models.CharField(max_length=64, unique=True)),
-                ('code_challenge', models.CharField(max_length=128)),
-                ('code_expires_at', models.DateTimeField()),
-                ('redirect_uri', models.TextField()),
-                ('redirect_is_explicit', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('exchanged_at', models.DateTimeField(blank=True, null=True)),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('client', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='think_chat.oauthclient')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.CharField(
+                        default=chat.oauth_models.new_grant_id,
+                        editable=False,
+                        max_length=64,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("agent", models.CharField(max_length=200)),
+                ("resource", models.CharField(max_length=500)),
+                ("scopes", thinkproject.kernel.fields.JSONText(default=list)),
+                ("code_hash", models.CharField(max_length=64, unique=True)),
+                ("code_challenge", models.CharField(max_length=128)),
+                ("code_expires_at", models.DateTimeField()),
+                ("redirect_uri", models.TextField()),
+                ("redirect_is_explicit", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("exchanged_at", models.DateTimeField(blank=True, null=True)),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "client",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="grants", to="think_chat.oauthclient"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'grant to a program',
-                'verbose_name_plural': 'grants to programs',
+                "verbose_name": "grant to a program",
+                "verbose_name_plural": "grants to programs",
             },
         ),
         migrations.CreateModel(
-            name='OAuthToken',
+            name="OAuthToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('access', 'Access'), ('refresh', 'Refresh')], max_length=8)),
-                ('token_hash', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('replaced_at', models.DateTimeField(blank=True, null=True)),
-                ('grant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='think_chat.oauthgrant')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", models.CharField(choices=[("access", "Access"), ("refresh", "Refresh")], max_length=8)),
+                ("token_hash", models.CharField(max_length=64, unique=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField()),
+                ("replaced_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "grant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="tokens", to="think_chat.oauthgrant"
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='oauthgrant',
-            index=models.Index(fields=['user', '-created_at'], name='think_oauth_grant_user'),
+            model_name="oauthgrant",
+            index=models.Index(fields=["user", "-created_at"], name="think_oauth_grant_user"),
         ),
     ]

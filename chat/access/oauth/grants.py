@@ -170,7 +170,8 @@ def live_grants(user: AbstractBaseUser) -> QuerySet[OAuthGrant]:
     tokens = OAuthToken.objects.filter(grant=OuterRef("pk"), expires_at__gt=now)
     rows = OAuthGrant.objects.filter(user_id=user.pk, revoked_at=None)
     works = Q(exchanged_at__isnull=False) & Q(Exists(tokens))
-    return rows.filter(works | Q(exchanged_at=None, code_expires_at__gt=now)).select_related("client").order_by("-created_at", "pk")
+    starts = Q(exchanged_at=None, code_expires_at__gt=now)
+    return rows.filter(works | starts).select_related("client").order_by("-created_at", "pk")
 
 
 def open_grant(user: AbstractBaseUser, grant_id: str) -> OAuthGrant:
