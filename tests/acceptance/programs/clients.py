@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 from mcp import Client
@@ -19,7 +20,13 @@ def endpoint(product: Product, agent: str = "counter", *, web: int = 0) -> str:
 
 @asynccontextmanager
 async def connected(
-    product: Product, person: str = "alice", *, agent: str = "counter", mode: str = MODERN, web: int = 0, token: str = ""
+    product: Product,
+    person: str = "alice",
+    *,
+    agent: str = "counter",
+    mode: Any = MODERN,
+    web: int = 0,
+    token: str = "",
 ) -> AsyncIterator[Client]:
     """A connected client of a person's."""
     headers = {"Authorization": f"Bearer {token or product.token(person)}"}

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from tests.acceptance.programs.clients import HANDSHAKE, MODERN, connected
 from tests.acceptance.product import Product
+from tests.acceptance.programs.clients import HANDSHAKE, MODERN, connected
 
 both_ways = pytest.mark.parametrize("mode", [MODERN, HANDSHAKE])
 
