@@ -31,7 +31,7 @@ from chat.http.oauth.addresses import CONSENT, SALT, agent_of
 from thinkproject.kernel.aio import db
 
 _CHALLENGE: Final = re.compile(r"^[A-Za-z0-9_-]{43}$")
-NO_SECRET: Final = "none"
+NO_SECRET: Final = "none"  # noqa: S105 - a method, no password
 _MAX_STATE: Final = 2_000
 ALL_SCOPES: Final = " ".join(scope.value for scope in Scope)
 
@@ -110,8 +110,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def exchange_authorization_code(
         self,
-        client: OAuthClientInformationFull,
-        authorization_code: AuthorizationCode,  # noqa: ARG002 - theirs
+        client: OAuthClientInformationFull,  # noqa: ARG002 - theirs
+        authorization_code: AuthorizationCode,
     ) -> OAuthToken:
         """Exchange a code whose verifier was right."""
         return _tokens(await db(grants.exchange_code, authorization_code.code))
