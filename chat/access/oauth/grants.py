@@ -92,12 +92,14 @@ def find_code(client_id: str, code: str) -> OAuthGrant | None:
 def exchange_code(grant_id: str) -> TokenPair | None:
     """Use the code of a grant up. Nothing, and the grant ends, where another request was first."""
     now = timezone.now()
+    grant = OAuthGrant.objects.select_related("user").get(pk=grant_id)
+    if not grant.user.is_active:
+        return None
     with transaction.atomic():
-        rows = OAuthGrant.objects.filter(
-            pk=grant_id, exchanged_at=None, revoked_at=None, code_expires_at__gt=now, user__is_active=True
-        )
-        if rows.update(exchanged_at=now, used_at=now):
-            return _issue(OAuthGrant.objects.get(pk=grant_id))
+        # No joins: of an update with one, PostgreSQL does not look at the condition again after it waited for the row.
+        unused = OAuthGrant.objects.filter(pk=grant_id, exchanged_at=None, revoked_at=None, code_expires_at__gt=now)
+        if unused.update(exchanged_at=now, used_at=now):
+            return _issue(grant)
     if OAuthGrant.objects.filter(pk=grant_id, exchanged_at__isnull=False).exists():
         revoke(grant_id)
     return None
@@ -119,8 +121,9 @@ def refresh(token_id: int) -> TokenPair | None:
     token = OAuthToken.objects.select_related("grant").get(pk=token_id)
     now = timezone.now()
     with transaction.atomic():
-        live = OAuthToken.objects.filter(pk=token_id, replaced_at=None, grant__revoked_at=None)
-        if live.update(replaced_at=now):
+        # The grant first, which whoever ends it locks first, too; without joins, as above.
+        is_live = OAuthGrant.objects.filter(pk=token.grant_id, revoked_at=None).update(used_at=now)
+        if is_live and OAuthToken.objects.filter(pk=token_id, replaced_at=None).update(replaced_at=now):
             return _issue(token.grant)
     revoke(token.grant_id)
     return None
