@@ -118,7 +118,9 @@ def find_refresh(client_id: str, secret: str) -> OAuthToken | None:
 
 def refresh(token_id: int) -> TokenPair | None:
     """Replace a refresh token. Nothing, and the grant ends, where another request was first."""
-    token = OAuthToken.objects.select_related("grant").get(pk=token_id)
+    token = OAuthToken.objects.select_related("grant").filter(pk=token_id).first()
+    if token is None:  # the grant has just ended
+        return None
     now = timezone.now()
     with transaction.atomic():
         # The grant first, which whoever ends it locks first, too; without joins, as above.
