@@ -3,8 +3,8 @@
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
-                  │  LinkUnknown · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped · CallChanged
-                  │  CallDecided · CallNotFound · TurnFailed · NestedTurn
+                  │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
+                  │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
@@ -44,6 +44,12 @@ class TurnNotFound(ChatError, NotFound):
     """There is no such turn."""
 
     code = "turn_not_found"
+
+
+class GrantNotFound(ChatError, NotFound):
+    """There is no such grant, or it has ended."""
+
+    code = "grant_not_found"
 
 
 class Unauthenticated(ChatError):

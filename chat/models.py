@@ -11,10 +11,28 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chat.oauth_models import OAuthClient, OAuthGrant, OAuthToken
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
+
+__all__ = [
+    "NEVER",
+    "AgentInstance",
+    "ApiToken",
+    "Attachment",
+    "MessageCount",
+    "OAuthClient",
+    "OAuthGrant",
+    "OAuthToken",
+    "SignInLink",
+    "StreamSegment",
+    "Turn",
+    "TurnOptions",
+    "TurnSeen",
+    "TurnTrigger",
+]
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -119,6 +137,7 @@ class TurnOptions(TypedDict, total=False):
     caller_tools: list[JSONObject]  # tools that the program that asked for the turn runs, as they are declared
     leaf: str | None  # id of the message that the answer hangs below; there once the turn has begun
     model_choice: JSONObject  # the conversation's when the turn began; missing where there was none
+    direct_call: JSONObject  # `tool` and `input` of the one call that the turn makes instead of asking a model
 
 
 class Turn(models.Model):

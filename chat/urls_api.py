@@ -1,4 +1,4 @@
-"""URLs that every project with this app includes at its root: signing in, health, get-messages, `useChat`.
+"""URLs that every project with this app includes at its root: signing in, health, programs, get-messages, `useChat`.
 
 The pages are in `chat.urls`.
 """
@@ -7,6 +7,8 @@ from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
 from chat.http.health import live, ready
+from chat.http.oauth import consent
+from chat.http.oauth import views as oauth
 from chat.http.usechat.messages import get_messages
 from chat.http.usechat.views import chat, chat_stream
 
@@ -14,6 +16,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", SignIn.as_view(), name="login"),
     path("sign-in/<str:token>", SignInByLink.as_view(), name="sign-in-link"),
     path("sign-out/", SignOut.as_view(), name="logout"),
+    path("oauth/authorize", oauth.authorize, name="oauth-authorize"),
+    path("oauth/consent", consent.consent, name="oauth-consent"),
+    path("oauth/token", oauth.token, name="oauth-token"),
+    path("oauth/register", oauth.register, name="oauth-register"),
+    path("oauth/revoke", oauth.revoke, name="oauth-revoke"),
+    path("oauth/programs", consent.programs, name="oauth-programs"),
+    path(".well-known/oauth-authorization-server", oauth.authorization_server, name="oauth-server"),
+    path(".well-known/oauth-protected-resource/mcp/<str:agent>", oauth.protected_resource, name="oauth-resource"),
+    path("mcp/<str:agent>", oauth.no_protocol, name="mcp"),
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
     re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP to Django, behind limits, static files and compression; WebSockets to the agents."""
+"""The ASGI application: HTTP to MCP or to Django, behind limits, static files and compression; sockets to agents."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -11,6 +11,7 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
 django_application = get_asgi_application()  # loads the apps, so it stands before what imports models
 
+from chat.http.mcp.endpoint import McpEndpoint  # noqa: E402 - after the apps
 from chat.routing import websocket_urlpatterns  # noqa: E402 - after the apps
 from thinkproject.web.body_limits import BodyLimits  # noqa: E402 - after the apps
 from thinkproject.web.compression import Compression  # noqa: E402 - after the apps
@@ -30,7 +31,7 @@ async def unknown_socket(
 
 application = ProtocolTypeRouter(
     {
-        "http": BodyLimits(StaticFiles(Compression(django_application))),
+        "http": BodyLimits(StaticFiles(Compression(McpEndpoint(django_application)))),
         "websocket": URLRouter([*websocket_urlpatterns, re_path(r"(?s)^.*$", cast("Any", unknown_socket))]),
     }
 )

@@ -27,7 +27,7 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
 from chat.access import api_tokens
-from chat.access.origins import is_allowed, own_origin
+from chat.access.origins import is_allowed, own_origin, parse_origin
 from chat.agent.base import InstanceKey
 from chat.agent.registry import is_served
 from chat.conf import AccessSettings
@@ -53,6 +53,7 @@ logger = logging.getLogger("think.auth")
 User: TypeAlias = AbstractBaseUser | AnonymousUser
 Row = TypeVar("Row", bound=Model)
 Scope: TypeAlias = Mapping[str, Any]  # an ASGI connection scope
+_SECURE = {"ws": "http", "wss": "https"}
 _DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
 _conf = AccessSettings()
 
@@ -180,15 +181,27 @@ def authenticate_scope(scope: Scope) -> Credential | None:
 
 def origin_is_allowed(scope: Scope) -> bool:
     """Whether the page that opens this connection may use a cookie: same scheme, host and port, or listed."""
+    own = served_origin(scope)
+    if own is None:
+        return False
+    return is_allowed(_headers(scope).get("origin"), own=parse_origin(own), listed=_conf.allowed_origins)
+
+
+def program_is_allowed(scope: Scope) -> bool:
+    """The same for requests with a bearer token, which programs send without any origin."""
+    return "origin" not in _headers(scope) or origin_is_allowed(scope)
+
+
+def served_origin(scope: Scope) -> str | None:
+    """The origin, `https://host[:port]`, at which a connection reached us; nothing for a Host that is not ours."""
     headers = _headers(scope)
     host = headers.get("host", "")
     if settings.USE_X_FORWARDED_HOST and "x-forwarded-host" in headers:
         host = headers["x-forwarded-host"]
     hosts: Iterable[str] = settings.ALLOWED_HOSTS or (_DEBUG_HOSTS if settings.DEBUG else [])
-    if not validate_host(split_domain_port(host)[0], hosts):
-        return False
-    own = own_origin(_scheme(scope, headers), host)
-    return is_allowed(headers.get("origin"), own=own, listed=_conf.allowed_origins)
+    scheme = _SECURE.get(scheme := _scheme(scope, headers), scheme)
+    is_ours = validate_host(split_domain_port(host)[0], hosts) and parse_origin(f"{scheme}://{host}") is not None
+    return f"{scheme}://{host}" if is_ours else None
 
 
 def page_is_allowed(request: HttpRequest) -> bool:

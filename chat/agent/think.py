@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
@@ -40,7 +41,15 @@ DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
 class Think(
-    TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ActionMethods, SkillMethods, Agent, abstract=True
+    TurnMethods,
+    SubmissionMethods,
+    SessionMethods,
+    ModelMethods,
+    ActionMethods,
+    SkillMethods,
+    McpServerAttributes,
+    Agent,
+    abstract=True,
 ):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 

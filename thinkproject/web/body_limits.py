@@ -31,7 +31,7 @@ LINGER_SECONDS = 5.0
 
 _FILES = frozenset({"file_upload"})
 _IMPORTS = frozenset({"conversation_import", "session_import"})
-_JSON = frozenset({"use-chat", "get-messages"})
+_JSON = frozenset({"use-chat", "get-messages", "mcp"})
 _JSON_NAMESPACES = frozenset({"think-api", "admin"})
 _conf = AccessSettings()
 

@@ -14,7 +14,7 @@ from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound, QuotaExceeded
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
-from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.models import AgentInstance, Turn, TurnOptions, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
 from chat.turns.admission.intake import Continue, Placement
 from chat.turns.admission.tool_answers import (
@@ -128,7 +128,10 @@ def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | N
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
     if has_lasting(parent):  # whatever is said until it begins, it goes on from there
         placement = Placement(trigger=TurnTrigger.CONTINUE)
-    request = TurnRequest(intake=Continue(), body=instance.last_body, origin=origin)
+    options: TurnOptions = {}
+    if "direct_call" in parent.options:  # the call has run then: no model is asked to go on
+        options["direct_call"] = parent.options["direct_call"]
+    request = TurnRequest(intake=Continue(), body=instance.last_body, options=options, origin=origin)
     try:
         with transaction.atomic():
             return accept_turn(instance, request, placement, parent=parent), None

@@ -114,7 +114,9 @@ def _is_untitled(ended: EndedTurn) -> bool:
 
 
 def _wants_summary(ended: EndedTurn) -> bool:
-    return ended.was_stored and ended.end.agent is not None and writes_summaries(ended.end.agent)
+    agent = ended.end.agent
+    is_talk = ended.was_stored and ended.facts.direct_call is None
+    return is_talk and agent is not None and writes_summaries(agent)
 
 
 def _report_usage(ended: EndedTurn) -> None:

@@ -19,7 +19,8 @@ from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
 from chat.core.model.chosen_model import stored_choice
-from chat.core.model.language_model import ModelMessage
+from chat.core.model.language_model import ModelMessage, ModelSettings
+from chat.llm.direct_call import DirectCall
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
 from chat.turns.execution.code.code_tool import with_code_over
@@ -120,6 +121,8 @@ async def assemble(
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
     )
+    if facts.direct_call is not None:
+        plan = _of_call(plan, facts.direct_call, facts)
     seen = tuple(context.messages if config.messages is None else config.messages)
     return Assembled(
         agent=agent,
@@ -132,6 +135,23 @@ async def assemble(
         setup=gathered.setup,
         has_budget=gathered.state.rows.max_cost is not None,
         timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _of_call(plan: TurnPlan, call: JSONObject, facts: TurnFacts) -> TurnPlan:
+    """The same plan for a turn that makes one call: whatever hooks choose, no model is asked."""
+    model = DirectCall(
+        tool=call["tool"], input=call["input"], call_id=f"call_{facts.turn_id}", is_made=facts.is_continuation
+    )
+    return replace(
+        plan,
+        model=model,
+        resolve_model=lambda _choice: model,
+        settings=ModelSettings(),
+        tool_choice="auto",
+        max_steps=1,
+        output=None,
+        reducer=None,
     )
 
 

@@ -214,7 +214,7 @@ class TurnRun:
 
     async def _own_answer(self, assembled: Assembled) -> AsyncGenerator[Chunk, None] | None:
         """The answer of an agent that does its own inference; `None` when the loop answers."""
-        if not is_overridden(assembled.agent, "on_chat_message"):
+        if self._facts.direct_call is not None or not is_overridden(assembled.agent, "on_chat_message"):
             return None
         stream = await call_hook(assembled.agent, "on_chat_message", assembled.options)
         return None if stream is USE_LOOP else self._own_chunks(stream)
@@ -390,7 +390,7 @@ class _StepHooks:
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Ask the policies, then the agent."""
         await db(self._check_policies, context.step_number)
-        if context.step_number == 0 and writes_summaries(self._agent):
+        if context.step_number == 0 and self._facts.direct_call is None and writes_summaries(self._agent):
             await db(start_summary, self._facts.key, self._facts.session_id)
         return await call_hook_typed(self._agent, "before_step", StepConfig, context)
 

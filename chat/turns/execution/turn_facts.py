@@ -34,6 +34,7 @@ class TurnFacts:
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
     caller_tools: tuple[JSONObject, ...] = ()  # of the program that asked for this turn
     model_choice: JSONObject | None = None  # of the conversation when the turn began
+    direct_call: JSONObject | None = None  # the one call that the turn makes instead of asking a model
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
@@ -65,6 +66,7 @@ def facts_of(
         client_tools=tuple(turn.instance.client_tools),
         caller_tools=tuple(turn.options.get("caller_tools", ())),
         model_choice=turn.options.get("model_choice"),
+        direct_call=turn.options.get("direct_call"),
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,

@@ -1,0 +1,152 @@
+"""Calls of programs. Each is a turn: admitted, limited, run, approved and recorded as any other.
+
+`chat` is a message in a conversation of the caller's. A tool of the agent is called by a turn that makes this one call
+instead of asking a model (`chat/llm/direct_call.py`), in a conversation of its own that the person sees. One that waits
+for an approval keeps its conversation until it is decided, as a later message there would end the question; calls
+beside it use further conversations, with the same files.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import mcp_types as types
+from django.db import transaction
+from django.utils.translation import gettext as _
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from chat.access.oauth.scopes import Scope
+from chat.agent.base import InstanceKey
+from chat.errors import InputInvalid, QuotaExceeded
+from chat.http.mcp.callers import McpCaller
+from chat.http.mcp.cancelling import note_turn
+from chat.http.mcp.conf import mcp_server_settings
+from chat.http.mcp.following import Followed, follow_turn
+from chat.http.mcp.results import answer_result, call_result, error_result
+from chat.http.mcp.tools import CALLS, CHAT, MAX_MESSAGE, ensure_calls, key_named, own_tools
+from chat.instances.addresses import is_root_name
+from chat.instances.rows import hold_instance
+from chat.instances.workspaces import attach_workspace
+from chat.models import Turn
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.intake import Submit
+from chat.turns.state.active import active_turns
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.phrases import Phrase
+from tools_app.errors import WorkspaceExists, WorkspaceNotFound
+from tools_app.selectors import open_calls
+
+_SHOWN_INPUT: Final = 4_000
+"""Characters of a call's arguments that its conversation shows before the call itself."""
+
+
+async def call_tool(caller: McpCaller, context: Any, name: str, arguments: JSONObject) -> types.CallToolResult:
+    """Make a call and wait for its end, with reports of progress. What the product refuses is a result, too.
+
+    Errors: `MCPError` for a tool that is none of the caller's.
+    """
+    try:
+        if name == CHAT and Scope.CHAT in caller.scopes:
+            return await _chat(caller, context, arguments)
+        if Scope.TOOLS in caller.scopes and any(tool.name == name for tool in await own_tools(caller)):
+            return await _call(caller, context, name, arguments)
+    except ThinkError as error:
+        return error_result(error)
+    raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
+
+
+async def _chat(caller: McpCaller, context: Any, arguments: JSONObject) -> types.CallToolResult:
+    message, name = _read_message(arguments)
+    key = await key_named(caller, name or new_id("mcp"))
+    words = {"role": "user", "parts": [{"type": "text", "text": message}]}
+    request = TurnRequest(intake=Submit(message=words), via="mcp", actor_id=caller.user.pk)  # type: ignore[arg-type]  # a message
+
+    def accept() -> Turn:
+        return admit(key, request).turn
+
+    turn, followed = await _run(caller, context, accept)
+    return await db(answer_result, caller, turn.pk, followed)
+
+
+def _read_message(arguments: JSONObject) -> tuple[str, str]:
+    message, name = arguments.get("message"), arguments.get("conversation") or ""
+    if not isinstance(message, str) or not 1 <= len(message) <= MAX_MESSAGE or not set(arguments) <= _CHAT_ARGUMENTS:
+        raise InputInvalid(
+            Phrase("`chat` takes a `message` of at most {limit} characters, and a `conversation`.", limit=MAX_MESSAGE)
+        )
+    if not isinstance(name, str) or (name and not is_root_name(name)):
+        raise InputInvalid(Phrase("A conversation cannot be named {name!r:.80}: no address leads there.", name=name))
+    return message, name
+
+
+_CHAT_ARGUMENTS: Final = frozenset({"message", "conversation"})
+
+
+async def _call(caller: McpCaller, context: Any, name: str, arguments: JSONObject) -> types.CallToolResult:
+    shown = dump(arguments)
+    shown = shown if len(shown) <= _SHOWN_INPUT else f"{shown[:_SHOWN_INPUT]}…"
+    title = _("%(program)s calls %(tool)s:") % {"program": caller.program, "tool": f"`{name}`"}
+    words = {"role": "user", "parts": [{"type": "text", "text": f"{title}\n\n```json\n{shown}\n```"}]}
+    request = TurnRequest(
+        intake=Submit(message=words, parent_id=None, parent_is_explicit=True),  # type: ignore[arg-type]  # a message
+        options={"direct_call": {"tool": name, "input": arguments}},
+        via="mcp",
+        actor_id=caller.user.pk,
+    )
+    main = await key_named(caller, CALLS)
+    for number in range(1, mcp_server_settings.parallel_calls + 1):
+        key = main if number == 1 else await key_named(caller, f"{CALLS}-{number}")
+        turn = await _free(caller, context, key, main, request)
+        if turn is not None:
+            return await db(call_result, caller, turn[0].pk, turn[1])
+    raise QuotaExceeded("Too many calls of your programs run or wait for an approval. Decide some of them first.")
+
+
+async def _free(
+    caller: McpCaller, context: Any, key: InstanceKey, main: InstanceKey, request: TurnRequest
+) -> tuple[Turn, Followed] | None:
+    """Run a call in this conversation, if nothing else runs or waits there."""
+    accept = partial(_accept_if_free, key, main, request)
+    with anyio.CancelScope(shield=True):
+        turn = await db(accept)
+    return None if turn is None else (turn, await _follow(caller, context, turn))
+
+
+def _accept_if_free(key: InstanceKey, main: InstanceKey, request: TurnRequest) -> Turn | None:
+    instance = ensure_calls(key)
+    with transaction.atomic():
+        hold_instance(instance)
+        if active_turns(instance.pk).exists() or open_calls(instance.pk).exists():
+            return None
+        if key != main and instance.turn_count == 0:
+            _share_files(key, main)
+        return admit(key, request).turn
+
+
+def _share_files(key: InstanceKey, main: InstanceKey) -> None:
+    try:
+        attach_workspace(key, main, name="default", can_write=True)
+    except (WorkspaceExists, WorkspaceNotFound):  # it has files of its own already
+        return
+
+
+async def _run(caller: McpCaller, context: Any, accept: Any) -> tuple[Turn, Followed]:
+    with anyio.CancelScope(shield=True):  # a turn that is accepted is one that can be stopped
+        turn: Turn = await db(accept)
+    return turn, await _follow(caller, context, turn)
+
+
+async def _follow(caller: McpCaller, context: Any, turn: Turn) -> Followed:
+    """Wait for the turn. A client of a revision without a handshake cancels by leaving; others say so."""
+    await note_turn(caller, context.request, context.request_id, turn.pk)
+    try:
+        return await follow_turn(turn.pk, report=context.session.report_progress, holds=caller.holds)
+    except anyio.get_cancelled_exc_class():
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            with anyio.CancelScope(shield=True):
+                await db(cancel_turn, turn.pk)
+        raise

@@ -1,0 +1,60 @@
+"""Cancellation between requests, for revisions of the protocol in which a client cancels with a message of its own.
+
+Django's cache has, for each running request of a client, the turn that it waits for. The name of an entry has the user,
+so nobody can stop what is another's. A cancellation that arrives before the turn is known leaves a mark for it.
+"""
+
+import logging
+from typing import Any, Final
+
+from redis.exceptions import RedisError
+
+from chat.access.auth import open_turn
+from chat.http.mcp.callers import McpCaller
+from chat.turns.admission.admission import cancel_turn
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.cache import shared_cache
+from thinkproject.kernel.jsonvalue import fingerprint
+
+logger = logging.getLogger(__name__)
+
+CANCELLED: Final = "notifications/cancelled"
+SESSION: Final = "mcp-session-id"
+_SECONDS: Final = 6 * 3600
+_MARK: Final = "cancelled"
+
+
+async def note_turn(caller: McpCaller, request: Any, request_id: object, turn_id: str) -> None:
+    """Note the turn that a request waits for; one that has been cancelled meanwhile is stopped."""
+    name = _name(caller, request, request_id)
+    if name is not None and await db(_exchange, name, turn_id) == _MARK:
+        await db(cancel_turn, turn_id)
+
+
+async def cancel(caller: McpCaller, request: Any, request_id: object) -> None:
+    """Stop the turn that a request of the same client waits for. Does nothing for any other id."""
+    name = _name(caller, request, request_id)
+    turn_id = None if name is None else await db(_exchange, name, _MARK)
+    if turn_id not in (None, _MARK):
+        await db(_stop, caller, turn_id)
+
+
+def _stop(caller: McpCaller, turn_id: str) -> None:
+    cancel_turn(open_turn(caller.user, turn_id).pk)
+
+
+def _exchange(name: str, value: str) -> Any:
+    try:
+        if shared_cache().add(name, value, _SECONDS):
+            return None
+        return shared_cache().get(name)
+    except (RedisError, OSError):
+        logger.warning("not noted", extra={"action": "mcp_request_not_noted"})
+        return None
+
+
+def _name(caller: McpCaller, request: Any, request_id: object) -> str | None:
+    session = None if request is None else request.headers.get(SESSION)
+    if not session or request_id is None:
+        return None
+    return f"think.mcp.running.{caller.user.pk}.{fingerprint([session, request_id])}"

@@ -1,0 +1,106 @@
+"""The protocol: one server object for one request, bound to its caller, in the transport of the protocol's authors.
+
+Revisions with a handshake are served without sessions, too. Their clients cancel with a message of its own, which may
+reach another process. So such a client is given a session id, which names its running requests and nothing else
+(`cancelling.py`).
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import mcp_types as types
+from django.conf import settings
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from chat.agent.think import Think
+from chat.http.mcp import calls, resources, tools
+from chat.http.mcp.callers import McpCaller
+from chat.http.mcp.cancelling import CANCELLED, SESSION, cancel
+from chat.http.oauth.addresses import offered_agents, title_of
+
+VERSION: Final = "1.0.0"
+Context = ServerRequestContext[Any, Any]
+
+
+async def serve(caller: McpCaller, scope: Any, receive: Any, send: Any) -> None:
+    """Serve one POST. Errors of the protocol are answers of the protocol."""
+    limit = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 2**24)
+    manager = StreamableHTTPSessionManager(_server(caller), stateless=True, max_request_body_size=limit)
+    has_session = any(name == SESSION.encode() for name, _ in scope["headers"])
+
+    async def send_with_session(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200 and not has_session:
+            session = (SESSION.encode(), secrets.token_urlsafe(24).encode())
+            message = {**message, "headers": [*message["headers"], session]}
+        await send(message)
+
+    async with manager.run():
+        await manager.handle_request(scope, receive, send_with_session)
+
+
+def _server(caller: McpCaller) -> Server[Any]:
+    agent_class = offered_agents()[caller.agent]
+    served: Server[Any] = Server(
+        caller.agent,
+        version=VERSION,
+        title=title_of(caller.agent),
+        instructions=_instructions(agent_class),
+        get_tool_input_schema=lambda _name: None,  # none of them asks for headers
+        on_list_tools=_Handlers(caller).list_tools,
+        on_call_tool=_Handlers(caller).call_tool,
+        on_list_resources=_Handlers(caller).list_resources,
+        on_list_resource_templates=_Handlers(caller).list_resource_templates,
+        on_read_resource=_Handlers(caller).read_resource,
+    )
+    served.middleware.append(_Cancelling(caller))
+    return served
+
+
+def _instructions(agent_class: type[Think]) -> str:
+    title = str(agent_class.title or agent_class.route_name())
+    return f"`chat` asks {title}. Name a conversation to go on in it; its history is a resource."
+
+
+class _Handlers:
+    """The requests of one caller."""
+
+    def __init__(self, caller: McpCaller) -> None:
+        self._caller = caller
+
+    async def list_tools(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=await tools.list_tools(self._caller))
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await calls.call_tool(self._caller, context, params.name, params.arguments or {})
+
+    async def list_resources(
+        self, _context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return await resources.list_resources(self._caller, None if params is None else params.cursor)
+
+    async def list_resource_templates(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return resources.templates(self._caller)
+
+    async def read_resource(
+        self, _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await resources.read_resource(self._caller, params.uri)
+
+
+class _Cancelling:
+    """Stops what another request of the same client runs, when the client says so."""
+
+    def __init__(self, caller: McpCaller) -> None:
+        self._caller = caller
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == CANCELLED:
+            await cancel(self._caller, ctx.request, (ctx.params or {}).get("requestId"))
+        return await call_next(ctx)
