@@ -55,7 +55,7 @@ def decrypt(token: str) -> str:
 
 
 def _sources() -> tuple[str, ...]:
-    return tuple(_conf.keys) or (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return tuple(_conf.keys) or (settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS))
 
 
 @functools.lru_cache(maxsize=8)

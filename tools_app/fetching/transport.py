@@ -25,7 +25,7 @@ STREAM: Final = "text/event-stream"
 class CheckedTransport(httpx2.AsyncBaseTransport):
     """Sends requests to public addresses by `https`, and to `private` networks by `http` as well.
 
-    `max_bytes`: of a response that is no stream of events. `last_refusal`: why the last request was refused, if one was.
+    `max_bytes`: of a response that is no stream of events. `last_refusal`: why a request was refused, if one was.
     """
 
     def __init__(self, *, private: Sequence[Network] = (), max_bytes: int, resolver: Resolve = resolve) -> None:
@@ -83,7 +83,11 @@ class _Body(httpx2.AsyncByteStream):
     """The body of a response, decompressed, up to a number of bytes. Closing it closes the connection."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, response: aiohttp.ClientResponse, request: httpx2.Request, most: int | None
+        self,
+        session: aiohttp.ClientSession,
+        response: aiohttp.ClientResponse,
+        request: httpx2.Request,
+        most: int | None,
     ) -> None:
         self._session = session
         self._response = response

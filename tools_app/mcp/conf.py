@@ -33,11 +33,6 @@ class McpSettings:
         5.0,
         doc="How long a server that failed is left alone; twice as long each further time, up to ten minutes.",
     )
-    answer_seconds = Setting(
-        "THINK_MCP_ANSWER_SECONDS",
-        24 * 3600.0,
-        doc="How long a question of an MCP server waits for a person; then it is declined.",
-    )
 
     @property
     def private(self) -> Sequence[Network]:

@@ -44,7 +44,10 @@ class _Call:
 
 
 class McpConnection:
-    """A connection for the loop in which it is made. `on_list_changed`: called when the server offers something else."""
+    """A connection for the loop in which it is made.
+
+    `on_list_changed`: called when the server says that it offers something else.
+    """
 
     def __init__(self, way: Way, *, on_list_changed: Callable[[], None]) -> None:
         self.last_used = 0.0
@@ -181,15 +184,16 @@ class McpConnection:
         if isinstance(message, changes):
             self._on_list_changed()
 
-    async def _asked(self, _context: Any, question: Any) -> Any:
+    async def _asked(self, context: Any, params: Any) -> Any:
         """Have the call that caused a question answer it. An older server does not say which one that is."""
+        del context  # it knows the connection, not the call
         call = _call.get()
         if call is None and len(self._calls) == 1:
             call = next(iter(self._calls))
         if call is None:
             return REFUSED
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        call.questions.put_nowait((question, answered))
+        call.questions.put_nowait((params, answered))
         return await answered
 
 

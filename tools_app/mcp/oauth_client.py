@@ -49,7 +49,11 @@ PROBE: Final = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": CLIENT_NAME, "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": CLIENT_NAME, "version": "1"},
+    },
 }
 
 
@@ -81,7 +85,7 @@ async def begin_sign_in(server_url: str, *, redirect_uri: str, state: str, is_lo
     `is_local`: whether our own address is one of this machine, as in development. Errors: `McpSignInFailed`.
     """
     metadata = OAuthClientMetadata(
-        redirect_uris=[redirect_uri],  # type: ignore[list-item]  # pydantic reads the text
+        redirect_uris=[redirect_uri],
         client_name=CLIENT_NAME,
         token_endpoint_auth_method="none",  # noqa: S106 - the name of a method
         grant_types=["authorization_code", "refresh_token"],
@@ -92,7 +96,7 @@ async def begin_sign_in(server_url: str, *, redirect_uri: str, state: str, is_lo
         found = await _discover_server(client, servers[0] if servers else None, server_url)
         scope = get_client_metadata_scopes(scope, resource, found, metadata.grant_types)
         metadata.scope = scope
-        registered = await _register(client, found, metadata, server_url)
+        registered = await _register(client, found, metadata)
     pkce = PKCEParameters.generate()
     target = _resource_of(server_url, resource)
     parameters = {
@@ -203,7 +207,7 @@ async def _discover_server(client: httpx2.AsyncClient, issuer: str | None, serve
 
 
 async def _register(
-    client: httpx2.AsyncClient, found: OAuthMetadata, metadata: OAuthClientMetadata, server_url: str
+    client: httpx2.AsyncClient, found: OAuthMetadata, metadata: OAuthClientMetadata
 ) -> OAuthClientInformationFull:
     parts = urlsplit(str(found.issuer))
     request = create_client_registration_request(found, metadata, f"{parts.scheme}://{parts.netloc}")
@@ -234,7 +238,7 @@ async def _post(held: JSONObject, url: str, data: dict[str, str], *, has_resourc
     registered = OAuthClientInformationFull.model_validate(held["client"])
     context = OAuthContext(
         server_url=held["server_url"],
-        client_metadata=OAuthClientMetadata(redirect_uris=registered.redirect_uris or ["http://localhost/"]),  # type: ignore[list-item]
+        client_metadata=OAuthClientMetadata(redirect_uris=registered.redirect_uris or ["http://localhost/"]),
         storage=None,  # type: ignore[arg-type]  # it holds nothing: only the way of authentication is asked
         redirect_handler=None,
         callback_handler=None,

@@ -74,9 +74,7 @@ class McpPool:
         self._entries: dict[tuple[str, str, Any], _Entry] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def request(
-        self, target: Target, make: Callable[[Client], Awaitable[R]], answer: Answer | None = None
-    ) -> R:
+    async def request(self, target: Target, make: Callable[[Client], Awaitable[R]], answer: Answer | None = None) -> R:
         """Send a request over the connection to a server, which is made if there is none.
 
         Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
@@ -176,9 +174,7 @@ class McpPool:
             return
         await self._discard(target.key, entry)
         await db(rows.note_sign_in_needed, target.server.pk)
-        raise McpSignInNeeded(
-            Phrase("Sign in at the MCP server {name!r} first.", name=target.server.name)
-        )
+        raise McpSignInNeeded(Phrase("Sign in at the MCP server {name!r} first.", name=target.server.name))
 
     async def _make_room(self, wanted: _Entry) -> None:
         """Close the connection that has been idle for longest where there are too many. Errors: `McpUnavailable`."""

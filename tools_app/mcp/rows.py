@@ -196,8 +196,10 @@ def accept_tools(server: McpServer, seen: str) -> McpServer:
 def begin_again(server: McpServer) -> McpServer:
     """Have the next attempt connect at once, whatever failed before."""
     _start_over(server)
+    sign_in = server.needs_sign_in
     return _update(
-        server, {"state": server.state, "error": "", "failures": 0, "retry_at": None}
+        server,
+        {"state": server.state, "error": "", "failures": 0, "retry_at": None, "needs_sign_in": sign_in},
     )
 
 
@@ -229,7 +231,7 @@ def note_connecting(server_id: str) -> None:
 
 
 def note_failure(server_id: str, config_hash: str, error: str) -> None:
-    """Note that a connection failed, and when the next one may be tried; people and the log learn of a new state once."""
+    """Note that a connection failed, and when the next may be tried. People and the log learn of a new state once."""
     with transaction.atomic():
         server = McpServer.objects.select_for_update().filter(pk=server_id, config_hash=config_hash).first()
         if server is None:
@@ -274,7 +276,7 @@ def forget_servers(instance_ids: Collection[str]) -> None:
 
 def retry_delay(failures: int) -> float:
     """Seconds until the next attempt, spread so that processes and servers do not try in step."""
-    delay = min(mcp_settings.retry_seconds * 2 ** min(failures - 1, 20), MAX_RETRY_SECONDS)
+    delay: float = min(mcp_settings.retry_seconds * 2 ** min(failures - 1, 20), MAX_RETRY_SECONDS)
     return delay * random.uniform(0.75, 1.25)  # noqa: S311 - not cryptography
 
 

@@ -66,7 +66,9 @@ async def sign_out(server_id: str, user_id: Any) -> bool:
 
 async def sign_out_all(server_id: str) -> None:
     """The same for everybody, before the server is removed."""
-    owners = await db(lambda: list(McpSignIn.objects.filter(server_id=server_id).exclude(grant="").values_list("owner")))
+    owners = await db(
+        lambda: list(McpSignIn.objects.filter(server_id=server_id).exclude(grant="").values_list("owner"))
+    )
     for (owner_id,) in owners:
         await sign_out(server_id, owner_id)
 
@@ -91,7 +93,9 @@ def _store_pending(server_id: str, user_id: Any, state: str, session: str, pendi
 
 def _take_pending(user_id: Any, state: str, session: str) -> McpSignIn:
     """Take what is under way, once. Errors: `McpSignInFailed`."""
-    row = McpSignIn.objects.filter(pending_hash=_hash(state), owner_id=user_id, pending_until__gt=timezone.now()).first()
+    row = McpSignIn.objects.filter(
+        pending_hash=_hash(state), owner_id=user_id, pending_until__gt=timezone.now()
+    ).first()
     if row is None or not secrets.compare_digest(row.pending_session, session_mark(session)):
         raise McpSignInFailed
     if not McpSignIn.objects.filter(pk=row.pk, pending_hash=row.pending_hash).update(pending="", pending_hash=""):

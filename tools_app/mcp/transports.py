@@ -77,7 +77,7 @@ class Way:
         program, *arguments = _ending_with_us(self._spec.command)
         parameters = StdioServerParameters(command=program, args=arguments, env=dict(self._spec.env))
         reading, writing = os.pipe()
-        with open(writing, "w") as errors:  # noqa: ASYNC230, PTH123 - a pipe, which does not block
+        with open(writing, "w") as errors:  # noqa: ASYNC230 - a pipe, which does not block
             listening = asyncio.create_task(self._listen(reading))
             try:
                 async with stdio_client(parameters, errlog=errors) as streams:

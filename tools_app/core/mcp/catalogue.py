@@ -48,8 +48,10 @@ class Listed:
 
 
 def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
-    """The catalogue of what was listed: `tools`, `prompts`, `resources`, `templates`, `instructions`, `capabilities`,
-    and `skipped`, a list of `{name, reason}`.
+    """The catalogue of what was listed.
+
+    Shape: `tools`, `prompts`, `resources`, `templates`, `instructions`, `capabilities`, and `skipped`, a list of
+    `{name, reason}`.
     """
     skipped: list[JSONObject] = []
     tools: list[JSONObject] = []

@@ -108,7 +108,9 @@ def check_spec(spec: McpServerSpec) -> McpServerSpec:
         raise McpServerInvalid("A server has a URL or a command, and not both.")
     if isinstance(spec.command, str) or len(spec.command) > MAX_ARGUMENTS:
         raise McpServerInvalid(f"A command is a list of a program and its arguments, at most {MAX_ARGUMENTS}.")
-    if any(not isinstance(part, str) or "\0" in part for part in spec.command) or (spec.command and not spec.command[0]):
+    if any(not isinstance(part, str) or "\0" in part for part in spec.command) or (
+        spec.command and not spec.command[0]
+    ):
         raise McpServerInvalid("The program and its arguments are texts.")
     _check_values(spec.headers, _HEADER, "header")
     _check_values(spec.env, _VARIABLE, "variable")
@@ -127,5 +129,5 @@ def _check_values(values: Mapping[str, str], names: re.Pattern[str], kind: str) 
     for name, value in values.items():
         if not names.fullmatch(name):
             raise McpServerInvalid(f"This is no name of a {kind}: {name[:100]!r}")
-        if not isinstance(value, str) or len(value) > MAX_SECRET_CHARS or any(char in value for char in "\r\n\0"):
+        if len(value) > MAX_SECRET_CHARS or any(char in value for char in "\r\n\0"):
             raise McpServerInvalid(f"The {kind} {name} has a value that cannot be sent.")  # which is not repeated
