@@ -54,7 +54,7 @@ class McpServer(models.Model):
         verbose_name_plural = _("MCP servers")
         indexes = [
             models.Index(fields=["scope", "owner"], name="think_mcp_scope"),
-            models.Index(fields=["instance_id"], name="think_mcp_instance", condition=~models.Q(instance_id="")),
+            models.Index(fields=["instance_id"], name="think_mcp_instance"),
         ]
 
     def __str__(self) -> str:

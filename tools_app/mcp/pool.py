@@ -10,10 +10,12 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from django.utils import timezone
 from mcp.client import Client
+from mcp.shared.exceptions import MCPError
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -32,6 +34,7 @@ from tools_app.mcp_models import McpServer
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
+LISTED_AGE: Final = timedelta(hours=1)
 LIST_CHANGED_SECONDS: Final = 0.5
 """How long a server's notifications of changes are gathered before its catalogue is read again."""
 
@@ -74,13 +77,24 @@ class McpPool:
         self._entries: dict[tuple[str, str, Any], _Entry] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def request(self, target: Target, make: Callable[[Client], Awaitable[R]], answer: Answer | None = None) -> R:
+    async def request(
+        self,
+        target: Target,
+        make: Callable[[Client], Awaitable[R]],
+        answer: Answer | None = None,
+        *,
+        refreshes: bool = True,
+    ) -> R:
         """Send a request over the connection to a server, which is made if there is none.
 
+        `refreshes`: whether a new connection also reads the server's catalogue, where that is old.
         Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
         """
         entry = self._entries.setdefault(target.key, _Entry())
+        is_new = entry.connection is None
         connection = await self._connected(target, entry)
+        if refreshes and is_new and _is_old(target.server):
+            self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
         except McpUnavailable:
@@ -93,10 +107,19 @@ class McpPool:
         """Read what a server offers, and store it. Errors: as those of `request`."""
         server = target.server
         limits = CatalogueLimits(tools=mcp_settings.tools_per_server, max_bytes=mcp_settings.catalogue_bytes)
-        listed = await self.request(target, list_all)
+        try:
+            listed = await self.request(target, list_all, refreshes=False)
+        except MCPError as error:
+            failure = McpUnavailable(f"The server answers with an error: {error.error.message[:200]}")
+            await db(rows.note_failure, server.pk, server.config_hash, failure.message)
+            raise failure from error
         catalogue = await asyncio.to_thread(build_catalogue, listed, limits)
         await db(rows.store_catalogue, server.pk, server.config_hash, catalogue)
         return catalogue
+
+    def refresh_soon(self, target: Target) -> "asyncio.Task[Any]":
+        """Do the same beside whoever asks; what fails is noted in the row. The task never raises."""
+        return self._start(self._refresh(target))
 
     async def drop(self, server: McpServer) -> None:
         """Close the connections to a server that was removed or changed."""
@@ -141,7 +164,7 @@ class McpPool:
 
         def list_changed() -> None:
             if entry.refresh is None:
-                entry.refresh = self._loop.call_later(LIST_CHANGED_SECONDS, self._refresh_soon, target, entry)
+                entry.refresh = self._loop.call_later(LIST_CHANGED_SECONDS, self._refresh_changed, target, entry)
 
         return McpConnection(Way(spec, entry.auth), on_list_changed=list_changed)
 
@@ -197,7 +220,7 @@ class McpPool:
         if self._loop.time() - connection.last_used >= mcp_settings.idle_seconds - 0.01:
             self._start(self._discard(key, entry))
 
-    def _refresh_soon(self, target: Target, entry: _Entry) -> None:
+    def _refresh_changed(self, target: Target, entry: _Entry) -> None:
         entry.refresh = None
         self._start(self._refresh(target))
 
@@ -214,16 +237,21 @@ class McpPool:
         if connection is not None:
             await connection.close()
 
-    def _start(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
+    def _start(self, work: Any) -> "asyncio.Task[Any]":
+        task: asyncio.Task[Any] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             extra = {"action": "mcp_background_failed", "error": type(error).__name__}
             logger.warning("work on an mcp server failed", extra=extra)
+
+
+def _is_old(server: McpServer) -> bool:
+    return server.listed_at is None or server.listed_at < timezone.now() - LISTED_AGE
 
 
 _pools: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, McpPool]" = weakref.WeakKeyDictionary()

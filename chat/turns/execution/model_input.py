@@ -23,11 +23,13 @@ from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
 from chat.llm.wrappers import Preset
+from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.providers.mcp import tools_of_servers
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
@@ -78,6 +80,11 @@ class ConversationPoint(Protocol):
     @property
     def model_choice(self) -> JSONObject | None:
         """The model that people chose for the conversation."""
+        ...
+
+    @property
+    def has_mcp_servers(self) -> bool:
+        """Whether there may be MCP servers for the conversation."""
         ...
 
 
@@ -143,7 +150,13 @@ async def build_model_input(
     system += await files_in_prompt(agent, workspace)
     workspace = workspace if agent.workspace_tools else None
     request = ToolRequest(
-        agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
+        agent=agent,
+        context=context,
+        state=state,
+        client_tools=place.client_tools,
+        workspace=workspace,
+        has_mcp_servers=place.has_mcp_servers,
+        sampler=sampler_for(agent, place.session_id, choice),
     )
     sources = await gather_tools(request)
     code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
@@ -198,6 +211,7 @@ async def _tools_of_client(request: ToolRequest) -> ToolSource:
 register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
 register(Source.SESSION, _tools_of_session)
+register(Source.MCP, tools_of_servers)
 register(Source.CLIENT, _tools_of_client)
 
 

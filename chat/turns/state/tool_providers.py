@@ -14,13 +14,15 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool_sources import Source, ToolSources
 from tools_app.core.toolset import ToolSource
+from tools_app.mcp.asking import Sampler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
     """The facts for a provider: the agent, its conversation's context, and the declarations of the client.
 
-    `workspace`: what the agent works in, where it has tools for files.
+    `workspace`: what the agent works in, where it has tools for files. `has_mcp_servers`: whether there may be MCP
+    servers for the conversation; `sampler`: asks the agent's model for one of them.
     """
 
     agent: Think
@@ -28,6 +30,8 @@ class ToolRequest:
     state: ContextState
     client_tools: tuple[JSONObject, ...]
     workspace: Workspace | None = None
+    has_mcp_servers: bool = False
+    sampler: Sampler | None = None
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]

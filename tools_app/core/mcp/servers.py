@@ -106,7 +106,7 @@ def check_spec(spec: McpServerSpec) -> McpServerSpec:
         raise McpServerInvalid(f"A server has a name of 1 to {MAX_NAME_CHARS} characters.")
     if bool(spec.url) == bool(spec.command):
         raise McpServerInvalid("A server has a URL or a command, and not both.")
-    if isinstance(spec.command, str) or len(spec.command) > MAX_ARGUMENTS:
+    if len(spec.command) > MAX_ARGUMENTS:
         raise McpServerInvalid(f"A command is a list of a program and its arguments, at most {MAX_ARGUMENTS}.")
     if any(not isinstance(part, str) or "\0" in part for part in spec.command) or (
         spec.command and not spec.command[0]
