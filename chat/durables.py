@@ -11,6 +11,7 @@ from chat.agent.think import INTERRUPTED_TEXT, Think
 from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
+    MCP_FIBER,
     RESPONSE_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
@@ -33,6 +34,7 @@ from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
+from chat.turns.background.mcp import connect_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.execution.after_turn import start_response_hook
@@ -98,6 +100,13 @@ async def write_title_of(context: FiberContext) -> JSONValue:
 async def write_summary_of(context: FiberContext) -> JSONValue:
     """Write the summary of a conversation for people; nothing waits for it."""
     await write_summary(context, make_agent)
+    return None
+
+
+@durable(MCP_FIBER)
+async def connect_mcp_server(context: FiberContext) -> JSONValue:
+    """Connect to an MCP server that was added, and read what it offers."""
+    await connect_server(context)
     return None
 
 

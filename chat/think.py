@@ -68,6 +68,7 @@ from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
+from tools_app.core.mcp.servers import McpServerSpec, McpServerView
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_calls import ToolCall
@@ -101,6 +102,8 @@ __all__ = [
     "ContextPolicy",
     "InstanceKey",
     "LanguageModel",
+    "McpServerSpec",
+    "McpServerView",
     "Media",
     "MetadataContext",
     "ModelChoice",

@@ -3,12 +3,14 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
+                 McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
+                 McpUnavailable (McpSignInNeeded) · McpSignInFailed
 """
 
 from typing import Final
 
-from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
 
 
 class ToolError(ThinkError):
@@ -132,3 +134,46 @@ class ReplayMismatch(ToolError, Conflict):
     """The code did not repeat its calls, so it cannot go on where it was interrupted."""
 
     code = "replay_mismatch"
+
+
+class McpServerInvalid(ToolError, Invalid):
+    """This MCP server cannot be added."""
+
+    code = "mcp_server_invalid"
+
+
+class McpServerNotFound(ToolError, NotFound):
+    """There is no such MCP server."""
+
+    code = "mcp_server_not_found"
+
+
+class McpServerRefused(ToolError, Denied):
+    """You may not do this with MCP servers here."""
+
+    code = "mcp_server_refused"
+
+
+class McpServersFull(ToolError, Conflict):
+    """You have as many MCP servers as you can. Remove one first."""
+
+    code = "mcp_servers_full"
+
+
+class McpUnavailable(ToolError, Unavailable):
+    """The MCP server does not answer right now."""
+
+    code = "mcp_unavailable"
+
+
+class McpSignInNeeded(McpUnavailable):
+    """A person has to sign in at this MCP server first."""
+
+    code = "mcp_sign_in_needed"
+    retryable = False
+
+
+class McpSignInFailed(ToolError, Invalid):
+    """Signing in at the MCP server did not succeed. Try again."""
+
+    code = "mcp_sign_in_failed"

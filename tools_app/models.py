@@ -15,8 +15,18 @@ from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.execution_models import Execution, ExecutionCall
+from tools_app.mcp_models import McpServer, McpSignIn
 
-__all__ = ["ActionRecord", "ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
+__all__ = [
+    "ActionRecord",
+    "ApprovalEvent",
+    "ApprovalEventKind",
+    "Execution",
+    "ExecutionCall",
+    "McpServer",
+    "McpSignIn",
+    "ToolCallRecord",
+]
 
 
 class ToolCallRecord(models.Model):

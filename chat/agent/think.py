@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.approval_methods import ActionMethods
@@ -47,6 +48,7 @@ class Think(
     ModelMethods,
     ActionMethods,
     SkillMethods,
+    McpMethods,
     McpServerAttributes,
     Agent,
     abstract=True,

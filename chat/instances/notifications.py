@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Coroutine
 from functools import cache, partial
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from channels.layers import get_channel_layer
 from django.db import transaction
@@ -120,6 +120,12 @@ class ConversationChanged(TypedDict):
     instance_id: str
 
 
+class McpChanged(TypedDict):
+    """An MCP server was added, changed or removed, or has another state."""
+
+    type: Literal["mcp.changed"]
+
+
 class AuthorityChanged(TypedDict):
     """A user's permissions have changed, or may have."""
 
@@ -140,8 +146,12 @@ Notification = (
     | StateChanged
     | ModelChosen
     | ConversationChanged
+    | McpChanged
     | AuthorityChanged
 )
+
+EVERYONE: Final = "think.everyone"
+"""Name of the group of all connections."""
 
 
 def group_of(key: InstanceKey) -> str:

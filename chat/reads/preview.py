@@ -108,6 +108,7 @@ class NextPlace:
     caller_tools: tuple[JSONObject, ...] = ()  # of one turn: there is none yet
     model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
+    has_mcp_servers: bool = True  # not known here
 
 
 async def preview(

@@ -13,6 +13,7 @@ from chat.agent.base import InstanceKey
 from chat.models import AgentInstance
 from fibers.core.states import TERMINAL
 from fibers.selectors import silent_condition
+from tools_app.mcp.selectors import HAS_SERVERS
 
 # The cross join keeps SQLite to this order. The lane as a value keeps it from filtering by all that runs anywhere.
 _SNAPSHOT: Final = """
@@ -32,19 +33,23 @@ picked(id) AS (
     :named:
 )
 SELECT i.id, i.session_id, s.change_seq, i.turn_count, i.generation, i.state, i.state_version, i.model_choice,
+    :has_mcp_servers:,
     t.id, t.session_id, t.request_id, t.position, t.generation, t.trigger, t.started_at IS NOT NULL, t.options,
     t.assistant_id, t.error_text, t.parent_id IS NOT NULL,
     f.status, f.reason, f.attempt, :silent:,
     CASE WHEN f.status IN ('failed', 'interrupted') THEN
         EXISTS (SELECT 1 FROM think_chat_turnseen x WHERE x.turn_id = t.id AND x.user_id = %s)
     END
-FROM i
+FROM (SELECT 1) AS always
+LEFT JOIN i ON 1 = 1
 LEFT JOIN think_sessions_session s ON s.id = i.session_id
 LEFT JOIN picked ON 1 = 1
 LEFT JOIN think_chat_turn t ON t.id = picked.id
 LEFT JOIN think_fibers_fiber f ON f.id = t.fiber_id
 ORDER BY t.position
-""".replace(":terminal:", ", ".join(f"'{status.value}'" for status in sorted(TERMINAL)))
+""".replace(":terminal:", ", ".join(f"'{status.value}'" for status in sorted(TERMINAL))).replace(
+    ":has_mcp_servers:", HAS_SERVERS.replace(":owner:", "%s").replace(":instance:", "i.id")
+)
 
 
 _NAMED: Final = (
@@ -85,7 +90,7 @@ class TurnRow(NamedTuple):
 class SnapshotRows(NamedTuple):
     """An instance, its session, and of its turns those that are active, the newest and the named one, in order."""
 
-    instance_id: str
+    instance_id: str | None  # none before the first write; then all is empty but for `has_mcp_servers`
     session_id: str | None
     change_seq: int | None  # of the session
     turn_count: int
@@ -93,6 +98,7 @@ class SnapshotRows(NamedTuple):
     state: str | None  # JSON
     state_version: int
     model_choice: str | None  # JSON
+    has_mcp_servers: bool
     turns: list[TurnRow]
 
 
@@ -105,20 +111,18 @@ class EndingRow(NamedTuple):
     fence: int
 
 
-def snapshot_rows(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: str = "") -> SnapshotRows | None:
-    """Read them; nothing for an address without a row. One statement. The named turn may be of any session."""
+def snapshot_rows(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: str = "") -> SnapshotRows:
+    """Read them. One statement. The named turn may be of any session."""
     lineage, address = _lineage(key)
     silent, seconds = silent_condition("f")
-    name = turn_id or request_id
+    name, owner = turn_id or request_id, _user_value(key.owner_id)
     named = _NAMED.replace(":column:", "id" if turn_id else "request_id") if name else ""
     sql = _SNAPSHOT.replace(":lineage:", lineage).replace(":silent:", silent).replace(":named:", named)
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*address, *([name] if name else ()), *seconds, _user_value(user_id)])
+        cursor.execute(sql, [*address, *([name] if name else ()), owner, *seconds, _user_value(user_id)])
         rows = cursor.fetchall()
-    if not rows:
-        return None
-    turns = [TurnRow(*row[8:]) for row in rows if row[8] is not None]
-    instance: list[Any] = [*rows[0][:8], turns]
+    turns = [TurnRow(*row[9:]) for row in rows if row[9] is not None]
+    instance: list[Any] = [*rows[0][:9], turns]
     return SnapshotRows(*instance)
 
 

@@ -64,6 +64,7 @@ class Snapshot:
     state: JSONValue = None
     state_version: int = 0  # 0: none was ever stored
     model_choice: JSONValue = None  # as it is stored
+    has_mcp_servers: bool = False  # its own, its owner's or the site's
     named: TurnRef | None = None
 
     @property
@@ -111,8 +112,8 @@ def _finished(turn: TurnRef) -> FinishedTurn | FailedTurn:
 def snapshot(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: str = "") -> Snapshot:
     """Read it: one query, whatever the history. One turn may be named besides, by its id or its request's."""
     found = snapshot_rows(key, user_id, turn_id=turn_id, request_id=request_id)
-    if found is None:
-        return Snapshot(instance_id=None, session_id=None)
+    if found.instance_id is None:
+        return Snapshot(instance_id=None, session_id=None, has_mcp_servers=bool(found.has_mcp_servers))
     here = [turn for turn in found.turns if turn.session_id == found.session_id]
     active = [turn for turn in here if turn.status not in TERMINAL]
     return Snapshot(
@@ -125,6 +126,7 @@ def snapshot(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: s
         state=None if found.state is None else load(found.state),
         state_version=found.state_version,
         model_choice=None if found.model_choice is None else load(found.model_choice),
+        has_mcp_servers=bool(found.has_mcp_servers),
         named=_named(found, turn_id, request_id),
     )
 

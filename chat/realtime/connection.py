@@ -25,6 +25,7 @@ from chat.core.wire.handshake import (
 )
 from chat.models import TurnTrigger
 from chat.reads import snapshots
+from chat.reads.mcp_servers import mcp_state
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
@@ -84,7 +85,7 @@ class Connection:
         await self.send(frames.identity(self.key.name, self.key.agent, state_follows=has_state))
         if has_state:
             await self.send(frames.state(state))
-        await self.send(extension_frames.mcp_servers())
+        await self.send_mcp_servers(has_servers=snapshot.has_mcp_servers)
         if self.reads_own_frames and self._has_conversation:
             view = await model_choices(self.key).view(snapshot.model_choice)
             await self.send_model_choice(snapshot.instance_id, view)
@@ -142,6 +143,11 @@ class Connection:
         if snapshot.state_version > self.state_version:
             self.state_version = snapshot.state_version
             await self.send(frames.state(snapshot.state))
+
+    async def send_mcp_servers(self, *, has_servers: bool = True) -> None:
+        """Send the MCP servers that the conversation has. Without any no query is needed."""
+        state = await db(mcp_state, self.key) if has_servers else None
+        await self.send(extension_frames.mcp_servers(state))
 
     async def send_model_choice(self, instance_id: str | None, view: ChoiceView) -> None:
         """Send the conversation's choice of a model and what answers next."""

@@ -20,7 +20,7 @@ from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, Unauthenticated
 from chat.instances.addresses import parse_address
-from chat.instances.notifications import group_of, list_group, user_group
+from chat.instances.notifications import EVERYONE, group_of, list_group, user_group
 from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
 from chat.realtime.events import InstanceEvents
@@ -106,7 +106,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         self._events = InstanceEvents(connection)
         self.connection = connection
         # Subscribe first, read second: what happens in between is notified, and handling it twice does no harm.
-        self._groups = [group_of(key), user_group(credential.user_id)]
+        self._groups = [group_of(key), user_group(credential.user_id), EVERYONE]
         if connection.shows_list:
             self._groups.append(list_group(credential.user_id))
         for group in self._groups:

@@ -9,6 +9,7 @@ from chat.instances.notifications import (
     AuthorityChanged,
     ChatCleared,
     ConversationChanged,
+    McpChanged,
     MessageChanged,
     ModelChosen,
     Notification,
@@ -116,6 +117,10 @@ class InstanceEvents:
     async def message_changed(self, event: MessageChanged) -> None:
         """A stored message was changed in its place: a call of it was answered, or its result has come."""
         await self._connection.sender.message_updated(event["session_id"], event["message_id"])
+
+    async def mcp_changed(self, _event: McpChanged) -> None:
+        """An MCP server that the conversation may have has changed."""
+        await self._connection.send_mcp_servers()
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""

@@ -15,6 +15,7 @@ from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
+from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
 from chat.runtime.host import DatabaseHost
@@ -33,7 +34,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from typing_extensions import Unpack
 
+from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
@@ -67,7 +68,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods):
+class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods, McpServerMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
@@ -79,6 +80,10 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, 
 
     @property
     def _approvals(self) -> ApprovalOperations:
+        return ChatDatabaseHost(self.key)
+
+    @property
+    def _mcp(self) -> McpOperations:
         return ChatDatabaseHost(self.key)
 
     @property

@@ -5,6 +5,7 @@ All functions are sync and run on the database bridge.
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -33,6 +34,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
+from tools_app.mcp.selectors import HAS_SERVERS
 from tools_app.selectors import OPEN_CALLS, lasting_calls
 from tools_app.services import Actor
 
@@ -49,11 +51,12 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_open_calls:
+    SELECT :turn:, :instance:, :has_mcp_servers:, :has_open_calls:
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
+    has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
 )
 _BEGIN: Final = Statement(
@@ -75,10 +78,10 @@ def begin_claimed(context: FiberContext) -> TurnFacts | None:
     """
     if any(key == FINAL for key, _ in context.records()):
         return None
-    turn, has_open_calls = _find(str(context.payload["turn_id"]))
+    turn, has_open_calls, has_mcp_servers = _find(str(context.payload["turn_id"]))
     if context.metadata.get(AWAITS) and not _has_begun(context, turn):
         return None
-    return _begin(context, turn, has_open_calls)
+    return replace(_begin(context, turn, has_open_calls), has_mcp_servers=has_mcp_servers)
 
 
 def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
@@ -88,16 +91,18 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
     the answer that it continues is not the end of the shown path any more. Errors: `TurnNotFound`, `LeaseLost`.
     """
     with context.fenced():
-        return _begin(context, *_find(turn_id))
+        turn, has_open_calls, has_mcp_servers = _find(turn_id)
+        return replace(_begin(context, turn, has_open_calls), has_mcp_servers=has_mcp_servers)
 
 
-def _find(turn_id: str) -> tuple[Turn, bool]:
+def _find(turn_id: str) -> tuple[Turn, bool, bool]:
+    """The turn with its instance, whether calls are open, and whether there may be MCP servers."""
     row = _FIND.one(turn_id)
     if row is None:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    return turn, bool(row[-1])
+    return turn, bool(row[-1]), bool(row[-2])
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:

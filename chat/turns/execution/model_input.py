@@ -23,12 +23,14 @@ from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, resolve_model
 from chat.llm.wrappers import Preset
+from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state import caller_tools
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.providers.mcp import tools_of_servers
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.session_setup import policy_of
@@ -87,6 +89,11 @@ class ConversationPoint(Protocol):
     @property
     def model_choice(self) -> JSONObject | None:
         """The model that people chose for the conversation."""
+        ...
+
+    @property
+    def has_mcp_servers(self) -> bool:
+        """Whether there may be MCP servers for the conversation."""
         ...
 
 
@@ -161,6 +168,8 @@ async def build_model_input(
         caller_tools=place.caller_tools,
         workspace=workspace,
         skills=skills,
+        has_mcp_servers=place.has_mcp_servers,
+        sampler=sampler_for(agent, place.session_id, choice),
     )
     sources = await gather_tools(request)
     has_own = CODE_TOOL in _enabled(agent, sources.of_server())
@@ -225,6 +234,7 @@ register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
 register(Source.SESSION, _tools_of_session)
 register(Source.SKILLS, _tools_of_skills)
+register(Source.MCP, tools_of_servers)
 register(Source.CLIENT, _tools_of_client)
 register(Source.CALLER, _tools_of_caller)
 

@@ -38,6 +38,7 @@ class TurnFacts:
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
+    has_mcp_servers: bool = False  # there may be some for the conversation
 
     @property
     def is_continuation(self) -> bool:

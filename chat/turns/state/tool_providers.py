@@ -14,6 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool_sources import Source, ToolSources
 from tools_app.core.toolset import ToolSource
+from tools_app.mcp.asking import Sampler
 from tools_app.skills.library import SkillLibrary
 
 
@@ -21,7 +22,8 @@ from tools_app.skills.library import SkillLibrary
 class ToolRequest:
     """The facts for a provider: the agent, its conversation's context, and what client and caller declare.
 
-    `workspace`: what the agent works in, where it has tools for files.
+    `workspace`: what the agent works in, where it has tools for files. `has_mcp_servers`: whether there may be MCP
+    servers for the conversation; `sampler`: asks the agent's model for one of them.
     """
 
     agent: Think
@@ -31,6 +33,8 @@ class ToolRequest:
     caller_tools: tuple[JSONObject, ...] = ()
     workspace: Workspace | None = None
     skills: SkillLibrary = field(default_factory=SkillLibrary)
+    has_mcp_servers: bool = False
+    sampler: Sampler | None = None
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]

@@ -65,9 +65,7 @@ class Program:
         return (await self.decide((await self.authorize(**changes))["Location"]))["code"]
 
     async def token(self, **fields: str) -> Any:
-        return await self.http.post(
-            "/oauth/token", urlencode(fields), content_type="application/x-www-form-urlencoded"
-        )
+        return await self.http.post("/oauth/token", urlencode(fields), content_type="application/x-www-form-urlencoded")
 
     async def exchange(self, code: str, **changes: str) -> Any:
         fields = {

@@ -267,5 +267,3 @@ async def test_a_list_of_conversations_has_pages(alice: User, monkeypatch: pytes
 async def test_the_list_of_tools_is_bounded(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.http.mcp.tools.MAX_TOOLS", 2)
     assert len(await names(await token_of(alice))) == 2
-
-

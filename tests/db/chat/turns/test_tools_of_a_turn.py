@@ -19,6 +19,7 @@ from chat.think import (
     with_approval,
     with_prefix,
 )
+from chat.turns.state import tool_providers
 from chat.turns.state.caller_tools import declarations_of
 from chat.turns.state.tool_providers import ToolRequest, register, unregister
 from thinkproject.kernel.jsonvalue import load
@@ -163,19 +164,23 @@ async def test_the_model_is_told_near_names_of_a_tool_that_is_not_there(make_roo
 @pytest.fixture
 def provide() -> Iterator[Any]:
     """Let a source give tools until the end of the test."""
-    given: list[Source] = []
+    given: dict[Source, Any] = {}
 
     def add(source: Source, *tools: Tool) -> None:
         async def provider(request: ToolRequest) -> ToolSource:
             assert isinstance(request.agent, Toolbox)
             return tools
 
+        given[source] = tool_providers._providers.get(source)
+        if given[source] is not None:
+            unregister(source)
         register(source, provider)
-        given.append(source)
 
     yield add
-    for source in given:
+    for source, former in given.items():
         unregister(source)
+        if former is not None:
+            register(source, former)
 
 
 OF_CALLER = {"type": "object", "properties": {"of_caller": {"type": "string"}}}

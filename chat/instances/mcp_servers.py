@@ -1,0 +1,47 @@
+"""MCP servers of conversations: who is notified of their changes, and connecting in the background."""
+
+from typing import Any, Final
+
+from chat.core.durable_names import MCP_FIBER
+from chat.instances.notifications import EVERYONE, McpChanged, group_of, send_notification, user_group
+from chat.instances.rows import key_of
+from chat.models import AgentInstance
+from fibers.services import start_fiber
+from thinkproject.kernel.ids import new_id
+from tools_app.core.mcp.servers import McpScope
+from tools_app.mcp import rows
+from tools_app.mcp.rows import Place
+from tools_app.mcp_models import McpServer
+
+CHANGED: Final[McpChanged] = {"type": "mcp.changed"}
+
+
+def notify_change(server: McpServer) -> None:
+    """Have the clients that see a server read it again."""
+    if server.scope == McpScope.SITE:
+        send_notification(EVERYONE, CHANGED)
+    elif server.scope == McpScope.USER and server.owner_id is not None:
+        send_notification(user_group(server.owner_id), CHANGED)
+    else:
+        instance = AgentInstance.objects.filter(pk=server.instance_id).first()
+        if instance is not None:
+            send_notification(group_of(key_of(instance)), CHANGED)
+
+
+def place_of(instance: AgentInstance) -> Place:
+    """A conversation as the place of its own servers."""
+    return Place(owner_id=instance.owner_id, instance_id=instance.pk)
+
+
+def connect_soon(server: McpServer, user_id: Any) -> None:
+    """Have a worker connect to a server and read what it offers. In the caller's transaction, if there is one."""
+    start_fiber(
+        MCP_FIBER,
+        {"server_id": server.pk, "user_id": user_id},
+        key=f"mcp:{server.pk}:{new_id('try')}",
+        owner_id=user_id,
+    )
+
+
+if notify_change not in rows.listeners:
+    rows.listeners.append(notify_change)

@@ -1,0 +1,59 @@
+"""Reads all that a server offers, page by page, within bounds."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.mcp.catalogue import Listed
+
+MAX_PAGES: Final = 20
+
+
+async def list_all(client: Client) -> Listed:
+    """List tools, prompts and resources. What a server does not offer is empty. Errors: `MCPError` for its tools."""
+    capabilities = client.server_capabilities
+    tools = await _pages(client.list_tools, "tools") if capabilities.tools is not None else []
+    prompts = await _if_offered(client.list_prompts, "prompts", capabilities.prompts)
+    resources = await _if_offered(client.list_resources, "resources", capabilities.resources)
+    templates = await _if_offered(client.list_resource_templates, "resource_templates", capabilities.resources)
+    return Listed(
+        tools=tools,
+        prompts=prompts,
+        resources=resources,
+        templates=templates,
+        instructions=client.instructions or "",
+        capabilities=to_json(capabilities),
+    )
+
+
+def to_json(value: Any) -> JSONObject:
+    """An object of the protocol as JSON, without what was not given."""
+    plain: JSONObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return plain
+
+
+async def _if_offered(read: Callable[..., Awaitable[Any]], field: str, capability: object) -> list[JSONObject]:
+    if capability is None:
+        return []
+    try:
+        return await _pages(read, field)
+    except MCPError as error:
+        if error.error.code != types.METHOD_NOT_FOUND:
+            raise
+        return []  # servers say that they have resources, and do not know of templates
+
+
+async def _pages(read: Callable[..., Awaitable[Any]], field: str) -> list[JSONObject]:
+    found: list[JSONObject] = []
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await read(cursor=cursor)
+        found += [to_json(item) for item in getattr(page, field)]
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found

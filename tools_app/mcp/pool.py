@@ -1,0 +1,266 @@
+"""The connections of one process: made when they are needed, one for each server and user, closed when they are not.
+
+Whoever needs a connection that is being made waits for it. One that failed is left alone for a time that doubles, here
+and, by its row, in every other process. What fails is the call that needed the connection, and nothing else.
+"""
+
+import asyncio
+import contextlib
+import logging
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from django.utils import timezone
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
+from tools_app.core.mcp.catalogue import CatalogueLimits, build_catalogue
+from tools_app.core.mcp.servers import McpScope, McpTransport
+from tools_app.errors import McpSignInNeeded, McpUnavailable
+from tools_app.mcp import rows
+from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.connection import Answer, McpConnection
+from tools_app.mcp.listing import list_all
+from tools_app.mcp.tokens import TokenAuth
+from tools_app.mcp.transports import Way
+from tools_app.mcp_models import McpServer
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+LISTED_AGE: Final = timedelta(hours=1)
+LIST_CHANGED_SECONDS: Final = 0.5
+"""How long a server's notifications of changes are gathered before its catalogue is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server as one user reaches it, read from its row."""
+
+    server: McpServer
+    user_id: Any = None  # whose sign-in is used
+
+    @property
+    def key(self) -> tuple[str, str, Any]:
+        """Equal for those who share a connection: at a site's server without sign-ins all do."""
+        server = self.server
+        is_shared = server.scope == McpScope.SITE and not server.needs_sign_in
+        name = server.pk if server.scope == McpScope.SITE else ""
+        return (name, server.config_hash, None if is_shared else self.user_id or server.instance_id)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """The state of one connection of this process."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    connection: McpConnection | None = None
+    auth: TokenAuth | None = None
+    failures: int = 0
+    retry_at: float = 0.0  # of the loop's clock
+    error: str = ""
+    refresh: asyncio.TimerHandle | None = None
+
+
+class McpPool:
+    """The connections of one loop."""
+
+    def __init__(self) -> None:
+        self.attempts = 0  # connections that were tried, for tests and the log
+        self._loop = asyncio.get_running_loop()
+        self._entries: dict[tuple[str, str, Any], _Entry] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def request(
+        self,
+        target: Target,
+        make: Callable[[Client], Awaitable[R]],
+        answer: Answer | None = None,
+        *,
+        refreshes: bool = True,
+    ) -> R:
+        """Send a request over the connection to a server, which is made if there is none.
+
+        `refreshes`: whether a new connection also reads the server's catalogue, where that is old.
+        Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
+        """
+        entry = self._entries.setdefault(target.key, _Entry())
+        is_new = entry.connection is None
+        connection = await self._connected(target, entry)
+        if refreshes and is_new and _is_old(target.server):
+            self.refresh_soon(target)
+        try:
+            return await connection.request(make, answer)
+        except McpUnavailable:
+            await self._check_sign_in(target, entry)
+            raise
+        finally:
+            self._close_when_idle(target.key, entry)
+
+    async def refresh(self, target: Target) -> JSONObject:
+        """Read what a server offers, and store it. Errors: as those of `request`."""
+        server = target.server
+        limits = CatalogueLimits(tools=mcp_settings.tools_per_server, max_bytes=mcp_settings.catalogue_bytes)
+        try:
+            listed = await self.request(target, list_all, refreshes=False)
+        except MCPError as error:
+            failure = McpUnavailable(f"The server answers with an error: {error.error.message[:200]}")
+            await db(rows.note_failure, server.pk, server.config_hash, failure.message)
+            raise failure from error
+        catalogue = await asyncio.to_thread(build_catalogue, listed, limits)
+        await db(rows.store_catalogue, server.pk, server.config_hash, catalogue)
+        return catalogue
+
+    def refresh_soon(self, target: Target) -> "asyncio.Task[Any]":
+        """Do the same beside whoever asks; what fails is noted in the row. The task never raises."""
+        return self._start(self._refresh(target))
+
+    async def drop(self, server: McpServer) -> None:
+        """Close the connections to a server that was removed or changed."""
+        for key, entry in list(self._entries.items()):
+            if key[0] == server.pk or key[1] == server.config_hash:
+                await self._discard(key, entry)
+
+    async def close(self) -> None:
+        """Close every connection, and end what is under way."""
+        for key, entry in list(self._entries.items()):
+            await self._discard(key, entry)
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1.0)
+
+    async def _connected(self, target: Target, entry: _Entry) -> McpConnection:
+        async with entry.lock:
+            if entry.connection is not None and entry.connection.is_open:
+                return entry.connection
+            self._check_breaker(target, entry)
+            await self._make_room(entry)
+            entry.connection = None
+            connection = self._new_connection(target, entry)
+            self.attempts += 1
+            try:
+                await connection.open()
+            except McpUnavailable as error:
+                await connection.close()
+                await self._failed(target, entry, error)
+                raise
+            entry.connection = connection
+            had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
+            if had_failed or target.server.failures:
+                await db(rows.note_working, target.server.pk)
+            return connection
+
+    def _new_connection(self, target: Target, entry: _Entry) -> McpConnection:
+        spec = rows.spec_of(target.server)
+        is_program = target.server.transport == McpTransport.STDIO
+        entry.auth = None if is_program else TokenAuth(target.server.pk, target.user_id)
+
+        def list_changed() -> None:
+            if entry.refresh is None:
+                entry.refresh = self._loop.call_later(LIST_CHANGED_SECONDS, self._refresh_changed, target, entry)
+
+        return McpConnection(Way(spec, entry.auth), on_list_changed=list_changed)
+
+    def _check_breaker(self, target: Target, entry: _Entry) -> None:
+        """Fail at once while the server is left alone. Errors: `McpUnavailable`."""
+        here = entry.retry_at - self._loop.time()
+        stored = target.server.retry_at
+        there = 0.0 if stored is None else (stored - timezone.now()).total_seconds()
+        seconds = here if entry.failures else there
+        if seconds > 0:
+            raise McpUnavailable(
+                Phrase(
+                    "The MCP server {name!r} cannot be reached; it is tried again in {seconds} s. {error}",
+                    name=target.server.name,
+                    seconds=max(1, round(seconds)),
+                    error=entry.error or target.server.error,
+                )
+            )
+
+    async def _failed(self, target: Target, entry: _Entry, error: McpUnavailable) -> None:
+        await self._check_sign_in(target, entry)
+        entry.failures += 1
+        entry.retry_at = self._loop.time() + rows.retry_delay(entry.failures)
+        entry.error = error.message
+        await db(rows.note_failure, target.server.pk, target.server.config_hash, error.message)
+
+    async def _check_sign_in(self, target: Target, entry: _Entry) -> None:
+        """Errors: `McpSignInNeeded` where the server refused us because nobody, or no longer, is signed in."""
+        if entry.auth is None or not entry.auth.was_refused:
+            return
+        await self._discard(target.key, entry)
+        await db(rows.note_sign_in_needed, target.server.pk)
+        raise McpSignInNeeded(Phrase("Sign in at the MCP server {name!r} first.", name=target.server.name))
+
+    async def _make_room(self, wanted: _Entry) -> None:
+        """Close the connection that has been idle for longest where there are too many. Errors: `McpUnavailable`."""
+        opened = [(key, entry) for key, entry in self._entries.items() if entry.connection and entry is not wanted]
+        if len(opened) < mcp_settings.connections:
+            return
+        idle = [(key, entry) for key, entry in opened if entry.connection and entry.connection.is_idle]
+        if not idle:
+            raise McpUnavailable("There are too many connections to MCP servers at present.")
+        key, oldest = min(idle, key=lambda each: each[1].connection.last_used if each[1].connection else 0.0)
+        await self._discard(key, oldest)
+
+    def _close_when_idle(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+        self._loop.call_later(mcp_settings.idle_seconds, self._look_if_idle, key, entry)
+
+    def _look_if_idle(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+        connection = entry.connection
+        if connection is None or not connection.is_idle:
+            return
+        if self._loop.time() - connection.last_used >= mcp_settings.idle_seconds - 0.01:
+            self._start(self._discard(key, entry))
+
+    def _refresh_changed(self, target: Target, entry: _Entry) -> None:
+        entry.refresh = None
+        self._start(self._refresh(target))
+
+    async def _refresh(self, target: Target) -> None:
+        with contextlib.suppress(McpUnavailable):  # noted where it failed
+            await self.refresh(target)
+
+    async def _discard(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+        if self._entries.get(key) is entry:
+            del self._entries[key]
+        if entry.refresh is not None:
+            entry.refresh.cancel()
+        connection, entry.connection = entry.connection, None
+        if connection is not None:
+            await connection.close()
+
+    def _start(self, work: Any) -> "asyncio.Task[Any]":
+        task: asyncio.Task[Any] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            extra = {"action": "mcp_background_failed", "error": type(error).__name__}
+            logger.warning("work on an mcp server failed", extra=extra)
+
+
+def _is_old(server: McpServer) -> bool:
+    return server.listed_at is None or server.listed_at < timezone.now() - LISTED_AGE
+
+
+_pools: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, McpPool]" = weakref.WeakKeyDictionary()
+
+
+def pool() -> McpPool:
+    """The connections of the running loop. All fibers of a worker share one loop."""
+    loop = asyncio.get_running_loop()
+    found = _pools.get(loop)
+    if found is None:
+        found = _pools[loop] = McpPool()
+    return found

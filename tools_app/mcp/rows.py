@@ -1,0 +1,354 @@
+"""The rows of MCP servers: added, changed, removed, and what became of connections to them.
+
+All functions are sync and run on the database bridge. Who may do what was decided before; only what is always forbidden
+is refused here. Whoever follows servers adds a function to `listeners`; it is called after the commit of each change.
+"""
+
+import hashlib
+import logging
+import random
+import re
+import secrets as random_secrets
+import string
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint, load
+from thinkproject.kernel.owner_lock import lock_owner
+from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.secrets import decrypt, encrypt
+from tools_app.core.mcp.catalogue import tool_prints
+from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState, McpTransport, check_spec
+from tools_app.errors import McpServerInvalid, McpServerNotFound, McpServersFull
+from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.urls import checked_url
+from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp_models import McpServer
+
+logger = logging.getLogger(__name__)
+
+MAX_ERROR_CHARS: Final = 500
+MAX_RETRY_SECONDS: Final = 600.0
+_ALPHABET: Final = string.ascii_lowercase + string.digits
+
+listeners: list[Callable[[McpServer], None]] = []
+"""Called after the commit of each change of a server that people can see, its removal included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Whose a server is: a conversation's, a user's, or the site's with neither."""
+
+    owner_id: Any = None
+    instance_id: str = ""
+    is_site: bool = False
+
+    @property
+    def scope(self) -> McpScope:
+        """The scope of a server here."""
+        if self.is_site:
+            return McpScope.SITE
+        return McpScope.INSTANCE if self.instance_id else McpScope.USER
+
+
+def add_server(spec: McpServerSpec, place: Place, *, allows_programs: bool = False) -> tuple[McpServer, bool]:
+    """Add a server, and say whether it is new. One that is there already, of this name with this URL, is given instead.
+
+    `allows_programs`: whether a command may be given; only administrators and code of the site decide about those.
+    Durability: committed when the surrounding transaction is. Errors: `McpServerInvalid`, `McpServersFull`.
+    """
+    check_place(spec, allows_programs=allows_programs)
+    with transaction.atomic():
+        if place.owner_id is not None:
+            lock_owner(place.owner_id)
+        same = _in_place(place).filter(name=spec.name).first()
+        if same is not None:
+            if same.config_hash == spec.config_hash and not same.is_declared:
+                return same, False
+            raise McpServerInvalid(Phrase("There is an MCP server of the name {name!r} already.", name=spec.name))
+        _check_room(place)
+        server = _new_row(new_server_id(spec.name), spec, place)
+        server.save(force_insert=True)
+        changed(server)
+    return server, True
+
+
+def check_place(spec: McpServerSpec, *, allows_programs: bool) -> None:
+    """Refuse what cannot be a server. Errors: `McpServerInvalid`."""
+    check_spec(spec)
+    if spec.transport is McpTransport.STDIO:
+        if not allows_programs:
+            raise McpServerInvalid("Only administrators may add servers that are programs.")
+        return
+    try:
+        url = checked_url(spec.url)
+    except FetchFailed as error:
+        raise McpServerInvalid(error.phrase) from error
+    if url.scheme != "https" and not mcp_settings.private:
+        raise McpServerInvalid("The URL of a server begins with https.")
+
+
+def declare_servers(specs: Sequence[McpServerSpec], place: Place) -> list[McpServer]:
+    """Bring the rows of servers that code declares in step with the declarations; one query where nothing changed.
+
+    A declaration that changed loses what was known of the server. Errors: `McpServerInvalid`.
+    """
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise McpServerInvalid("Two declared MCP servers have the same name.")
+    rows = {row.name: row for row in _in_place(place).filter(is_declared=True)}
+    found = []
+    for spec in specs:
+        row = rows.pop(spec.name, None)
+        if row is None or row.config_hash != spec.config_hash or row.is_trusted != spec.is_trusted:
+            check_place(spec, allows_programs=True)
+            row = _declare(spec, place)
+        found.append(row)
+    for row in rows.values():
+        remove_server(row)
+    return found
+
+
+def _declare(spec: McpServerSpec, place: Place) -> McpServer:
+    mark = hashlib.sha256(f"{place.instance_id} {spec.name}".encode()).hexdigest()[:8]
+    server = _new_row(f"{slug(spec.name)}_{mark}", spec, place)
+    server.is_declared = True
+    twin = McpServer.objects.filter(config_hash=spec.config_hash, state=McpState.READY, owner_id=place.owner_id).first()
+    if twin is not None and not twin.needs_sign_in:  # of another conversation: the same server with the same secrets
+        server.catalogue, server.fingerprint, server.accepted = twin.catalogue, twin.fingerprint, twin.accepted
+        server.state, server.listed_at = McpState.READY, twin.listed_at
+    with transaction.atomic():
+        server.save()
+        changed(server)
+    return server
+
+
+def _new_row(server_id: str, spec: McpServerSpec, place: Place) -> McpServer:
+    server = McpServer(id=server_id, scope=place.scope, owner_id=place.owner_id, instance_id=place.instance_id)
+    apply_spec(server, spec)
+    return server
+
+
+def apply_spec(server: McpServer, spec: McpServerSpec) -> None:
+    """Write a declaration into a row that is not saved, and forget what was known of a server that it replaces."""
+    server.name, server.transport, server.url = spec.name, spec.transport, spec.url
+    server.command, server.is_trusted = list(spec.command), spec.is_trusted
+    held = {"headers": dict(spec.headers), "env": dict(spec.env)}
+    server.secrets = encrypt(dump(held)) if spec.headers or spec.env else ""
+    if server.config_hash != spec.config_hash:
+        server.config_hash = spec.config_hash
+        server.catalogue, server.accepted, server.fingerprint = None, None, ""
+        server.needs_sign_in, server.listed_at = False, None
+        _start_over(server)
+
+
+def spec_of(server: McpServer) -> McpServerSpec:
+    """The declaration of a row, its secrets decrypted. Errors: `SecretUnreadable`."""
+    held: JSONObject = load(decrypt(server.secrets)) if server.secrets else {}
+    return McpServerSpec(
+        name=server.name,
+        url=server.url,
+        command=tuple(server.command),
+        headers=held.get("headers", {}),
+        env=held.get("env", {}),
+        is_trusted=server.is_trusted,
+    )
+
+
+def remove_server(server: McpServer) -> None:
+    """Remove a server with everybody's sign-ins at it."""
+    with transaction.atomic():
+        kept_id = server.pk
+        server.delete()
+        server.pk = kept_id  # for who is notified
+        changed(server)
+
+
+def set_server(server: McpServer, *, is_enabled: bool | None = None, is_trusted: bool | None = None) -> McpServer:
+    """Enable or disable a server, and say whether it is trusted. Trust accepts its tools as they are."""
+    fields: dict[str, Any] = {}
+    if is_enabled is not None:
+        fields["is_enabled"] = is_enabled
+    if is_trusted is not None:
+        fields["is_trusted"] = is_trusted
+        if is_trusted and server.catalogue is not None:
+            fields["accepted"] = tool_prints(server.catalogue)
+    return _update(server, fields)
+
+
+def accept_tools(server: McpServer, seen: str) -> McpServer:
+    """Accept the server's tools as they are. `seen`: the fingerprint of the catalogue that the person was shown.
+
+    Errors: `McpServerInvalid` where it has changed since.
+    """
+    if server.fingerprint != seen:
+        raise McpServerInvalid("The tools of this server have changed since. Look at them again.")
+    return _update(server, {"accepted": tool_prints(server.catalogue or {})})
+
+
+def begin_again(server: McpServer) -> McpServer:
+    """Have the next attempt connect at once, whatever failed before."""
+    _start_over(server)
+    sign_in = server.needs_sign_in
+    return _update(
+        server,
+        {"state": server.state, "error": "", "failures": 0, "retry_at": None, "needs_sign_in": sign_in},
+    )
+
+
+def store_catalogue(server_id: str, config_hash: str, catalogue: JSONObject) -> bool:
+    """Store what a server offers; it is ready. False where its row is gone or is about another server by now."""
+    with transaction.atomic():
+        server = McpServer.objects.select_for_update().filter(pk=server_id, config_hash=config_hash).first()
+        if server is None:
+            return False
+        before = (server.state, server.fingerprint, server.error)
+        server.catalogue, server.fingerprint = catalogue, fingerprint(catalogue)
+        if server.accepted is None or server.is_trusted:
+            server.accepted = tool_prints(catalogue)
+        _log_state(server, McpState.READY)
+        server.state, server.error, server.failures, server.retry_at = McpState.READY, "", 0, None
+        server.listed_at = timezone.now()
+        server.save()
+        if before != (server.state, server.fingerprint, server.error):
+            _log_skipped(server)
+            changed(server)
+    return True
+
+
+def note_connecting(server_id: str) -> None:
+    """Note that the first connection to a server is being made."""
+    rows = McpServer.objects.filter(pk=server_id, catalogue=None).exclude(state=McpState.CONNECTING)
+    if rows.update(state=McpState.CONNECTING):
+        _changed_id(server_id)
+
+
+def note_failure(server_id: str, config_hash: str, error: str) -> None:
+    """Note that a connection failed, and when the next may be tried. People and the log learn of a new state once."""
+    with transaction.atomic():
+        server = McpServer.objects.select_for_update().filter(pk=server_id, config_hash=config_hash).first()
+        if server is None:
+            return
+        is_new = server.state != McpState.FAILED
+        _log_state(server, McpState.FAILED, error)
+        server.state, server.error = McpState.FAILED, error[:MAX_ERROR_CHARS]
+        server.failures = min(server.failures + 1, 30)
+        server.retry_at = timezone.now() + timedelta(seconds=retry_delay(server.failures))
+        server.save(update_fields=["state", "error", "failures", "retry_at"])
+        if is_new:
+            changed(server)
+
+
+def note_working(server_id: str) -> None:
+    """Note that a server that had failed answers again. No statement that writes where it had not."""
+    rows = McpServer.objects.filter(pk=server_id).exclude(Q(failures=0) & Q(retry_at=None))
+    if rows.update(failures=0, retry_at=None, error="") and McpServer.objects.filter(
+        pk=server_id, state=McpState.FAILED
+    ).exclude(catalogue=None).update(state=McpState.READY):
+        logger.info("mcp server answers again", extra={"action": "mcp_state", "server": server_id, "state": "ready"})
+        _changed_id(server_id)
+
+
+def note_sign_in_needed(server_id: str) -> None:
+    """Note that a server wants people to sign in."""
+    rows = McpServer.objects.filter(pk=server_id)
+    if rows.exclude(needs_sign_in=True, state=McpState.AUTHENTICATING).update(
+        needs_sign_in=True, state=McpState.AUTHENTICATING, error="", failures=0, retry_at=None
+    ):
+        logger.info(
+            "mcp server wants a sign-in",
+            extra={"action": "mcp_state", "server": server_id, "state": McpState.AUTHENTICATING.value},
+        )
+        _changed_id(server_id)
+
+
+def forget_servers(instance_ids: Collection[str]) -> None:
+    """Remove the servers of conversations that are deleted."""
+    McpServer.objects.filter(instance_id__in=[each for each in instance_ids if each]).delete()
+
+
+def retry_delay(failures: int) -> float:
+    """Seconds until the next attempt, spread so that processes and servers do not try in step."""
+    delay: float = min(mcp_settings.retry_seconds * 2 ** min(failures - 1, 20), MAX_RETRY_SECONDS)
+    return delay * random.uniform(0.75, 1.25)  # noqa: S311 - not cryptography
+
+
+def new_server_id(name: str) -> str:
+    """An id that models read as part of the names of tools: words of the name and five random characters."""
+    return f"{slug(name)}_{''.join(random_secrets.choice(_ALPHABET) for _ in range(5))}"
+
+
+def slug(name: str) -> str:
+    """The beginning of a name as part of an id."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:12].strip("_") or "server"
+
+
+def find_server(server_id: str) -> McpServer:
+    """Read a row. Errors: `McpServerNotFound`."""
+    server = McpServer.objects.filter(pk=server_id).first()
+    if server is None:
+        raise McpServerNotFound
+    return server
+
+
+def changed(server: McpServer) -> None:
+    """Call the listeners after the commit."""
+    for listener in listeners:
+        transaction.on_commit(partial(listener, server), robust=True)
+
+
+def _changed_id(server_id: str) -> None:
+    server = McpServer.objects.filter(pk=server_id).first()
+    if server is not None:
+        changed(server)
+
+
+def _in_place(place: Place) -> Any:
+    return McpServer.objects.filter(scope=place.scope, owner_id=place.owner_id, instance_id=place.instance_id)
+
+
+def _check_room(place: Place) -> None:
+    limit = mcp_settings.servers_per_user
+    if not limit or place.is_site or place.owner_id is None:
+        return
+    if McpServer.objects.filter(owner_id=place.owner_id, is_declared=False)[limit - 1 : limit].exists():
+        raise McpServersFull(Phrase("You can have {limit} MCP servers. Remove one first.", limit=limit))
+
+
+def _start_over(server: McpServer) -> None:
+    server.state = McpState.NOT_CONNECTED if server.catalogue is None else McpState.READY
+    server.error, server.failures, server.retry_at = "", 0, None
+
+
+def _update(server: McpServer, fields: Mapping[str, Any]) -> McpServer:
+    if not fields:
+        return server
+    for name, value in fields.items():
+        setattr(server, name, value)
+    with transaction.atomic():
+        server.save(update_fields=list(fields))
+        changed(server)
+    return server
+
+
+def _log_state(server: McpServer, state: McpState, error: str = "") -> None:
+    """One line where the state changes, and none where it stays."""
+    if server.state != state:
+        level = logging.WARNING if state is McpState.FAILED else logging.INFO
+        extra = {"action": "mcp_state", "server": server.pk, "state": state.value, "error": error[:MAX_ERROR_CHARS]}
+        logger.log(level, "mcp server changed its state", extra=extra)
+
+
+def _log_skipped(server: McpServer) -> None:
+    skipped = (server.catalogue or {}).get("skipped") or []
+    if skipped:
+        names = ", ".join(str(item.get("name")) for item in skipped[:5])
+        extra = {"action": "mcp_tools_skipped", "server": server.pk, "tools": names, "count": len(skipped)}
+        logger.warning("tools of an mcp server cannot be offered", extra=extra)

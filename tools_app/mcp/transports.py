@@ -1,0 +1,148 @@
+"""The ways to a server: over the network within the rules of fetching, or a program that ends with its worker.
+
+Both tell why they ended, since the client of the protocol says only that they did.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final
+
+import anyio
+import httpx2
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from tools_app.core.mcp.servers import McpServerSpec, McpTransport
+from tools_app.fetching.transport import CheckedTransport
+from tools_app.mcp.conf import mcp_settings
+
+STREAM_SECONDS: Final = 300.0
+STDERR_BYTES: Final = 2_000
+END_SECONDS: Final = 3.0
+
+
+class Way:
+    """The way to one server: a transport for the client of the protocol, and what it has noted."""
+
+    def __init__(self, spec: McpServerSpec, auth: httpx2.Auth | None = None) -> None:
+        self.ended = asyncio.Event()
+        self._spec = spec
+        self._auth = auth
+        self._checked: CheckedTransport | None = None
+        self._last_lines = b""
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, as far as is known: words of ours, or the last line that a program printed."""
+        if self._checked is not None and self._checked.last_refusal:
+            return self._checked.last_refusal
+        lines = self._last_lines.decode(errors="replace").strip().splitlines()
+        line = lines[-1] if lines else ""
+        for secret in (*self._spec.env.values(), *self._spec.headers.values()):
+            line = line.replace(secret, "…") if secret else line
+        return line[:300]
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncGenerator[Any, None]:
+        """The two streams that the client of the protocol reads and writes."""
+        is_program = self._spec.transport is McpTransport.STDIO
+        async with self._program() if is_program else self._network() as (reading, writing):
+            yield _Watched(reading, self.ended), writing
+
+    @contextlib.asynccontextmanager
+    async def _network(self) -> AsyncGenerator[Any, None]:
+        self._checked = CheckedTransport(private=mcp_settings.private, max_bytes=mcp_settings.result_bytes)
+        client = httpx2.AsyncClient(
+            transport=self._checked,
+            headers=dict(self._spec.headers),
+            auth=self._auth,
+            timeout=httpx2.Timeout(mcp_settings.connect_seconds, read=STREAM_SECONDS),
+            trust_env=False,
+        )
+        async with (
+            client,
+            streamable_http_client(
+                self._spec.url, http_client=client, max_sse_event_size=mcp_settings.result_bytes
+            ) as streams,
+        ):
+            yield streams
+
+    @contextlib.asynccontextmanager
+    async def _program(self) -> AsyncGenerator[Any, None]:
+        program, *arguments = _ending_with_us(self._spec.command)
+        parameters = StdioServerParameters(command=program, args=arguments, env=dict(self._spec.env))
+        reading, writing = os.pipe()
+        with open(writing, "w") as errors:  # noqa: ASYNC230 - a pipe, which does not block
+            listening = asyncio.create_task(self._listen(reading))
+            try:
+                async with stdio_client(parameters, errlog=errors) as streams:
+                    errors.close()  # the program has its own
+                    yield streams
+            finally:
+                listening.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await listening
+
+    async def _listen(self, reading: int) -> None:
+        """Keep the last that the program writes to its standard error, and nothing else of it."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=STDERR_BYTES)
+        pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
+        try:
+            while data := await reader.read(STDERR_BYTES):
+                self._last_lines = (self._last_lines + data)[-STDERR_BYTES:]
+        finally:
+            pipe.close()
+
+
+class _Watched:
+    """A stream for reading that sets an event when there is nothing more to read."""
+
+    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
+        self._stream = stream
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        """The context of the sender, where the stream has one."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        """Receive an item. Errors: those of the stream, at whose end the event is set."""
+        try:
+            return await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._ended.set()
+            raise
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    def __aiter__(self) -> "_Watched":
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> "_Watched":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _ending_with_us(command: Sequence[str]) -> list[str]:
+    """The command, ended by the kernel when the thread that started it is gone, however that happened."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:  # a server of the protocol ends when its standard input does
+        return list(command)
+    return [setpriv, "--pdeathsig", signal.Signals.SIGKILL.name.removeprefix("SIG"), "--no-new-privs", *command]
