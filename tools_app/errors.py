@@ -3,12 +3,13 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · ExtensionInvalid ·
+                 ExtensionExists · ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit
 """
 
 from typing import Final
 
-from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
 
 
 class ToolError(ThinkError):
@@ -126,3 +127,39 @@ class ReplayMismatch(ToolError, Conflict):
     """The code did not repeat its calls, so it cannot go on where it was interrupted."""
 
     code = "replay_mismatch"
+
+
+class ExtensionInvalid(ToolError, Invalid):
+    """This cannot be an extension."""
+
+    code = "extension_invalid"
+
+
+class ExtensionExists(ToolError, Conflict):
+    """An extension of this name is loaded already."""
+
+    code = "extension_exists"
+
+
+class ExtensionNotFound(ToolError, NotFound):
+    """There is no such extension."""
+
+    code = "extension_not_found"
+
+
+class ExtensionDenied(ToolError, Denied):
+    """The extension has no permission for this."""
+
+    code = "extension_denied"
+
+
+class ExtensionUnloaded(ToolError, Conflict):
+    """The extension has been unloaded."""
+
+    code = "extension_unloaded"
+
+
+class ExtensionLimit(ToolError, Conflict):
+    """There is no room for more extensions, or they were changed too often."""
+
+    code = "extension_limit"
