@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
@@ -38,7 +39,16 @@ INTERRUPTED_TEXT = "The assistant was interrupted and could not recover. Please 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 
 
-class Think(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ActionMethods, Agent, abstract=True):
+class Think(
+    TurnMethods,
+    SubmissionMethods,
+    SessionMethods,
+    ModelMethods,
+    ActionMethods,
+    ExtensionDeclarations,
+    Agent,
+    abstract=True,
+):
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10

@@ -107,6 +107,7 @@ class NextPlace:
     client_tools: tuple[JSONObject, ...] = ()
     model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
+    has_extensions: bool = True
 
 
 async def preview(

@@ -128,18 +128,21 @@ class HostBridge:
     async def _get_context(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
         label = self._label(standing, _text(args, 0, "label"))
         read = standing.granted.context.read
-        if label not in standing.manifest.blocks and read != ALL and label not in read:
+        if read != ALL and label not in read and not await self._owns(standing, label):
             raise self._no_context("read", label)
         return (await self.services.context_blocks()).get(label)
 
     async def _set_context(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
         label, content = self._label(standing, _text(args, 0, "label")), _text(args, 1, "content")
         write = standing.granted.context.write
-        is_allowed = label in standing.manifest.blocks if write == OWN else label in write
+        is_allowed = await self._owns(standing, label) if write == OWN else label in write
         if not is_allowed:
             raise self._no_context("write", label)
         await self.services.write_context(label, content)
         return None
+
+    async def _owns(self, standing: Standing, label: str) -> bool:
+        return label in standing.manifest.blocks and label in await self.services.own_blocks()
 
     def _label(self, standing: Standing, label: str) -> str:
         """A block's label in the conversation: its own blocks may be named without the prefix."""

@@ -25,6 +25,10 @@ class HostServices(Protocol):
         """The workspace of the agent. Errors: `ThinkError` where it has none."""
         ...
 
+    async def own_blocks(self) -> frozenset[str]:
+        """Labels of the context blocks that extensions brought. One that the agent has of itself is never theirs."""
+        ...
+
     async def context_blocks(self) -> Mapping[str, str]:
         """Every context block's text by its label."""
         ...

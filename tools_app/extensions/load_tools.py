@@ -4,7 +4,7 @@ A person confirms every load, and reads what the extension will be able to do. U
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,8 +22,11 @@ LOAD: Final = "load_extension"
 LIST: Final = "list_extensions"
 NEXT: Final = "Its tools can be called from the next turn on."
 
-Load = Callable[[Manifest, str], Awaitable[LoadedExtension]]
-List = Callable[[], Awaitable[list[LoadedExtension]]]
+Load: TypeAlias = Callable[[Manifest, str], Awaitable[JSONObject]]
+"""Loads an extension and gives it as `listed` does."""
+
+List: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
+"""Gives the extensions, each as `listed` does."""
 
 
 class BlockInput(BaseModel):
@@ -81,14 +84,10 @@ def load_tools(load: Load, list_loaded: List) -> list[Tool]:
     async def load_extension(**given: Any) -> JSONObject:
         made = LoadInput(**given)
         loaded = await load(manifest_of(made.model_dump(mode="json")), made.source)
-        return {
-            "loaded": True,
-            **listed(loaded),
-            "message": f"{loaded.name} is loaded. {NEXT}",
-        }
+        return {"loaded": True, **loaded, "message": f"{loaded['name']} is loaded. {NEXT}"}
 
     async def list_extensions() -> JSONObject:
-        found = [listed(each) for each in await list_loaded()]
+        found = await list_loaded()
         return {"count": len(found), "extensions": found}
 
     return [

@@ -5,6 +5,7 @@ All functions are sync and run on the database bridge.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -49,7 +50,11 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_open_calls:
+    SELECT :turn:, :instance:, :has_open_calls:, EXISTS (
+        SELECT 1 FROM think_tools_extension e
+        WHERE (e.level = 'instance' AND e.scope = i.id) OR (e.level = 'user' AND e.owner_id = i.owner_id)
+            OR e.level = 'site'
+    )
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
     turn=_TURN,
@@ -75,10 +80,10 @@ def begin_claimed(context: FiberContext) -> TurnFacts | None:
     """
     if any(key == FINAL for key, _ in context.records()):
         return None
-    turn, has_open_calls = _find(str(context.payload["turn_id"]))
-    if context.metadata.get(AWAITS) and not _has_begun(context, turn):
+    found = _find(str(context.payload["turn_id"]))
+    if context.metadata.get(AWAITS) and not _has_begun(context, found.turn):
         return None
-    return _begin(context, turn, has_open_calls)
+    return _begin(context, found)
 
 
 def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
@@ -88,16 +93,25 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
     the answer that it continues is not the end of the shown path any more. Errors: `TurnNotFound`, `LeaseLost`.
     """
     with context.fenced():
-        return _begin(context, *_find(turn_id))
+        return _begin(context, _find(turn_id))
 
 
-def _find(turn_id: str) -> tuple[Turn, bool]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A turn with its instance, and what was looked up on the way."""
+
+    turn: Turn
+    has_open_calls: bool
+    has_extensions: bool
+
+
+def _find(turn_id: str) -> _Found:
     row = _FIND.one(turn_id)
     if row is None:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    return turn, bool(row[-1])
+    return _Found(turn=turn, has_open_calls=bool(row[-2]), has_extensions=bool(row[-1]))
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -110,7 +124,11 @@ def leaf_of(turn: Turn, records: Mapping[str, JSONObject]) -> str | None:
     return noted
 
 
-def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
+def _begin(context: FiberContext, found: _Found) -> TurnFacts:
+    return replace(_begun(context, found.turn, found.has_open_calls), has_extensions=found.has_extensions)
+
+
+def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
     """The fiber's row is locked: a clear, which locks it too, has come before or comes after."""
     if _has_begun(context, turn):
         if turn.finished_at is not None:  # it was abandoned, and an operator has it run again

@@ -28,8 +28,10 @@ from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.providers.extensions import tools_of_extensions
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
+from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
 from chat.user_code.workspace import files_in_prompt, workspace_of
 from sessions_app.context.session_context import SessionContext
@@ -78,6 +80,11 @@ class ConversationPoint(Protocol):
     @property
     def model_choice(self) -> JSONObject | None:
         """The model that people chose for the conversation."""
+        ...
+
+    @property
+    def has_extensions(self) -> bool:
+        """Whether any extension is stored that may concern the conversation."""
         ...
 
 
@@ -135,6 +142,7 @@ async def build_model_input(
     choice = await _choose(agent, place.model_choice)
     model = guarded_model(agent, choice)
     history = await history_at(agent, place)
+    await extensions_of(agent, has_stored=place.has_extensions)
     context = await agent.host.open_context(agent, place.session_id)
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
@@ -197,6 +205,7 @@ async def _tools_of_client(request: ToolRequest) -> ToolSource:
 
 register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
+register(Source.EXTENSIONS, tools_of_extensions)
 register(Source.SESSION, _tools_of_session)
 register(Source.CLIENT, _tools_of_client)
 

@@ -35,6 +35,7 @@ class TurnFacts:
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
+    has_extensions: bool = True  # any is stored that may concern the conversation
 
     @property
     def is_continuation(self) -> bool:

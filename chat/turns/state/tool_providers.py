@@ -4,7 +4,7 @@ An app adds one with `register`; a source without a provider is empty.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from chat.agent.think import Think
@@ -20,7 +20,7 @@ from tools_app.core.toolset import ToolSource
 class ToolRequest:
     """The facts for a provider: the agent, its conversation's context, and the declarations of the client.
 
-    `workspace`: what the agent works in, where it has tools for files.
+    `workspace`: what the agent works in, where it has tools for files. `taken`: names of the sources before this one.
     """
 
     agent: Think
@@ -28,6 +28,7 @@ class ToolRequest:
     state: ContextState
     client_tools: tuple[JSONObject, ...]
     workspace: Workspace | None = None
+    taken: frozenset[str] = frozenset()
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]
@@ -53,5 +54,6 @@ async def gather_tools(request: ToolRequest) -> ToolSources:
     sources = ToolSources()
     for source in Source:
         if source in _providers:
-            sources.add(source, await _providers[source](request))
+            asked = replace(request, taken=frozenset(tool.name for _, tools in sources for tool in tools))
+            sources.add(source, await _providers[source](asked))
     return sources
