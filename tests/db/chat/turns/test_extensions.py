@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
+from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
 
@@ -22,10 +23,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_given() -> Iterator[None]:
+async def _nothing_left() -> AsyncIterator[None]:
     Given.extensions = []
     yield
     Given.extensions = []
+    await shared_sandbox().close()
 
 
 def tool_source(body: str, name: str = "go", parameters: str = "{}") -> str:
