@@ -5,7 +5,8 @@ ThinkError
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
                  ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
                  McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
-                 McpUnavailable (McpSignInNeeded) · McpSignInFailed
+                 McpUnavailable (McpSignInNeeded) · McpSignInFailed · ExtensionInvalid · ExtensionExists ·
+                 ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit
 """
 
 from typing import Final
@@ -177,3 +178,39 @@ class McpSignInFailed(ToolError, Invalid):
     """Signing in at the MCP server did not succeed. Try again."""
 
     code = "mcp_sign_in_failed"
+
+
+class ExtensionInvalid(ToolError, Invalid):
+    """This cannot be an extension."""
+
+    code = "extension_invalid"
+
+
+class ExtensionExists(ToolError, Conflict):
+    """An extension of this name is loaded already."""
+
+    code = "extension_exists"
+
+
+class ExtensionNotFound(ToolError, NotFound):
+    """There is no such extension."""
+
+    code = "extension_not_found"
+
+
+class ExtensionDenied(ToolError, Denied):
+    """The extension has no permission for this."""
+
+    code = "extension_denied"
+
+
+class ExtensionUnloaded(ToolError, Conflict):
+    """The extension has been unloaded."""
+
+    code = "extension_unloaded"
+
+
+class ExtensionLimit(ToolError, Conflict):
+    """There is no room for more extensions, or they were changed too often."""
+
+    code = "extension_limit"

@@ -15,14 +15,19 @@ from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.execution_models import Execution, ExecutionCall
+from tools_app.extension_models import BannedSource, Extension, ExtensionCall, ExtensionVersion
 from tools_app.mcp_models import McpServer, McpSignIn
 
 __all__ = [
     "ActionRecord",
     "ApprovalEvent",
     "ApprovalEventKind",
+    "BannedSource",
     "Execution",
     "ExecutionCall",
+    "Extension",
+    "ExtensionCall",
+    "ExtensionVersion",
     "McpServer",
     "McpSignIn",
     "ToolCallRecord",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
+from chat.agent.abilities.extension_methods import ExtensionOperations, ExtensionState
 from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations
@@ -88,6 +89,12 @@ class Host(Protocol):
 
 class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
     """The services that chat agents have in addition."""
+
+    extension_state: ExtensionState
+
+    def extensions_of(self, agent: "Agent") -> ExtensionOperations:
+        """The operations on the extensions of the agent's conversation."""
+        ...
 
     async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
         """Open a session's context and keep it for this object. `None`: the object's session, else the current one."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
@@ -50,6 +51,7 @@ class Think(
     SkillMethods,
     McpMethods,
     McpServerAttributes,
+    ExtensionDeclarations,
     Agent,
     abstract=True,
 ):

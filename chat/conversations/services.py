@@ -33,6 +33,7 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from thinkproject.kernel.phrases import Phrase
 from tools_app.actions.ledger import forget_effects
+from tools_app.extensions.services import forget_extensions_of
 from tools_app.mcp.rows import forget_servers
 from tools_app.services import forget_calls
 from tools_app.workspace.services import forget_workspaces_of
@@ -172,7 +173,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     forget_workspaces_of(family)
     forget_effects(family)
     forget_servers(family)
-    forget_workspaces_of(family)
+    forget_extensions_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
         delete_session(session_id)

@@ -109,6 +109,7 @@ class NextPlace:
     model_choice: JSONObject | None = None
     history: list[Message] | None = field(default=None)
     has_mcp_servers: bool = True  # not known here
+    has_extensions: bool = True
 
 
 async def preview(

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from chat.agent.abilities.extension_methods import ExtensionState
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
@@ -15,6 +16,7 @@ from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
+from chat.runtime.abilities.extensions import InstanceExtensions
 from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
@@ -22,6 +24,7 @@ from chat.runtime.host import DatabaseHost
 from chat.runtime.model_choice import ModelChoices
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.user_code.call_hook import call_hook, notify_hook
+from chat.user_code.extensions import declare_blocks
 from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.compaction.tokens import counter_named
@@ -38,6 +41,18 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves
+
+    def __init__(self, key: InstanceKey) -> None:
+        super().__init__(key)
+        self.extension_state = ExtensionState()
+
+    def extensions_of(self, agent: Agent) -> InstanceExtensions:
+        """The extensions of the agent's conversation."""
+
+        async def itself() -> Think | None:
+            return agent if isinstance(agent, Think) else None
+
+        return InstanceExtensions(self.key, itself)
 
     async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
         """Open the context of a turn's session and keep it. `None`: the object's session, else the current one."""
@@ -143,6 +158,19 @@ def context_of(key: InstanceKey) -> ContextMethods:
     return ContextMethods(opened)
 
 
+def extensions_of(key: InstanceKey) -> InstanceExtensions:
+    """Give the extensions of an instance to people and to code."""
+
+    async def made() -> Think | None:
+        if not is_served(key.agent) or not issubclass(get_agent_class(key.agent), Think):
+            return None
+        agent, _host = await started_agent(key)
+        assert isinstance(agent, Think)
+        return agent
+
+    return InstanceExtensions(key, made)
+
+
 def model_choices(key: InstanceKey) -> ModelChoices:
     """Give the choice of a model of an instance to people and to code."""
     return ModelChoices(key, partial(_own_model, key))
@@ -185,6 +213,7 @@ async def open_context(agent: Think, session_id: str) -> SessionContext:
     Errors: `AgentCodeFailed` when the agent's own code raises.
     """
     setup = await configured_session(agent)
+    await declare_blocks(agent, setup)
 
     async def base() -> str:
         return str(await call_hook(agent, "get_system_prompt"))

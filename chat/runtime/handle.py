@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from typing_extensions import Unpack
 
+from chat.agent.abilities.extension_methods import ExtensionMethods, ExtensionOperations
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
@@ -28,7 +29,7 @@ from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
-from chat.runtime.agent_factory import ChatDatabaseHost, context_of
+from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of
 from chat.runtime.turn_callbacks import report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
@@ -68,7 +69,15 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, ApprovalMethods, McpServerMethods):
+class AgentHandle(
+    TurnMethods,
+    SubmissionMethods,
+    SessionMethods,
+    ModelMethods,
+    ApprovalMethods,
+    McpServerMethods,
+    ExtensionMethods,
+):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
@@ -85,6 +94,10 @@ class AgentHandle(TurnMethods, SubmissionMethods, SessionMethods, ModelMethods, 
     @property
     def _mcp(self) -> McpOperations:
         return ChatDatabaseHost(self.key)
+
+    @property
+    def _extensions(self) -> ExtensionOperations:
+        return extensions_of(self.key)
 
     @property
     def context(self) -> ContextMethods:

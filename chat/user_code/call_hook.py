@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from chat.agent.abilities.extension_methods import ExtensionState, HookWatcher
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.core.loop.hooks import ChatErrorContext
@@ -58,10 +59,9 @@ async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: An
 
     Errors: those of `call_hook`, and `TurnConfigInvalid` for anything that is not of this kind.
     """
-    if not is_overridden(agent, name):
-        return None
-    value = await call_hook(agent, name, *args)
+    value = await call_hook(agent, name, *args) if is_overridden(agent, name) else None
     if value is None or isinstance(value, kind):
+        await _tell_watcher(agent, name, *args)
         return value
     known = getattr(kind, "__name__", str(kind))
     raise TurnConfigInvalid(f"{type(agent).__name__}.{name}() must return {known} or None, not {value!r}.")
@@ -111,3 +111,22 @@ async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
             await call_hook(agent, name, *args)
         except ThinkError as error:
             logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})
+    await _tell_watcher(agent, name, *args)
+
+
+def watcher_of(agent: Agent) -> HookWatcher | None:
+    """What hears of the agent's hooks besides the agent: its extensions, if any subscribe to hooks."""
+    state: ExtensionState | None = getattr(agent.host, "extension_state", None)
+    return None if state is None else state.watcher
+
+
+def is_heard(agent: Agent, name: str) -> bool:
+    """Whether anybody hears of this hook: the developer, or an extension."""
+    watcher = watcher_of(agent)
+    return is_overridden(agent, name) or (watcher is not None and watcher.watches(name))
+
+
+async def _tell_watcher(agent: Agent, name: str, *args: Any) -> None:
+    watcher = watcher_of(agent)
+    if watcher is not None and len(args) == 1 and watcher.watches(name):
+        await watcher.notify(name, args[0])

@@ -102,7 +102,7 @@ class Fetcher:
                 session.get(url, allow_redirects=False) as response,
             ):
                 if response.status in _REDIRECTS and "Location" in response.headers:
-                    return _location(url, response.headers["Location"])
+                    return redirect_target(url, response.headers["Location"])
                 return await self._read(url, response)
         except FetchFailed:
             raise
@@ -117,7 +117,7 @@ class Fetcher:
             message = f"The server answered with status {response.status}."
             raise FetchFailed("non_2xx", message, status=response.status, url=str(url))
         encoding = response.headers.get("Content-Encoding", "")
-        body = await read_body(_chunks(response), encoding, self.limits.max_bytes)
+        body = await read_body(body_chunks(response), encoding, self.limits.max_bytes)
         return Fetched(
             url=str(url),
             status=response.status,
@@ -127,12 +127,13 @@ class Fetcher:
         )
 
 
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def body_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body of a response in pieces, as it was sent."""
     async for chunk in response.content.iter_any():
         yield chunk
 
 
-def _location(url: URL, location: str) -> str:
+def redirect_target(url: URL, location: str) -> str:
     """The target of a redirect, as a text: it is checked like the text of a model, before it is parsed again."""
     if any(char <= " " or char == "\\" or not char.isprintable() for char in location):
         return location

@@ -25,6 +25,7 @@ from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
 from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
+from chat.turns.execution.extensions.turn_config import with_extensions
 from chat.turns.execution.model_input import (
     NOTHING_SAID,
     ModelInput,
@@ -90,6 +91,7 @@ async def assemble(
     gathered = await build_model_input(agent, facts, answer=answer)
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    config = await with_extensions(agent, facts, config, context, message_count=len(gathered.history))
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     seconds = config.stall_timeout_seconds
     toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)

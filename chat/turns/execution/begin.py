@@ -5,7 +5,7 @@ All functions are sync and run on the database bridge.
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -34,6 +34,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
+from tools_app.extensions.selectors import HAS_EXTENSIONS
 from tools_app.mcp.selectors import HAS_SERVERS
 from tools_app.selectors import OPEN_CALLS, lasting_calls
 from tools_app.services import Actor
@@ -51,11 +52,12 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_mcp_servers:, :has_open_calls:
+    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_open_calls:
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
+    has_extensions=HAS_EXTENSIONS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
 )
@@ -78,10 +80,10 @@ def begin_claimed(context: FiberContext) -> TurnFacts | None:
     """
     if any(key == FINAL for key, _ in context.records()):
         return None
-    turn, has_open_calls, has_mcp_servers = _find(str(context.payload["turn_id"]))
-    if context.metadata.get(AWAITS) and not _has_begun(context, turn):
+    found = _find(str(context.payload["turn_id"]))
+    if context.metadata.get(AWAITS) and not _has_begun(context, found.turn):
         return None
-    return replace(_begin(context, turn, has_open_calls), has_mcp_servers=has_mcp_servers)
+    return _begin(context, found)
 
 
 def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
@@ -91,18 +93,27 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
     the answer that it continues is not the end of the shown path any more. Errors: `TurnNotFound`, `LeaseLost`.
     """
     with context.fenced():
-        turn, has_open_calls, has_mcp_servers = _find(turn_id)
-        return replace(_begin(context, turn, has_open_calls), has_mcp_servers=has_mcp_servers)
+        return _begin(context, _find(turn_id))
 
 
-def _find(turn_id: str) -> tuple[Turn, bool, bool]:
-    """The turn with its instance, whether calls are open, and whether there may be MCP servers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A turn with its instance, and what was looked up on the way."""
+
+    turn: Turn
+    has_open_calls: bool
+    has_mcp_servers: bool
+    has_extensions: bool
+
+
+def _find(turn_id: str) -> _Found:
     row = _FIND.one(turn_id)
     if row is None:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    return turn, bool(row[-1]), bool(row[-2])
+    extensions, servers, calls = (bool(value) for value in row[-3:])
+    return _Found(turn=turn, has_open_calls=calls, has_mcp_servers=servers, has_extensions=extensions)
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -115,7 +126,12 @@ def leaf_of(turn: Turn, records: Mapping[str, JSONObject]) -> str | None:
     return noted
 
 
-def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
+def _begin(context: FiberContext, found: _Found) -> TurnFacts:
+    facts = _begun(context, found.turn, found.has_open_calls)
+    return replace(facts, has_mcp_servers=found.has_mcp_servers, has_extensions=found.has_extensions)
+
+
+def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
     """The fiber's row is locked: a clear, which locks it too, has come before or comes after."""
     if _has_begun(context, turn):
         if turn.finished_at is not None:  # it was abandoned, and an operator has it run again

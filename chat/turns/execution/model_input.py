@@ -30,9 +30,11 @@ from chat.turns.execution.prompting import Prompt
 from chat.turns.state import caller_tools
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
+from chat.turns.state.providers.extensions import tools_of_extensions
 from chat.turns.state.providers.mcp import tools_of_servers
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
+from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
 from chat.user_code.skills import skills_of
 from chat.user_code.workspace import files_in_prompt, workspace_of
@@ -96,6 +98,11 @@ class ConversationPoint(Protocol):
         """Whether there may be MCP servers for the conversation."""
         ...
 
+    @property
+    def has_extensions(self) -> bool:
+        """Whether any extension is stored that may concern the conversation."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
@@ -151,6 +158,7 @@ async def build_model_input(
     choice = await _choose(agent, place.model_choice)
     model = guarded_model(agent, choice)
     history = await history_at(agent, place)
+    await extensions_of(agent, has_stored=place.has_extensions)
     context = await agent.host.open_context(agent, place.session_id)
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
@@ -232,6 +240,7 @@ async def _tools_of_caller(request: ToolRequest) -> ToolSource:
 
 register(Source.WORKSPACE, _tools_of_workspace)
 register(Source.AGENT, _tools_of_agent)
+register(Source.EXTENSIONS, tools_of_extensions)
 register(Source.SESSION, _tools_of_session)
 register(Source.SKILLS, _tools_of_skills)
 register(Source.MCP, tools_of_servers)

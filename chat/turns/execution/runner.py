@@ -55,11 +55,13 @@ from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import (
     call_hook,
     call_hook_typed,
+    is_heard,
     is_overridden,
     iterate,
     notify_hook,
     user_code_boundary,
     user_facing_error,
+    watcher_of,
 )
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
@@ -170,7 +172,7 @@ class TurnRun:
             raise
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
-        agent, watches = assembled.agent, is_overridden(assembled.agent, "on_chunk")
+        agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
         tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
@@ -181,6 +183,9 @@ class TurnRun:
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
+        watcher = watcher_of(agent)
+        if watcher is not None:
+            await watcher.flush()
 
     async def _after_approved(
         self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]

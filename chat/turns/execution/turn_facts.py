@@ -39,6 +39,7 @@ class TurnFacts:
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
     has_mcp_servers: bool = False  # there may be some for the conversation
+    has_extensions: bool = True  # any is stored that may concern the conversation
 
     @property
     def is_continuation(self) -> bool:

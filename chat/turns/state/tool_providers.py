@@ -4,7 +4,7 @@ An app adds one with `register`; a source without a provider is empty.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from chat.agent.think import Think
@@ -23,7 +23,8 @@ class ToolRequest:
     """The facts for a provider: the agent, its conversation's context, and what client and caller declare.
 
     `workspace`: what the agent works in, where it has tools for files. `has_mcp_servers`: whether there may be MCP
-    servers for the conversation; `sampler`: asks the agent's model for one of them.
+    servers for the conversation; `sampler`: asks the agent's model for one of them. `taken`: names of the sources
+    before this one.
     """
 
     agent: Think
@@ -35,6 +36,7 @@ class ToolRequest:
     skills: SkillLibrary = field(default_factory=SkillLibrary)
     has_mcp_servers: bool = False
     sampler: Sampler | None = None
+    taken: frozenset[str] = frozenset()
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]
@@ -60,5 +62,6 @@ async def gather_tools(request: ToolRequest) -> ToolSources:
     sources = ToolSources()
     for source in Source:
         if source in _providers:
-            sources.add(source, await _providers[source](request))
+            asked = replace(request, taken=frozenset(tool.name for _, tools in sources for tool in tools))
+            sources.add(source, await _providers[source](asked))
     return sources

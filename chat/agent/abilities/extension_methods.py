@@ -1,0 +1,127 @@
+"""Extensions of an agent: those that its class brings, and loading, changing and unloading others.
+
+    class Assistant(Think):
+        extensions = True
+
+        def get_extensions(self):
+            return [{"manifest": {"name": "math", "version": "1.0.0"}, "source": MATH}]
+
+How to write one: `docs/howto/extensions.md`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from thinkproject.kernel.jsonvalue import JSONObject
+
+if TYPE_CHECKING:
+    from tools_app.extensions.loaded import LoadedExtension
+
+
+class HookWatcher(Protocol):
+    """Hears of the hooks of an agent after the agent itself. Never raises."""
+
+    def watches(self, hook: str) -> bool:
+        """Whether anything listens to this hook of the agent's class."""
+        ...
+
+    async def notify(self, hook: str, argument: Any) -> None:
+        """Report that a hook was called, with its argument."""
+        ...
+
+    async def flush(self) -> None:
+        """Report what was collected."""
+        ...
+
+
+@dataclass(slots=True)
+class ExtensionState:
+    """The extensions of one agent object, once they were looked up. `labels`: of context blocks that they brought."""
+
+    loaded: "tuple[LoadedExtension, ...] | None" = None
+    labels: frozenset[str] = frozenset()
+    watcher: HookWatcher | None = None
+
+
+class ExtensionOperations(Protocol):
+    """The operations on the extensions of one conversation, as the methods call them."""
+
+    async def load(self, manifest: Any, source: str, *, via: str = "code", replaces: bool = False) -> JSONObject:
+        """Load an extension for this conversation."""
+        ...
+
+    async def unload(self, name: str) -> bool:
+        """Unload one; false where there is none."""
+        ...
+
+    async def list_all(self) -> list[JSONObject]:
+        """All that the conversation has, in load order."""
+        ...
+
+    async def update(self, name: str, *, source: str | None = None, manifest: Any = None) -> JSONObject:
+        """Write a new version."""
+        ...
+
+
+class ExtensionMethods:
+    """Extensions of a conversation. `Think` and `AgentHandle` share these methods.
+
+    Shape of an extension: `{name, version, description, prefix, scope, tools, hooks, contextLabels, permissions}`, the
+    tools as models call them.
+    """
+
+    @property
+    def _extensions(self) -> ExtensionOperations:
+        raise NotImplementedError  # the agent and the handle each bring their own
+
+    async def load_extension(self, manifest: Mapping[str, Any], source: str) -> JSONObject:
+        """Load an extension for this conversation: its tools are there from the next turn on, also after a restart.
+
+        Whoever calls this grants the permissions of the manifest. Durability: stored when it returns. Errors:
+        `ExtensionExists` for a name that is loaded already, `ExtensionInvalid`, `ExtensionLimit`, `SandboxUnavailable`.
+        """
+        return await self._extensions.load(manifest, source)
+
+    async def unload_extension(self, name: str) -> bool:
+        """Unload an extension of this conversation, with its context blocks; `False` where there is none.
+
+        Calls that still run have no result. Those of the class, the user and the site stay.
+        """
+        return await self._extensions.unload(name)
+
+    async def list_extensions(self) -> list[JSONObject]:
+        """List the extensions of this conversation in load order: of the class, the site, the user, its own."""
+        return await self._extensions.list_all()
+
+    async def update_extension(
+        self, name: str, *, source: str | None = None, manifest: Mapping[str, Any] | None = None
+    ) -> JSONObject:
+        """Write a new version of an extension of this conversation. It runs from the next call on.
+
+        A new source alone keeps what is granted; a manifest has its permissions granted. Durability and errors as
+        above, and `ExtensionNotFound`.
+        """
+        return await self._extensions.update(name, source=source, manifest=manifest)
+
+
+class ExtensionDeclarations(ExtensionMethods):
+    """What a class says about extensions."""
+
+    host: Any
+
+    extensions: ClassVar[bool] = False
+    """Whether the model gets `load_extension`, each call of which a person has to approve, and `list_extensions`."""
+
+    @property
+    def _extensions(self) -> ExtensionOperations:
+        operations: ExtensionOperations = self.host.extensions_of(self)
+        return operations
+
+    def get_extensions(self) -> Any:
+        """Give the extensions that every instance has: `{"manifest": …, "source": …}` each. Runs once an attempt.
+
+        They load first, with the permissions that their manifests name. One that cannot be loaded is left out and
+        logged. Nothing of them is stored.
+        """
+        return ()

@@ -1,0 +1,126 @@
+"""What extensions say about a turn before it begins, put together with what the agent itself says.
+
+Scalars of a later extension win over those of an earlier one. A model or tools are not theirs to choose. Limits can be
+made tighter and never wider, and the system prompt is for extensions that may read it and that have no network: what
+they read elsewhere does not become an instruction.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chat.agent.think import Think
+from chat.core.loop.hooks import TurnConfig, TurnContext
+from chat.core.model.language_model import ModelSettings
+from chat.turns.execution.extensions.hooks import BEFORE_TURN, ExtensionHooks
+from chat.turns.execution.turn_facts import TurnFacts
+from chat.user_code.extensions import extensions_of
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.extensions.manifest import ALL
+from tools_app.core.extensions.snapshots import snapshot
+from tools_app.extensions.loaded import LoadedExtension
+
+logger = logging.getLogger(__name__)
+
+_SECRET: Final = frozenset({"authorization", "cookie", "host", "api-key", "x-api-key", "proxy-authorization"})
+
+_NOT_THEIRS: Final = frozenset(
+    {"model", "messages", "input", "instructions", "system", "tools", "tool_choice", "functions", "stream"}
+)
+"""Fields of a request that options of a provider would replace."""
+
+
+class _Wish(BaseModel):
+    """What `beforeTurn` may return. Anything else in it is left alone, a model and tools among it."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    system: str | None = Field(default=None, max_length=100_000)
+    max_steps: int | None = Field(default=None, alias="maxSteps", ge=1)
+    max_output_tokens: int | None = Field(default=None, alias="maxOutputTokens", ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, alias="topP", ge=0, le=1)
+    seed: int | None = None
+    send_reasoning: bool | None = Field(default=None, alias="sendReasoning")
+    timeout_seconds: float | None = Field(default=None, alias="timeoutSeconds", gt=0)
+    headers: dict[str, str] | None = None
+    provider_options: dict[str, dict[str, Any]] | None = Field(default=None, alias="providerOptions")
+
+
+async def with_extensions(
+    agent: Think, facts: TurnFacts, config: TurnConfig, context: TurnContext, *, message_count: int
+) -> TurnConfig:
+    """Subscribe the extensions to the hooks of the turn, and ask them about it. Without any, nothing is done."""
+    listening = [each for each in await extensions_of(agent) if each.surface.hooks]
+    if not listening:
+        return config
+    hooks = ExtensionHooks(agent, listening, facts)
+    agent.host.extension_state.watcher = hooks
+    if not any(BEFORE_TURN in each.surface.hooks for each in listening):
+        return config
+    system = next((text for text in (config.system, config.instructions) if text is not None), context.system)
+    event = snapshot(
+        {
+            "system": system,
+            "toolNames": list(context.tools),
+            "messageCount": message_count,
+            "continuation": context.continuation,
+            "body": context.body,
+            "modelId": context.model.name,
+        }
+    )
+    assert isinstance(event, dict)
+    for extension, given in await hooks.before_turn(event):
+        config = merged(config, extension, given, most_steps=agent.max_steps)
+    return config
+
+
+def merged(config: TurnConfig, extension: LoadedExtension, given: JSONObject, *, most_steps: int) -> TurnConfig:
+    """The config with what one extension wants. What cannot be read is logged and ignored."""
+    try:
+        wish = _Wish.model_validate(given)
+    except ValidationError as error:
+        extra = {"action": "extension_config_ignored", "extension": extension.name, "reason": str(error)[:500]}
+        logger.warning("what an extension says about a turn cannot be read", extra=extra)
+        return config
+    settings = config.settings or ModelSettings()
+    chosen: dict[str, Any] = {"max_output_tokens": wish.max_output_tokens, "temperature": wish.temperature}
+    chosen |= {"top_p": wish.top_p, "seed": wish.seed}
+    settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
+    if wish.headers:
+        settings = replace(settings, headers={**settings.headers, **_harmless(wish.headers)})
+    options = _merged_options(config.provider_options, wish.provider_options)
+    config = replace(config, settings=settings, provider_options=options)
+    if wish.max_steps is not None:
+        config = replace(config, max_steps=min(wish.max_steps, config.max_steps or most_steps))
+    if wish.timeout_seconds is not None:
+        config = replace(config, timeout_seconds=min(wish.timeout_seconds, config.timeout_seconds or float("inf")))
+    if wish.send_reasoning is not None:
+        config = replace(config, send_reasoning=wish.send_reasoning)
+    if wish.system is not None and extension.granted.context.read == ALL and not extension.granted.network:
+        config = replace(config, system=wish.system, instructions=None)
+    return config
+
+
+def _merged_options(
+    held: Mapping[str, JSONObject] | None, given: Mapping[str, JSONObject] | None
+) -> Mapping[str, JSONObject] | None:
+    """Options by provider, merged one level deep."""
+    if not given:
+        return held
+    before = held or {}
+    allowed = {name: {k: v for k, v in options.items() if k not in _NOT_THEIRS} for name, options in given.items()}
+    return {**before, **{name: {**before.get(name, {}), **options} for name, options in allowed.items()}}
+
+
+def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers that neither sign in elsewhere nor break the request."""
+    kept = [
+        (name, value)
+        for name, value in headers.items()
+        if name.isascii() and name.lower() not in _SECRET and name.isprintable() and value.isprintable() and name
+    ]
+    return dict(kept[:20])
