@@ -94,15 +94,12 @@ def candidates() -> list[Walls]:
     is_root = os.geteuid() == 0
     spaces = ("--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
     die = ("setpriv", "--pdeathsig", "KILL")
-    user, nobody = str(NOBODY), ()
-    if is_root:
-        nobody = ("--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
-    no_rights = ("setpriv", *nobody, "--no-new-privs")
-    if is_root:
-        before, after = (*die, "unshare", *spaces), no_rights
-    else:
+    no_rights = ("setpriv", *_nobody(), "--no-new-privs")
+    before: tuple[str, ...] = (*die, "unshare", *spaces)
+    after: tuple[str, ...] = no_rights
+    if not is_root:
         before = (*die, "unshare", "--user", "--map-root-user", *spaces)
-        after = ("unshare", "--user", f"--map-user={user}", f"--map-group={user}", *no_rights)
+        after = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", *no_rights)
     spaced, own, plain = "namespaces of its own", "Chromium's sandbox", (*no_rights, "--pdeathsig", "KILL")
     found = [
         Walls(name=f"{spaced}, {own}", before=before, after=after, has_sandbox=True, is_contained=True),
@@ -110,8 +107,21 @@ def candidates() -> list[Walls]:
         Walls(name=own, before=(), after=plain, has_sandbox=True, is_contained=False),
     ]
     if browser_settings.without_walls:
-        found.append(Walls(name="limits", before=(), after=plain, has_sandbox=False, is_contained=False))
+        found.append(bare_walls())
     return found
+
+
+def bare_walls() -> Walls:
+    """Neither of the two walls: for a browser that shows no page, or by the consent of a setting."""
+    after = ("setpriv", *_nobody(), "--no-new-privs", "--pdeathsig", "KILL")
+    return Walls(name="limits", before=(), after=after, has_sandbox=False, is_contained=False)
+
+
+def _nobody() -> tuple[str, ...]:
+    if os.geteuid() != 0:
+        return ()
+    user = str(NOBODY)
+    return ("--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
 
 
 def browser_path() -> str:

@@ -1,5 +1,4 @@
-"""The small program that becomes a browser: it runs within the browser's namespaces, before it, with the standard
-library alone.
+"""The small program that becomes a browser. It runs in the browser's namespaces, with the standard library alone.
 
     python walls.py CONTROL_FD FILE_BYTES OPEN_FILES COMMAND…
 
