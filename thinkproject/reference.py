@@ -26,6 +26,7 @@ PUBLIC = {
     "chat.tools.files": "Tools for files, and where the files are.",
     "chat.tools.code": "Tools that run code.",
     "chat.tools.web": "Tools that read the web.",
+    "chat.tools.browser": "Tools that drive a browser.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
     "chat.runtime.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",

@@ -24,8 +24,8 @@ BROWSER_COMMANDS: Final = frozenset(
 """Commands without a session."""
 
 _PAGE_COMMANDS: Final = {
-    "Accessibility": "disable enable getAXNodeAndAncestors getChildAXNodes getFullAXTree getPartialAXTree getRootAXNode "
-    "queryAXTree",
+    "Accessibility": "disable enable getAXNodeAndAncestors getChildAXNodes getFullAXTree getPartialAXTree "
+    "getRootAXNode queryAXTree",
     "CSS": "disable enable getBackgroundColors getComputedStyleForNode getInlineStylesForNode "
     "getMatchedStylesForNode getMediaQueries getPlatformFontsForNode getStyleSheetText",
     "DOM": "collectClassNamesFromSubtree describeNode disable discardSearchResults enable focus getAttributes "

@@ -29,7 +29,6 @@ MAX_PAGES: Final = 10
 MAX_WINDOWS: Final = 200
 MEMORY_CHECK_SECONDS: Final = 0.2
 LOGIN_SECONDS: Final = 15.0
-CLOSE_SECONDS: Final = 5.0
 
 
 @dataclass(eq=False, kw_only=True)
@@ -39,7 +38,6 @@ class Page:
     target_id: str
     url: str
     control: "asyncio.Future[str]"
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
     title: str = ""
 
 
@@ -150,9 +148,7 @@ class Session:
         await self.connection.send("Browser.setDownloadBehavior", no_files)
         await self.connection.send("Target.setDiscoverTargets", {"discover": True})
         if self.proxy is not None:
-            page = await self.new_page()
-            await self._log_in(self.proxy, await page.control)
-            await self._close_page(page)
+            await self._log_in(self.proxy, await (await self.page()).control)
 
     async def close(self) -> None:
         """End it with all of its pages. Safe to call again."""
@@ -233,12 +229,9 @@ class Session:
         if gone.get("errorText") or not proxy.has_login:
             raise BrowserFailed("The browser could not be connected to its proxy.")
         await send("Fetch.disable", {}, control)
-
-    async def _close_page(self, page: Page) -> None:
-        await self.connection.send("Target.closeTarget", {"targetId": page.target_id})
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await page.gone.wait()
+        async with self.events_of(control) as events:
+            await send("Page.navigate", {"url": ABOUT_BLANK}, control)
+            await events.wait("Page.loadEventFired", LOGIN_SECONDS)
 
     def _take(self, method: str, params: JSONObject, session_id: str) -> None:
         for events in self._events.get(session_id, ()):
@@ -252,9 +245,7 @@ class Session:
     def _take_target(self, method: str, params: JSONObject) -> None:
         info = params.get("targetInfo")
         if method == "Target.targetDestroyed":
-            page = self.pages.pop(str(params.get("targetId")), None)
-            if page is not None:
-                page.gone.set()
+            self.pages.pop(str(params.get("targetId")), None)
         elif isinstance(info, dict) and info.get("browserContextId") == self.context_id:
             target_id, url = str(info["targetId"]), str(info.get("url", ""))
             if method == "Target.targetCreated" and info.get("type") == "page":
