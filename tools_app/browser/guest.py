@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
-from tools_app.browser.errors import BrowserFailed
+from tools_app.browser.errors import BrowserFailed, BrowserGone
 from tools_app.browser.pages import picture_of
 from tools_app.browser.policy import checked_command, url_of
 from tools_app.browser.session import Session
@@ -40,10 +40,12 @@ class GuestCalls:
 
     async def __aenter__(self) -> "GuestCalls":
         self.session.connection.listeners.append(self._take)
+        self.session.connection.on_end.append(self._more.set)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.session.connection.listeners.remove(self._take)
+        self.session.connection.on_end.remove(self._more.set)
         for session_id in list(self._attached):
             if self.session.is_alive:
                 await self._quietly("Target.detachFromTarget", {"sessionId": session_id})
@@ -150,6 +152,8 @@ class GuestCalls:
                         if event["method"] == method and session_id in {None, "", event["sessionId"]}:
                             self._events.remove(event)
                             return event
+                    if self.session.connection.is_closed:
+                        raise BrowserGone(self.session.connection.end_reason)
                     self._more.clear()
                     await self._more.wait()
         except TimeoutError:

@@ -102,15 +102,24 @@ async def visit(session: Session, text: str) -> Visit:
         await session.send(page, domain)
     await session.send(page, "Page.setLifecycleEventsEnabled", {"enabled": True})
     before = set(session.refused)
+    old = (await _frame(session, page)).get("loaderId")
     async with session.events_of(control) as events:
         gone = await session.send(page, "Page.navigate", {"url": url}, seconds=LOAD_SECONDS)
         if gone.get("errorText"):
             raise _not_reached(session, before, url, str(gone["errorText"]))
-        wanted = {"frameId": gone.get("frameId"), "loaderId": gone.get("loaderId")}
-        is_whole = await events.wait("Page.lifecycleEvent", LOAD_SECONDS, name="load", **wanted) is not None
+        frame = gone.get("frameId")
+
+        def is_load(event: JSONObject) -> bool:
+            """Whether a document of this page has loaded, perhaps a further one that the first led to."""
+            return event.get("name") == "load" and event.get("frameId") == frame and event.get("loaderId") != old
+
+        is_whole = await events.wait("Page.lifecycleEvent", LOAD_SECONDS, is_load) is not None
         if is_whole:
             await events.quiet(QUIET_SECONDS, SETTLE_SECONDS)
-        status = _status(events, wanted["loaderId"])
+    there = await _frame(session, page)
+    if there.get("unreachableUrl"):
+        raise _not_reached(session, before, str(there["unreachableUrl"]), "it led to a page that is not there")
+    status = _status(events, there.get("loaderId"))
     return await _described(session, page, status=status, is_whole=is_whole)
 
 
@@ -131,17 +140,21 @@ def _not_reached(session: Session, before: set[str], url: str, text: str) -> Fet
 
 
 async def _described(session: Session, page: Page, *, status: int, is_whole: bool) -> Visit:
-    tree = await session.send(page, "Page.getFrameTree")
-    frame = tree["frameTree"]["frame"]
+    frame = await _frame(session, page)
     url = str(frame.get("url", "")) + str(frame.get("urlFragment", ""))
     title = await run(session, page, "document.title.slice(0, 300)")
     return Visit(page=page, url=url, title=str(title), status=status, is_whole=is_whole)
 
 
+async def _frame(session: Session, page: Page) -> JSONObject:
+    """The main frame of a page: `id`, `loaderId` (of its document), `url`, and `unreachableUrl` of an error."""
+    tree = await session.send(page, "Page.getFrameTree")
+    return dict(tree["frameTree"]["frame"])
+
+
 async def run(session: Session, page: Page, expression: str) -> JSONValue:
     """The value of an expression in our own world within the page. Errors: `BrowserFailed`."""
-    tree = await session.send(page, "Page.getFrameTree")
-    frame_id = tree["frameTree"]["frame"]["id"]
+    frame_id = (await _frame(session, page))["id"]
     made = await session.send(page, "Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "think"})
     wanted = {"expression": expression, "contextId": made["executionContextId"], "returnByValue": True}
     answer = await session.send(page, "Runtime.evaluate", wanted, seconds=SCRIPT_SECONDS)

@@ -35,13 +35,14 @@ class Pool:
     kept: dict[str, Session] = field(default_factory=dict)
     _locks: "WeakValueDictionary[str, asyncio.Lock]" = field(default_factory=WeakValueDictionary)
     _sweeping: "asyncio.Task[None] | None" = None
+    _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @asynccontextmanager
     async def session(self, open_it: Open, *, share: str, key: str = "") -> AsyncIterator[Session]:
         """A session for one call. `share`: whose calls count together. `key`: keeps it, and finds what was kept.
 
         Calls with the same key wait for each other. A call that takes too long, or is cancelled, ends its browser.
-        Errors: `BrowserUnavailable`; `BrowserGone` where the browser ended under the call; `ToolError` after too long.
+        Errors: `BrowserUnavailable`; `BrowserGone` where the browser ended under the call.
         """
         lock = self._locks.setdefault(key, asyncio.Lock()) if key else asyncio.Lock()
         seconds = browser_settings.queue_seconds
@@ -57,14 +58,9 @@ class Pool:
                 async with _bounded(session):
                     yield session
             except BaseException as error:
-                is_well = isinstance(error, Exception) and session.is_alive and not _is_over(session)
-                await (self._keep(key, session) if is_well else session.close())
-                if (
-                    isinstance(error, ToolError)
-                    and not isinstance(error, BrowserGone)
-                    and not session.is_alive
-                    and not is_well
-                ):
+                is_alive = session.is_alive
+                await (self._keep(key, session) if is_alive and isinstance(error, Exception) else session.close())
+                if isinstance(error, ToolError) and not is_alive:
                     raise BrowserGone(session.connection.end_reason) from error
                 raise
             await self._keep(key, session)
@@ -76,6 +72,7 @@ class Pool:
             await asyncio.gather(self._sweeping, return_exceptions=True)
         while self.kept:
             await self.kept.popitem()[1].close()
+        await asyncio.gather(*self._closing)
 
     async def _taken(self, key: str) -> Session | None:
         session = self.kept.pop(key, None)
@@ -88,7 +85,7 @@ class Pool:
         return None
 
     async def _keep(self, key: str, session: Session) -> None:
-        if not key or not session.is_alive or _is_over(session):
+        if not key or not session.is_alive:
             await session.close()
             return
         session.pause()
@@ -107,23 +104,26 @@ class Pool:
             for key, session in list(self.kept.items()):
                 if session.last_used + idle <= time.monotonic() or not session.is_alive:
                     self.kept.pop(key, None)
-                    await session.close()
+                    self._close_apart(session)
+
+    def _close_apart(self, session: Session) -> None:
+        """End a browser, whatever becomes of whoever asks for it."""
+        task = asyncio.create_task(session.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
 @asynccontextmanager
 async def _bounded(session: Session) -> AsyncIterator[None]:
-    """Errors: `ToolError` after too long, when the browser has been ended."""
+    """Errors: `BrowserGone` after too long, when the browser has been ended."""
     seconds = browser_settings.seconds
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
+        session.end(TOO_SLOW.format(seconds=seconds))
         await session.close()
-        raise ToolError(TOO_SLOW.format(seconds=seconds)) from None
-
-
-def _is_over(session: Session) -> bool:
-    return session.proxy is not None and session.proxy.is_exhausted
+        raise BrowserGone(session.connection.end_reason) from None
 
 
 _POOLS: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()

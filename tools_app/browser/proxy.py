@@ -11,7 +11,7 @@ import contextlib
 import hmac
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -83,7 +83,7 @@ class _Exhausted(Exception):
 class Proxy:
     """The proxy of one browser. `refused`: what it did not let through, by address, with the reason.
 
-    `has_login`: whether the browser has presented its credential.
+    `has_login`: whether the browser has presented its credential. `on_exhausted`: called when all bytes are used up.
     """
 
     policy: NetworkPolicy
@@ -91,6 +91,7 @@ class Proxy:
     refused: dict[str, str] = field(default_factory=dict)
     used_bytes: int = 0
     has_login: bool = False
+    on_exhausted: "Callable[[], None] | None" = None
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
@@ -220,7 +221,8 @@ class Proxy:
     def _count(self, size: int) -> None:
         self.used_bytes += size
         if self.is_exhausted:
-            self.refused[""] = f"The browser has used up its {self.policy.max_bytes} bytes."
+            if self.on_exhausted is not None:
+                self.on_exhausted()
             raise _Exhausted
 
 

@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.browser import starting
@@ -29,6 +29,7 @@ MAX_PAGES: Final = 10
 MAX_WINDOWS: Final = 200
 MEMORY_CHECK_SECONDS: Final = 0.2
 LOGIN_SECONDS: Final = 15.0
+EXHAUSTED: Final = "The browser has used up its {} bytes of the network, and was ended."
 
 
 @dataclass(eq=False, kw_only=True)
@@ -53,10 +54,15 @@ _BEGINS: Final = "Network.requestWillBeSent"
 _ENDS: Final = frozenset({"Network.loadingFinished", "Network.loadingFailed"})
 
 
+Fits: TypeAlias = Callable[[JSONObject], bool]
+"""Whether an event with these parameters is the one."""
+
+
 class Events:
     """The events of one session with a page, from a moment on."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self.seen: list[tuple[str, JSONObject]] = []
         self._more = asyncio.Event()
 
@@ -65,25 +71,31 @@ class Events:
         self.seen.append((method, params))
         self._more.set()
 
-    async def wait(self, method: str, seconds: float, **wanted: object) -> JSONObject | None:
-        """The first of this kind with these parameters; `None` when none comes in time. Never before it happened."""
+    def wake(self) -> None:
+        """Let those who wait look again."""
+        self._more.set()
+
+    async def wait(self, method: str, seconds: float, fits: Fits = lambda _params: True) -> JSONObject | None:
+        """The first of this kind that fits; `None` when none comes in time. Errors: `BrowserGone`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 at = 0
                 while True:
                     for each, params in self.seen[at:]:
-                        if each == method and all(params.get(name) == value for name, value in wanted.items()):
+                        if each == method and fits(params):
                             return params
                     at = len(self.seen)
+                    self._check()
                     self._more.clear()
                     await self._more.wait()
         return None
 
     async def quiet(self, pause: float, most: float) -> None:
-        """Wait until no request has been under way for so long, and at most so long."""
+        """Wait until no request has been under way for so long, and at most so long. Errors: `BrowserGone`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(most):
                 while True:
+                    self._check()
                     self._more.clear()
                     if self._under_way():
                         await self._more.wait()
@@ -93,6 +105,10 @@ class Events:
                             await self._more.wait()
                     except TimeoutError:
                         return
+
+    def _check(self) -> None:
+        if self._connection.is_closed:
+            raise BrowserGone(self._connection.end_reason)
 
     def _under_way(self) -> bool:
         going: set[object] = set()
@@ -152,6 +168,8 @@ class Session:
 
     async def close(self) -> None:
         """End it with all of its pages. Safe to call again."""
+        if self.chrome is not None:
+            self.chrome.kill()  # at once, also if this is cancelled while it waits
         if self.chrome is None and not self.connection.is_closed:
             with contextlib.suppress(BrowserFailed):
                 await self.connection.send("Target.disposeBrowserContext", {"browserContextId": self.context_id})
@@ -191,12 +209,20 @@ class Session:
     @asynccontextmanager
     async def events_of(self, session_id: str) -> AsyncIterator[Events]:
         """The events of a session from here on."""
-        events = Events()
+        events = Events(self.connection)
         self._events.setdefault(session_id, []).append(events)
+        self.connection.on_end.append(events.wake)
         try:
             yield events
         finally:
+            self.connection.on_end.remove(events.wake)
             self._events[session_id].remove(events)
+
+    def end(self, reason: str) -> None:
+        """End the browser now, for a reason that whoever uses it is told."""
+        self.connection.end_reason = reason
+        if self.chrome is not None:
+            self.chrome.kill()
 
     def pause(self) -> None:
         """Let its pages do nothing until `resume`, where that is possible."""
@@ -207,6 +233,9 @@ class Session:
     def resume(self) -> None:
         """Let its pages go on."""
         self.connection.allow_more()
+        self.blocked.clear()
+        if self.proxy is not None:
+            self.proxy.refused.clear()
         if self.chrome is not None:
             self.chrome.resume()
 
@@ -259,8 +288,7 @@ class Session:
     def _created(self, target_id: str, url: str) -> None:
         self._windows += 1
         if self._windows > MAX_WINDOWS and self.chrome is not None:
-            self.connection.end_reason = "The pages of the browser opened too many windows, and it was ended."
-            self.chrome.kill()
+            self.end("The pages of the browser opened too many windows, and it was ended.")
         elif len(self.pages) >= MAX_PAGES:
             self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
         else:
@@ -288,8 +316,7 @@ class Session:
     async def _watch_memory(self, chrome: starting.Chrome) -> None:
         while chrome.is_alive:
             if memory_of(chrome.pid) > browser_settings.memory_bytes:
-                self.connection.end_reason = "The browser needed too much memory, and was ended."
-                chrome.kill()
+                self.end("The browser needed too much memory, and was ended.")
                 return
             await asyncio.sleep(MEMORY_CHECK_SECONDS)
 
@@ -311,6 +338,7 @@ async def open_session(policy: NetworkPolicy) -> Session:
     proxy = Proxy(policy)
     session = Session(connection=chrome.connection, policy=policy, chrome=chrome, proxy=proxy)
     try:
+        proxy.on_exhausted = lambda: session.end(EXHAUSTED.format(policy.max_bytes))
         await proxy.serve(chrome.listener)
         await session.begin()
     except BrowserGone as error:

@@ -94,17 +94,17 @@ def candidates() -> list[Walls]:
     is_root = os.geteuid() == 0
     spaces = ("--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
     die = ("setpriv", "--pdeathsig", "KILL")
-    no_rights = ("setpriv", *_nobody(), "--no-new-privs")
+    no_rights = ("setpriv", *_nobody(), "--no-new-privs", "--pdeathsig", "KILL")  # another user loses the first signal
     before: tuple[str, ...] = (*die, "unshare", *spaces)
     after: tuple[str, ...] = no_rights
     if not is_root:
         before = (*die, "unshare", "--user", "--map-root-user", *spaces)
         after = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", *no_rights)
-    spaced, own, plain = "namespaces of its own", "Chromium's sandbox", (*no_rights, "--pdeathsig", "KILL")
+    spaced, own = "namespaces of its own", "Chromium's sandbox"
     found = [
         Walls(name=f"{spaced}, {own}", before=before, after=after, has_sandbox=True, is_contained=True),
         Walls(name=spaced, before=before, after=after, has_sandbox=False, is_contained=True),
-        Walls(name=own, before=(), after=plain, has_sandbox=True, is_contained=False),
+        Walls(name=own, before=(), after=no_rights, has_sandbox=True, is_contained=False),
     ]
     if browser_settings.without_walls:
         found.append(bare_walls())

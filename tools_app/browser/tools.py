@@ -18,6 +18,7 @@ from typing_extensions import Unpack
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint
 from tools_app.browser import external, pages
 from tools_app.browser.conf import browser_settings
+from tools_app.browser.errors import BrowserGone
 from tools_app.browser.guest import GuestCalls
 from tools_app.browser.pool import Open, pool
 from tools_app.browser.proxy import NetworkPolicy
@@ -269,6 +270,8 @@ class BrowserTools:
         """Run code that drives the browser. Errors: `ToolError`."""
         async with self._session(context) as session, GuestCalls(session=session) as calls:
             result = await self._run(context, code, "cdp", calls.answer)
+            if not session.is_alive:
+                raise BrowserGone(session.connection.end_reason)
             addresses = list(dict.fromkeys(page.url for page in session.pages.values() if page.url.startswith("http")))
             for address in addresses or ["a browser"]:
                 context.note_origin(Origin.WEB, address)
@@ -292,9 +295,9 @@ class BrowserTools:
     async def links(self, context: ToolContext, url: str) -> JSONObject:
         """The links of a page. Errors: `ToolError`."""
         async with self._visit(context, url) as (session, found):
-            links = await pages.links_of(session, found.page)
+            links, refused = await pages.links_of(session, found.page), _refused(session)
         kept = _fitting(links)
-        return {**found.to_json(), "links": kept, "truncated": len(kept) < len(links)}
+        return {**found.to_json(), "links": kept, "truncated": len(kept) < len(links), **refused}
 
     async def extract(self, context: ToolContext, url: str, fields: dict[str, str], each: str) -> JSONObject:
         """Parts of a page. Errors: `ToolError`."""
@@ -359,7 +362,7 @@ def _reported(result: RunResult) -> JSONObject:
 
 def _refused(session: Session) -> JSONObject:
     """What was not let through, where anything was not."""
-    return {"refused": list(session.refused)[:20]} if session.refused else {}
+    return {"refused": list(session.refused)} if session.refused else {}
 
 
 def _fitting(items: Sequence[object], most: int = MAX_CHARS) -> list[object]:

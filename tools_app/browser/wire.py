@@ -107,18 +107,20 @@ class Connection:
 
     def __init__(self, transport: Transport) -> None:
         self.listeners: list[Listener] = []
+        self.on_end: list[Callable[[], None]] = []
         self.end_reason = GONE
         self._transport = transport
         self._waiting: dict[int, asyncio.Future[JSONObject]] = {}
         self._last = 0
         self._messages = 0
         self._bytes = 0
+        self._has_ended = False
         self._reading = asyncio.create_task(self._read())
 
     @property
     def is_closed(self) -> bool:
         """Whether nothing arrives any more."""
-        return self._reading.done()
+        return self._has_ended or self._reading.done()
 
     async def send(
         self, method: str, params: JSONObject | None = None, session: str = "", *, seconds: float = COMMAND_SECONDS
@@ -167,6 +169,9 @@ class Connection:
                 if self._messages % MESSAGES_AT_ONCE == 0:
                     await asyncio.sleep(0)  # a flood leaves the loop to others
         finally:
+            self._has_ended = True
+            for tell in list(self.on_end):
+                tell()
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(BrowserGone(self.end_reason))
