@@ -27,6 +27,7 @@ PUBLIC = {
     "chat.tools.code": "Tools that run code.",
     "chat.tools.skills": "Sources of skills.",
     "chat.tools.web": "Tools that read the web.",
+    "chat.tools.browser": "Tools that drive a browser.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
     "chat.runtime.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",

@@ -1,8 +1,11 @@
-"""System checks of the settings of workspaces and of the code of models. Each id is in `docs/design/tools.md`."""
+"""System checks of settings of workspaces, of code of models, and of browsers. Each id is in `docs/design/tools.md`."""
+
+import os
 
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
+from tools_app.browser.conf import browser_settings
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
@@ -58,6 +61,36 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
     if sandbox_settings.cpu_seconds > sandbox_settings.seconds:
         message = "THINK_SANDBOX_CPU_SECONDS is more than THINK_SANDBOX_SECONDS, and so never counts."
         found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W002"))
+    return found
+
+
+@register("tools")
+def check_browser(**_: object) -> list[CheckMessage]:
+    """E051 a limit under which no browser can run, E052 no program, W051 limits that never count, W052 no walls."""
+    limits: dict[str, object] = {
+        "THINK_BROWSER_RUNS": browser_settings.runs,
+        "THINK_BROWSER_RUNS_PER_USER": browser_settings.runs_per_user,
+        "THINK_BROWSER_SECONDS": browser_settings.seconds,
+        "THINK_BROWSER_QUEUE_SECONDS": browser_settings.queue_seconds,
+        "THINK_BROWSER_MEMORY_BYTES": browser_settings.memory_bytes,
+        "THINK_BROWSER_NETWORK_BYTES": browser_settings.network_bytes,
+        "THINK_BROWSER_IDLE_SECONDS": browser_settings.idle_seconds,
+    }
+    found: list[CheckMessage] = [
+        Error(f"{name} must be a number above 0, not {value!r}: no browser could run.", id="think_tools.E051")
+        for name, value in limits.items()
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
+    ]
+    if browser_settings.path and not os.access(browser_settings.path, os.X_OK):
+        message = f"THINK_BROWSER_PATH names no program that can be started: {browser_settings.path}"
+        found.append(Error(message, hint="Leave it empty to take what is installed.", id="think_tools.E052"))
+    if not found and browser_settings.runs_per_user > browser_settings.runs:
+        message = "THINK_BROWSER_RUNS_PER_USER is more than THINK_BROWSER_RUNS: one user can keep all others waiting."
+        found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W051"))
+    if browser_settings.without_walls:
+        message = "THINK_BROWSER_WITHOUT_WALLS lets pages run in a browser without any sandbox."
+        hint = "Allow namespaces for the worker instead; `manage.py think_doctor` says what a browser runs behind."
+        found.append(checks.Warning(message, hint=hint, id="think_tools.W052"))
     return found
 
 

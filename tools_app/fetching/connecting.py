@@ -20,6 +20,7 @@ Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 """Resolves a host name to its addresses. Errors: `OSError`."""
 
 MAX_ADDRESSES: Final = 64
+MAX_TRIED: Final = 4
 
 
 async def resolve(host: str) -> Sequence[str]:
@@ -43,6 +44,25 @@ async def checked_addresses(url: URL, resolver: Resolve, private: Sequence[Netwo
     if len(checked) < len(addresses):
         raise FetchFailed("disallowed_url", f"The host {host} has an address that is not public.", url=str(url))
     return checked
+
+
+async def open_checked(
+    url: URL, resolver: Resolve, private: Sequence[Network], *, seconds: float
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a plain connection to the host of a URL, whose addresses are checked before and after. Errors: as above."""
+    checked = await checked_addresses(url, resolver, private)
+    for address in checked[:MAX_TRIED]:
+        try:
+            async with asyncio.timeout(seconds):
+                reader, writer = await asyncio.open_connection(str(address), url.port)
+        except OSError:  # a timeout is one
+            continue
+        peer = writer.get_extra_info("peername")
+        if parse_address(str(peer[0])) not in checked:
+            writer.close()
+            raise FetchFailed("disallowed_url", "The connection led to an address that was not checked.")
+        return reader, writer
+    raise FetchFailed("request_failed", f"The host {url.raw_host} could not be reached.", url=str(url))
 
 
 class PinnedConnector(aiohttp.TCPConnector):

@@ -34,6 +34,7 @@ from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
+from tools_app.browser.starting import browser_report
 from tools_app.processes.tool import processes_report
 from tools_app.sandbox.report import TierReport, sandbox_report
 
@@ -43,7 +44,11 @@ FILES_WANTED = 4096
 SECONDS = 3.0
 STORAGE_SECONDS = 10.0
 DOCTOR_FOLDER = "think/doctor"
-TIER_REPORTS: tuple[Callable[[], Coroutine[Any, Any, list[TierReport]]], ...] = (sandbox_report, processes_report)
+TIER_REPORTS: tuple[Callable[[], Coroutine[Any, Any, list[TierReport]]], ...] = (
+    sandbox_report,
+    processes_report,
+    browser_report,
+)
 """One for each kind of sandbox."""
 
 
