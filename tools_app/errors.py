@@ -3,12 +3,13 @@
 ThinkError
 └─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused
+                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused ·
+                 EgressClosed
 """
 
 from typing import Final
 
-from thinkproject.kernel.errors import Conflict, Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
 
 
 class ToolError(ThinkError):
@@ -126,3 +127,9 @@ class ReplayMismatch(ToolError, Conflict):
     """The code did not repeat its calls, so it cannot go on where it was interrupted."""
 
     code = "replay_mismatch"
+
+
+class EgressClosed(ToolError, Denied):
+    """Nothing is sent to the network while the conversation holds text of strangers. A person can allow it."""
+
+    code = "egress_closed"

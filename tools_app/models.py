@@ -13,10 +13,21 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.action_models import ActionRecord
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
+from tools_app.core.origins import UNTRUSTED
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.execution_models import Execution, ExecutionCall
+from tools_app.guard_models import Guard, GuardEvent
 
-__all__ = ["ActionRecord", "ApprovalEvent", "ApprovalEventKind", "Execution", "ExecutionCall", "ToolCallRecord"]
+__all__ = [
+    "ActionRecord",
+    "ApprovalEvent",
+    "ApprovalEventKind",
+    "Execution",
+    "ExecutionCall",
+    "Guard",
+    "GuardEvent",
+    "ToolCallRecord",
+]
 
 
 class ToolCallRecord(models.Model):
@@ -167,6 +178,9 @@ class WorkspaceEntry(models.Model):
     version = models.PositiveBigIntegerField()  # of the workspace when the content was written
     target = models.CharField(max_length=4096, blank=True, default="")
     storage_name = models.CharField(max_length=255, blank=True, default="")  # copies share an object
+    origin = models.CharField(
+        max_length=8, blank=True, default="", choices=[(each.value, each.value) for each in sorted(UNTRUSTED)]
+    )  # of the content, where strangers may have written it
     created_at = models.DateTimeField()
     modified_at = models.DateTimeField()
     content = models.BinaryField(null=True)  # of a file that is not in storage

@@ -113,6 +113,13 @@ class ModelChosen(TypedDict):
     origin: str
 
 
+class GuardChanged(TypedDict):
+    """Text of others came into a conversation, or a person has decided about its injection guard."""
+
+    type: Literal["guard.changed"]
+    session_id: str
+
+
 class ConversationChanged(TypedDict):
     """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
 
@@ -139,6 +146,7 @@ Notification = (
     | MessageChanged
     | StateChanged
     | ModelChosen
+    | GuardChanged
     | ConversationChanged
     | AuthorityChanged
 )

@@ -5,6 +5,7 @@ All functions are sync and run on the database bridge.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -33,6 +34,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
+from tools_app.guard.standings import HAS_GUARD
 from tools_app.selectors import OPEN_CALLS
 from tools_app.services import Actor
 
@@ -49,12 +51,13 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_open_calls:
+    SELECT :turn:, :instance:, :has_guard:, :has_open_calls:
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
+    has_guard=HAS_GUARD.replace(":session:", "t.session_id"),
 )
 _BEGIN: Final = Statement(
     """
@@ -75,10 +78,10 @@ def begin_claimed(context: FiberContext) -> TurnFacts | None:
     """
     if any(key == FINAL for key, _ in context.records()):
         return None
-    turn, has_open_calls = _find(str(context.payload["turn_id"]))
-    if context.metadata.get(AWAITS) and not _has_begun(context, turn):
+    found = _find(str(context.payload["turn_id"]))
+    if context.metadata.get(AWAITS) and not _has_begun(context, found.turn):
         return None
-    return _begin(context, turn, has_open_calls)
+    return _begin(context, found)
 
 
 def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
@@ -88,16 +91,23 @@ def begin_turn(context: FiberContext, turn_id: str) -> TurnFacts:
     the answer that it continues is not the end of the shown path any more. Errors: `TurnNotFound`, `LeaseLost`.
     """
     with context.fenced():
-        return _begin(context, *_find(turn_id))
+        return _begin(context, _find(turn_id))
 
 
-def _find(turn_id: str) -> tuple[Turn, bool]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    turn: Turn
+    has_guard: bool
+    has_open_calls: bool
+
+
+def _find(turn_id: str) -> _Found:
     row = _FIND.one(turn_id)
     if row is None:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    return turn, bool(row[-1])
+    return _Found(turn, has_guard=bool(row[-2]), has_open_calls=bool(row[-1]))
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -110,22 +120,23 @@ def leaf_of(turn: Turn, records: Mapping[str, JSONObject]) -> str | None:
     return noted
 
 
-def _begin(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:
+def _begin(context: FiberContext, found: _Found) -> TurnFacts:
     """The fiber's row is locked: a clear, which locks it too, has come before or comes after."""
+    turn = found.turn
     if _has_begun(context, turn):
         if turn.finished_at is not None:  # it was abandoned, and an operator has it run again
             _BEGIN_AGAIN.run(turn.pk)
-        return facts_of(turn, leaf_of(turn, dict(context.records())))
+        return facts_of(turn, leaf_of(turn, dict(context.records())), has_guard=found.has_guard)
     if turn.generation != turn.instance.generation or _is_left(turn):
         mark_never_started(context.payload)
         return facts_of(turn, None, is_skipped=True)
-    placed = _place(turn, has_open_calls)
+    placed = _place(turn, found.has_open_calls)
     turn.options = {**turn.options, "leaf": placed.leaf_id}
     if turn.instance.model_choice is not None:
         turn.options["model_choice"] = turn.instance.model_choice  # what changes later is for later turns
     history = None if placed.leaf_id is None else _repaired(turn, placed)
     _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
-    return facts_of(turn, placed.leaf_id, history)
+    return facts_of(turn, placed.leaf_id, history, has_guard=found.has_guard)
 
 
 def mark_never_started(payload: JSONObject) -> None:

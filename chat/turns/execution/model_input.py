@@ -26,6 +26,7 @@ from chat.llm.wrappers import Preset
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
+from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
@@ -124,9 +125,16 @@ class ModelInput:
 
 
 async def build_model_input(
-    agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True, answer: Message = NOTHING_SAID
+    agent: Think,
+    place: ConversationPoint,
+    *,
+    keeps_prompt: bool = True,
+    answer: Message = NOTHING_SAID,
+    guard: TurnGuard | None = None,
 ) -> ModelInput:
     """Ask the agent for the parts of a model call. Calls no model. `answer`: what there is of it already.
+
+    `guard`: of a turn; it learns what the model is going to read of others.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
@@ -143,13 +151,20 @@ async def build_model_input(
     system += await files_in_prompt(agent, workspace)
     workspace = workspace if agent.workspace_tools else None
     request = ToolRequest(
-        agent=agent, context=context, state=state, client_tools=place.client_tools, workspace=workspace
+        agent=agent,
+        context=context,
+        state=state,
+        client_tools=place.client_tools,
+        workspace=workspace,
+        guard=guard,
     )
     sources = await gather_tools(request)
     code = code_tool(agent, _enabled(agent, sources.merged()), workspace)
     if code is not None:
         sources.add(Source.WORKSPACE, [code])
     offered = _enabled(agent, sources.merged())
+    if guard is not None:
+        await guard.scan([*history, answer], offered)
     return ModelInput(
         choice=choice,
         model=model,

@@ -35,6 +35,7 @@ class TurnFacts:
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
+    has_guard: bool = False  # text of others was in the conversation
 
     @property
     def is_continuation(self) -> bool:
@@ -43,7 +44,12 @@ class TurnFacts:
 
 
 def facts_of(
-    turn: Turn, leaf_id: str | None, history: list[Message] | None = None, *, is_skipped: bool = False
+    turn: Turn,
+    leaf_id: str | None,
+    history: list[Message] | None = None,
+    *,
+    is_skipped: bool = False,
+    has_guard: bool = False,
 ) -> TurnFacts:
     """Facts about a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
@@ -64,6 +70,7 @@ def facts_of(
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,
+        has_guard=has_guard,
     )
 
 
