@@ -115,6 +115,11 @@ class _Run:
         if self._guard is not None:
             self._guard.note(origin, text.source)
 
+    @property
+    def session_id(self) -> str:
+        """The conversation of the call; empty outside of one."""
+        return "" if self._guard is None else self._guard.session_id
+
     def written(self) -> Origin | None:
         """The origin of files that the call writes: its tool's own, or that of strangers once it may pass such on."""
         if self._tool.origin in UNTRUSTED:

@@ -13,7 +13,9 @@ from tools_app.core.origins import Origin
 class Guard(models.Model):
     """The guard of one conversation. There is a row once text of others was in its context."""
 
-    session_id = models.CharField(primary_key=True, max_length=64)  # opaque here
+    session = models.OneToOneField(
+        "think_sessions.Session", primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
     scope = models.CharField(max_length=64, db_index=True)  # opaque: the instance
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
@@ -43,7 +45,7 @@ class Guard(models.Model):
         indexes = [models.Index(fields=["-created_at"], name="think_guard_recent")]
 
     def __str__(self) -> str:
-        return self.session_id
+        return str(self.pk)
 
     @property
     def standing(self) -> Standing:

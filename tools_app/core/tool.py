@@ -117,6 +117,11 @@ class ToolContext:
 class CallGuard(Protocol):
     """The injection guard as one call of a turn knows it."""
 
+    @property
+    def session_id(self) -> str:
+        """The conversation."""
+        ...
+
     async def must_ask(self, tool: "Tool") -> bool:
         """Whether a person must decide about a call of this tool. No query in a conversation without text of others."""
         ...

@@ -5,7 +5,7 @@
 Sync; each joins the transaction that is there.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -40,15 +40,17 @@ class GuardView:
     decided_at: datetime | None = None
 
 
-@transaction.atomic
 def see(place: Place, texts: Iterable[SeenText], *, at: Spot) -> int:
     """Write that texts of others are in the context of a conversation. Returns how many are new.
 
     The same origin and source at the same spot is one text, so this is safe to repeat.
     """
     wanted = noted(texts)
-    if not wanted:
-        return 0
+    return _see(place, wanted, at) if wanted else 0
+
+
+@transaction.atomic
+def _see(place: Place, wanted: list[SeenText], at: Spot) -> int:
     Guard.objects.get_or_create(
         session_id=place.session_id, defaults={"scope": place.scope, "owner_id": place.owner_id}
     )
@@ -121,10 +123,10 @@ def view_of(session_id: str, *, limit: int = 50) -> GuardView:
     return GuardView(standing=row.standing, texts=texts, decided_by=who, decided_at=row.decided_at)
 
 
-def texts_of(session_id: str, *, limit: int = 2_000) -> list[tuple[Spot, SeenText]]:
-    """The texts of others in a conversation, the oldest first; none for a clean one. One query."""
+def texts_of(session_id: str, *, limit: int = 2_000) -> dict[tuple[Spot, SeenText], int]:
+    """The texts of others in a conversation with their numbers, the oldest first. One query; the newest, if many."""
     rows = GuardEvent.objects.filter(guard_id=session_id, kind=GuardEventKind.SEEN).order_by("-pk")[:limit]
-    return [(row.spot, row.text) for row in reversed(rows)]
+    return {(row.spot, row.text): row.number for row in reversed(rows)}
 
 
 @transaction.atomic
@@ -143,7 +145,6 @@ def copy_guard(source_id: str, target: Place) -> None:
     )
 
 
-def forget_guards(*, session_ids: Collection[str] = (), scopes: Sequence[str] = ()) -> None:
-    """Delete the guards of these conversations: their history is gone."""
-    rows = Guard.objects.filter(session_id__in=session_ids) if session_ids else Guard.objects.filter(scope__in=scopes)
-    rows.delete()
+def forget_guards(session_ids: Collection[str]) -> None:
+    """Delete the guards of these conversations, whose history is gone."""
+    Guard.objects.filter(session_id__in=session_ids).delete()

@@ -38,6 +38,7 @@ from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.output_reader import output_reader
 from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
+from fibers.context import FiberContext
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
@@ -82,11 +83,11 @@ async def make_think(
     return agent
 
 
-async def guard_of(agent: Think, facts: TurnFacts) -> TurnGuard:
+async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> TurnGuard:
     """The injection guard of the turn's conversation. No query where no text of others was in it."""
     key = facts.key
     place = Place(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
-    guard = TurnGuard(agent.injection_guard, place, key)
+    guard = TurnGuard(agent.injection_guard, place, key, context.fenced)
     if facts.has_guard:
         await guard.load()
     return guard

@@ -154,7 +154,7 @@ class TurnRun:
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
-        guard = await guard_of(agent, self._facts)
+        guard = await guard_of(agent, self._facts, self._context)
         with reaching(TurnReach(guard)):
             await self._answer_guarded(agent, guard, writer)
 

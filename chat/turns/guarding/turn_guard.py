@@ -4,9 +4,10 @@ What was seen before is read once, and only where there was something. What the 
 stored with the result that it is in; what is in no result is stored before the model is asked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from chat.agent.base import InstanceKey
 from chat.instances.notifications import group_of, notify_on_commit
@@ -24,25 +25,33 @@ from tools_app.guard.standings import Place, see, standing_of, texts_of
 MAX_NAMED: Final = 5
 """Texts that a question names."""
 
-Found = tuple[Spot, SeenText]
+Found: TypeAlias = tuple[Spot, SeenText]
+Fenced: TypeAlias = Callable[[], AbstractContextManager[object]]
 
 
 class TurnGuard:
     """The guard of one conversation for one attempt at a turn. From any thread."""
 
-    def __init__(self, rules: InjectionGuard, place: Place, key: InstanceKey) -> None:
+    def __init__(self, rules: InjectionGuard, place: Place, key: InstanceKey, fenced: Fenced) -> None:
+        """Clean, as far as is known. `fenced`: opens a transaction of the turn's."""
         self.rules = rules
         self._place = place
         self._key = key
+        self._fenced = fenced
+        self._count = 0  # texts that are stored, also those that do not count
         self._standing: Standing = CLEAN
-        self._known: dict[Found, None] = {}  # stored, the oldest first
+        self._known: dict[Found, int] = {}  # stored, with their numbers, the oldest first
         self._fresh: dict[Found, None] = {}  # seen by this step
         self._loose: dict[Found, None] = {}  # in no result, and not stored yet
 
+    @property
+    def session_id(self) -> str:
+        """The conversation."""
+        return self._place.session_id
+
     async def load(self) -> None:
         """Read what was seen before. Two queries."""
-        self._known = dict.fromkeys(await db(texts_of, self._place.session_id))
-        self._standing = await db(standing_of, self._place.session_id)
+        await self._refresh(await db(standing_of, self._place.session_id))
 
     def note(self, spot: Spot, text: SeenText) -> None:
         """Learn of a text that is in what a call returns, or will return."""
@@ -102,15 +111,15 @@ class TurnGuard:
 
     def may_be_guarded(self, *, includes_step: bool) -> bool:
         """Whether the conversation holds texts of others, as far as is known without a query."""
-        return self.rules.is_on and bool(self._standing.seen + self._more(includes_step))
+        return bool(self._known) or self._more(includes_step) > 0
 
     async def is_guarded(self, *, includes_step: bool) -> bool:
         """Whether calls need a decision now: a person may have decided since. A query where there are such texts."""
         if not self.may_be_guarded(includes_step=includes_step):
             return False
-        stored = await db(standing_of, self._place.session_id)
-        self._standing = replace(stored, seen=max(stored.seen, len(self._known)))
-        return self._standing.is_guarded(self._more(includes_step))
+        await self._refresh(await db(standing_of, self._place.session_id))
+        last = max(self._known.values(), default=0)
+        return replace(self._standing, seen=last).is_guarded(self._more(includes_step))
 
     def for_call(self, call_id: str, message_id: str, *, includes_step: bool, is_approved: bool = False) -> CallGuard:
         """The guard for one call. `includes_step`: what its own step has seen counts, as for calls that code makes."""
@@ -124,6 +133,14 @@ class TurnGuard:
     def _more(self, includes_step: bool) -> int:
         return len(self._loose) + (len(self._fresh) if includes_step else 0)
 
+    async def _refresh(self, standing: Standing) -> None:
+        self._standing = standing
+        if standing.seen != self._count:
+            stored = await db(texts_of, self._place.session_id)
+            self._known = {found: number for found, number in stored.items() if self.rules.counts(found[1].origin)}
+            self._fresh = {found: None for found in self._fresh if found not in self._known}
+            self._count = standing.seen
+
     async def _store_found(self, found: Sequence[Found]) -> None:
         new = [each for each in dict.fromkeys(found) if self.rules.counts(each[1].origin) and each not in self._known]
         if new:
@@ -131,13 +148,16 @@ class TurnGuard:
             self._keep(new)
 
     def _store_all(self, found: Sequence[Found]) -> None:
-        for spot in dict.fromkeys(spot for spot, _ in found):
-            self.store(spot, [text for each, text in found if each == spot])
+        with self._fenced():
+            for spot in dict.fromkeys(spot for spot, _ in found):
+                self.store(spot, [text for each, text in found if each == spot])
 
     def _keep(self, found: Sequence[Found]) -> None:
-        more = [each for each in found if each not in self._known]
-        self._known |= dict.fromkeys(more)
-        self._standing = replace(self._standing, seen=self._standing.seen + len(more))
+        """Take what is stored by now; the numbers are those that it has unless another has written meanwhile."""
+        for each in found:
+            if each not in self._known:
+                self._count += 1
+                self._known[each] = self._count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +166,10 @@ class _OneCall:
     spot: Spot
     includes_step: bool
     is_approved: bool = False
+
+    @property
+    def session_id(self) -> str:
+        return self.guard.session_id
 
     async def must_ask(self, tool: Tool) -> bool:
         return self.may_ask(tool) and await self.guard.is_guarded(includes_step=self.includes_step)
@@ -176,6 +200,11 @@ class TurnReach:
     """What a turn reads and writes beside its calls, as its hooks do: a `tools_app.core.guard.reach.Reach`."""
 
     guard: TurnGuard
+
+    @property
+    def session_id(self) -> str:
+        """The conversation of the turn."""
+        return self.guard.session_id
 
     def note(self, origin: Origin, source: str) -> None:
         """A hook has read this."""

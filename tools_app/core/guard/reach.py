@@ -16,6 +16,11 @@ from tools_app.core.origins import Origin
 class Reach(Protocol):
     """Something that reads and writes: a call, or a turn beside its calls. From any thread."""
 
+    @property
+    def session_id(self) -> str:
+        """The conversation; empty where it is not known."""
+        ...
+
     def note(self, origin: Origin, source: str) -> None:
         """Text of this origin was read."""
         ...
@@ -60,10 +65,15 @@ def written_here() -> Origin | None:
     return None if reach is None else reach.written()
 
 
-def texts_here() -> list[SeenText]:
-    """The texts of others that may be in what the present call passes on."""
+def passed_on(session_id: str) -> list[SeenText]:
+    """The texts of others that may be in what is said now in this conversation, from another one."""
     reach = _present.get()
-    return [] if reach is None else reach.texts()
+    return [] if reach is None or reach.session_id == session_id else reach.texts()
+
+
+def is_reading() -> bool:
+    """Whether anything learns what is read."""
+    return _present.get() is not None
 
 
 class _Held:
@@ -71,6 +81,7 @@ class _Held:
 
     def __init__(self, outer: Reach | None) -> None:
         self.found: list[SeenText] = []
+        self.session_id = "" if outer is None else outer.session_id
         self._outer = outer
 
     def note(self, origin: Origin, source: str) -> None:
