@@ -68,6 +68,8 @@ from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
+from tools_app.core.guard.rules import InjectionGuard, Relaxed
+from tools_app.core.origins import Origin
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_output import Media, ToolOutput
@@ -98,6 +100,7 @@ __all__ = [
     "CompactionResult",
     "ContextBlock",
     "ContextPolicy",
+    "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
     "Media",
@@ -105,12 +108,14 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "Origin",
     "Output",
     "OutputLimit",
     "OverflowFormula",
     "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
+    "Relaxed",
     "ResponseStatus",
     "SavedTurn",
     "SessionSetup",

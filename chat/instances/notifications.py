@@ -113,13 +113,6 @@ class ModelChosen(TypedDict):
     origin: str
 
 
-class GuardChanged(TypedDict):
-    """Text of others came into a conversation, or a person has decided about its injection guard."""
-
-    type: Literal["guard.changed"]
-    session_id: str
-
-
 class ConversationChanged(TypedDict):
     """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
 
@@ -146,7 +139,6 @@ Notification = (
     | MessageChanged
     | StateChanged
     | ModelChosen
-    | GuardChanged
     | ConversationChanged
     | AuthorityChanged
 )

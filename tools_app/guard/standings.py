@@ -6,7 +6,7 @@ Sync; each joins the transaction that is there.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from tools_app.core.guard.rules import CLEAN, GuardDecision, SeenText, Spot, Standing, noted
+from tools_app.core.origins import Origin
 from tools_app.guard_models import Guard, GuardEvent, GuardEventKind
 
 HAS_GUARD: Final = "EXISTS (SELECT 1 FROM think_tools_guard g WHERE g.session_id = :session:)"
@@ -35,6 +36,7 @@ class GuardView:
     """A guard for people. `texts`: the newest first, as many as were asked for."""
 
     standing: Standing
+    is_guarded: bool
     texts: list[GuardEvent]
     decided_by: str = ""
     decided_at: datetime | None = None
@@ -113,14 +115,21 @@ def standing_of(session_id: str) -> Standing:
     return CLEAN if row is None else row.standing
 
 
-def view_of(session_id: str, *, limit: int = 50) -> GuardView:
-    """The guard of a conversation for people. Two queries."""
+def view_of(session_id: str, origins: Collection[Origin], *, limit: int = 50) -> GuardView:
+    """The guard of a conversation for people, as far as texts of these origins count. Two queries."""
     row = Guard.objects.select_related("decided_by").filter(pk=session_id).first()
     if row is None:
-        return GuardView(standing=CLEAN, texts=[])
-    texts = list(row.events.filter(kind=GuardEventKind.SEEN).order_by("-pk")[:limit])
-    who = "" if row.decided_by is None else row.decided_by.get_username()
-    return GuardView(standing=row.standing, texts=texts, decided_by=who, decided_at=row.decided_at)
+        return GuardView(standing=CLEAN, is_guarded=False, texts=[])
+    texts = row.events.filter(kind=GuardEventKind.SEEN, origin__in=[origin.value for origin in origins])
+    newest = list(texts.order_by("-pk")[:limit])
+    counted = replace(row.standing, seen=newest[0].number if newest else 0)
+    return GuardView(
+        standing=row.standing,
+        is_guarded=counted.is_guarded(),
+        texts=newest,
+        decided_by="" if row.decided_by is None else row.decided_by.get_username(),
+        decided_at=row.decided_at,
+    )
 
 
 def texts_of(session_id: str, *, limit: int = 2_000) -> dict[tuple[Spot, SeenText], int]:

@@ -87,7 +87,7 @@ async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> Tur
     """The injection guard of the turn's conversation. No query where no text of others was in it."""
     key = facts.key
     place = Place(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
-    guard = TurnGuard(agent.injection_guard, place, key, context.fenced)
+    guard = TurnGuard(agent.injection_guard, place, context.fenced)
     if facts.has_guard:
         await guard.load()
     return guard

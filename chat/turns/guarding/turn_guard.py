@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from chat.agent.base import InstanceKey
-from chat.instances.notifications import group_of, notify_on_commit
+from chat.instances.notifications import notify_conversation
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
@@ -32,11 +31,10 @@ Fenced: TypeAlias = Callable[[], AbstractContextManager[object]]
 class TurnGuard:
     """The guard of one conversation for one attempt at a turn. From any thread."""
 
-    def __init__(self, rules: InjectionGuard, place: Place, key: InstanceKey, fenced: Fenced) -> None:
+    def __init__(self, rules: InjectionGuard, place: Place, fenced: Fenced) -> None:
         """Clean, as far as is known. `fenced`: opens a transaction of the turn's."""
         self.rules = rules
         self._place = place
-        self._key = key
         self._fenced = fenced
         self._count = 0  # texts that are stored, also those that do not count
         self._standing: Standing = CLEAN
@@ -90,7 +88,7 @@ class TurnGuard:
         """Store texts of a spot in the present transaction. Sync; no statement where there are none."""
         counted = [text for text in texts if self.rules.counts(text.origin)]
         if counted and see(self._place, counted, at=spot):
-            notify_on_commit(group_of(self._key), {"type": "guard.changed", "session_id": self._place.session_id})
+            notify_conversation(self._place.owner_id, self._place.scope)
 
     def fresh_of(self, spot: Spot) -> list[SeenText]:
         """What a call has seen so far."""
