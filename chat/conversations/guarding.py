@@ -8,6 +8,7 @@ from django.db import transaction
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.errors import InputInvalid
+from chat.instances.notifications import notify_conversation
 from chat.models import AgentInstance
 from tools_app.core.guard.rules import ON, GuardDecision, InjectionGuard
 from tools_app.core.origins import UNTRUSTED
