@@ -68,7 +68,9 @@ from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
+from tools_app.core.guard.rules import InjectionGuard, Relaxed
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView
+from tools_app.core.origins import Origin
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_calls import ToolCall
@@ -100,6 +102,7 @@ __all__ = [
     "CompactionResult",
     "ContextBlock",
     "ContextPolicy",
+    "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
     "McpServerSpec",
@@ -109,12 +112,14 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "Origin",
     "Output",
     "OutputLimit",
     "OverflowFormula",
     "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
+    "Relaxed",
     "ResponseStatus",
     "SavedTurn",
     "SessionSetup",

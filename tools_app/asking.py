@@ -5,11 +5,12 @@ Used for the calls of a model and for those of code that a model wrote.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from fibers.errors import FiberError
 from thinkproject.kernel.aio import call_user_code
+from tools_app.core.guard.rules import SeenText
 from tools_app.core.questions import Question, fill_in, one_line
 from tools_app.core.tool import AnyRule, RuleFunction, TextFunction, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall
@@ -20,15 +21,23 @@ Answer = TypeVar("Answer")
 
 
 async def must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Whether a person must approve the call. A rule that fails or takes too long leaves it to the person."""
+    """Whether a person must approve the call, by the tool's own rule or by the injection guard.
+
+    No rule lowers what the guard says. A rule that fails or takes too long leaves it to the person.
+    """
     rule = tool.needs_approval
     if isinstance(rule, bool):
-        return rule
-    return await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
+        is_asked = rule
+    else:
+        is_asked = await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
+    return is_asked or (context.guard is not None and await context.guard.must_ask(tool))
 
 
-async def question_for(tool: Tool, call: ToolCall) -> Question:
-    """The question to the person, in the tool's own words; without a sentence where its function fails."""
+async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] = ()) -> Question:
+    """The question to the person, in the tool's own words; without a sentence where its function fails.
+
+    `because`: the texts for which the injection guard asks.
+    """
     text = tool.approval_text
     if isinstance(text, str):
         sentence = fill_in(text, call.input, tool.input_schema)
@@ -41,6 +50,7 @@ async def question_for(tool: Tool, call: ToolCall) -> Question:
         input_schema=tool.input_schema if tool.editable else None,
         risk=(tool.action.risk or "") if tool.action is not None else "",
         lasting=tool.action is not None and tool.action.pause_seconds is not None,
+        because=tuple(because),
     )
 
 

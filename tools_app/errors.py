@@ -6,7 +6,7 @@ ThinkError
                  ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
                  McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
                  McpUnavailable (McpSignInNeeded) · McpSignInFailed · ExtensionInvalid · ExtensionExists ·
-                 ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit
+                 ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit · EgressClosed
 """
 
 from typing import Final
@@ -214,3 +214,9 @@ class ExtensionLimit(ToolError, Conflict):
     """There is no room for more extensions, or they were changed too often."""
 
     code = "extension_limit"
+
+
+class EgressClosed(ToolError, Denied):
+    """Nothing is sent to the network while the conversation holds text of strangers. A person can allow it."""
+
+    code = "egress_closed"

@@ -17,6 +17,9 @@ from typing import Any, Final
 from thinkproject.kernel.aio import call_tool_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import to_json
+from tools_app.core.guard.reach import enter
+from tools_app.core.guard.rules import MAX_SOURCES, SeenText
+from tools_app.core.origins import UNTRUSTED, Origin
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult, details_of
 from tools_app.core.tool_output import Media, ToolOutput
@@ -72,9 +75,11 @@ class _Run:
         self._media: tuple[Media, ...] = ()
         self._has_output = False  # of a tool that yields
         self._is_over = False
+        self._texts: list[SeenText] = []  # of others, in what it returns
+        self._guard = context.guard
         self._timer: asyncio.TimerHandle | None = None
         self._reported_at = self._loop.time() - REPORT_SECONDS
-        self._task = asyncio.create_task(self._work(replace(context, reporter=self._report)))
+        self._task = asyncio.create_task(self._work(replace(context, reporter=self._report, noter=self.note)))
 
     async def progress(self) -> AsyncIterator[ToolProgress]:
         """The reports and outputs to show, until the tool has ended."""
@@ -93,11 +98,42 @@ class _Run:
             extra = {"action": "tool_failed", "tool": self._tool.name, "call_id": self._call.call_id}
             logger.warning("tool failed", exc_info=True, extra=extra)
             return self.failure(str(error) or type(error).__name__)
+        self._note_own()
         return ToolResult(output=self._output, details=self._details(), media=self._media)
 
     def failure(self, text: str) -> ToolResult:
         """The result of a tool that failed; what it reported stays with it."""
+        self._note_own()
         return ToolResult(output=text, is_error=True, details=self._details())
+
+    def note(self, origin: Origin, source: str) -> None:
+        """Take the origin of a text that the call returns, from any thread; the conversation's guard learns it now."""
+        text = SeenText(origin, source)
+        if text in self._texts or len(self._texts) > MAX_SOURCES:
+            return
+        self._texts.append(text)
+        if self._guard is not None:
+            self._guard.note(origin, text.source)
+
+    @property
+    def session_id(self) -> str:
+        """The conversation of the call; empty outside of one."""
+        return "" if self._guard is None else self._guard.session_id
+
+    def written(self) -> Origin | None:
+        """The origin of files that the call writes: its tool's own, or that of strangers once it may pass such on."""
+        if self._tool.origin in UNTRUSTED:
+            return self._tool.origin
+        return Origin.FILE if self.texts() else None
+
+    def texts(self) -> list[SeenText]:
+        """The texts of others that the call may pass on: what it has read, and what the conversation holds."""
+        held = [] if self._guard is None else self._guard.texts()
+        return [*held, *(text for text in list(self._texts) if text.origin in UNTRUSTED and text not in held)]
+
+    def _note_own(self) -> None:
+        if self._tool.origin in UNTRUSTED and all(text.origin is not self._tool.origin for text in self._texts):
+            self.note(self._tool.origin, self._tool.title or self._tool.name)
 
     async def stop(self) -> None:
         """End the tool, and whatever it reports from now on. Waits for a grace."""
@@ -115,6 +151,7 @@ class _Run:
             logger.warning("a tool ignores that it was cancelled", extra=extra)
 
     async def _work(self, context: ToolContext) -> None:
+        enter(self)
         try:
             async for item in _values(self._tool, self._call, context):
                 self._take(item)
@@ -168,7 +205,7 @@ class _Run:
         self._arrivals.put_nowait(ToolProgress(output=self._output, details=details, has_output=self._has_output))
 
     def _details(self) -> JSONObject:
-        return details_of(title=self._title, metadata=self._metadata)
+        return details_of(title=self._title, metadata=self._metadata, origins=list(self._texts))
 
 
 def _forget(task: "asyncio.Task[None]") -> None:

@@ -13,9 +13,11 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.action_models import ActionRecord
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.core.files.workspace import EntryKind
+from tools_app.core.origins import UNTRUSTED
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.execution_models import Execution, ExecutionCall
 from tools_app.extension_models import BannedSource, Extension, ExtensionCall, ExtensionVersion
+from tools_app.guard_models import Guard, GuardEvent
 from tools_app.mcp_models import McpServer, McpSignIn
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "Extension",
     "ExtensionCall",
     "ExtensionVersion",
+    "Guard",
+    "GuardEvent",
     "McpServer",
     "McpSignIn",
     "ToolCallRecord",
@@ -208,6 +212,9 @@ class WorkspaceEntry(models.Model):
     )  # copies share an object
     created_at = models.DateTimeField(_("created"))
     modified_at = models.DateTimeField(_("changed"))
+    origin = models.CharField(
+        max_length=8, blank=True, default="", choices=[(each.value, each.value) for each in sorted(UNTRUSTED)]
+    )  # of the content, where strangers may have written it
     content = models.BinaryField(null=True)  # of a file that is not in storage
 
     class Meta:

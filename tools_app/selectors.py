@@ -53,6 +53,12 @@ def find_call(scope: str, call_id: str) -> ToolCallRecord | None:
     return ToolCallRecord.objects.filter(scope=scope, call_id=call_id).order_by("-pk").first()
 
 
+def has_begun(turn_id: str, call_id: str) -> bool:
+    """Whether a call of this turn runs, or has run."""
+    begun = (CallStatus.RUNNING, CallStatus.SUCCEEDED, CallStatus.FAILED)
+    return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status__in=begun).exists()
+
+
 def find_inner_call(turn_id: str, call_id: str) -> ToolCallRecord | None:
     """Read a call that a call of this turn made and a person was asked about, whatever became of it."""
     return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id).exclude(wait_key="").first()

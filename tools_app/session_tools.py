@@ -214,6 +214,7 @@ def _tool(
         arguments=arguments,
         context_parameter="call" if takes_call else None,
         title=TITLES[name],
+        read_only=name != SET_TOOL,
     )
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
-from chat.agent.abilities.extension_methods import ExtensionOperations, ExtensionState
 from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
-from chat.agent.operations import ChatOperations
+from chat.agent.operations import ChatOperations, ExtensionOperations, ExtensionState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.workspace import Workspace

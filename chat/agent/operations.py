@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from chat.core.model.chosen_model import ChosenModel
 from sessions_app.core.messages.messages import StoredMessage
@@ -15,6 +15,9 @@ from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
+
+if TYPE_CHECKING:
+    from tools_app.extensions.loaded import LoadedExtension
 
 MessageInput: TypeAlias = str | NewMessage | Sequence[str | NewMessage]
 """A text, a UI message, or several of them."""
@@ -155,4 +158,49 @@ class ChatOperations(Protocol):
 
     async def save_model_choice(self, choice: ChosenModel) -> None:
         """Check and store a choice of a model."""
+        ...
+
+
+class HookWatcher(Protocol):
+    """Hears of the hooks of an agent after the agent itself. Never raises."""
+
+    def watches(self, hook: str) -> bool:
+        """Whether anything listens to this hook of the agent's class."""
+        ...
+
+    async def notify(self, hook: str, argument: Any) -> None:
+        """Report that a hook was called, with its argument."""
+        ...
+
+    async def flush(self) -> None:
+        """Report what was collected."""
+        ...
+
+
+@dataclass(slots=True)
+class ExtensionState:
+    """The extensions of one agent object, once they were looked up. `labels`: of context blocks that they brought."""
+
+    loaded: "tuple[LoadedExtension, ...] | None" = None
+    labels: frozenset[str] = frozenset()
+    watcher: HookWatcher | None = None
+
+
+class ExtensionOperations(Protocol):
+    """The operations on the extensions of one conversation, as the methods call them."""
+
+    async def load(self, manifest: Any, source: str, *, via: str = "code", replaces: bool = False) -> JSONObject:
+        """Load an extension for this conversation."""
+        ...
+
+    async def unload(self, name: str) -> bool:
+        """Unload one; false where there is none."""
+        ...
+
+    async def list_all(self) -> list[JSONObject]:
+        """All that the conversation has, in load order."""
+        ...
+
+    async def update(self, name: str, *, source: str | None = None, manifest: Any = None) -> JSONObject:
+        """Write a new version."""
         ...

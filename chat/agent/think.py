@@ -34,6 +34,7 @@ from chat.core.model.chosen_model import NOTHING, ChosenModel
 from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.core.guard.rules import ON, InjectionGuard
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
@@ -137,6 +138,11 @@ class Think(
 
     fibers: ClassVar[bool] = False
     """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
+
+    injection_guard: ClassVar[InjectionGuard] = ON
+    """The guard against instructions in text of strangers, on by default: once a page, a file or a server's text is in
+    the conversation, calls that change something or send something ask a person first. A class that needs less says
+    why: `Relaxed(reason="Reads our own wiki only", trusts=[Origin.WEB])`."""
 
     host: ChatHost
 

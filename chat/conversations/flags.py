@@ -5,15 +5,16 @@ All of it is read in the statement that reads the rows, along indexes: a few pro
 
 from typing import Any, Final
 
-from django.db.models import Case, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import JSONObject
+from django.db.models.functions import Cast, Concat, JSONObject
 
 from chat.models import AgentInstance, Turn
 from chat.turns.execution.begin import LEAF
 from chat.turns.state.status import TurnStatus, fiber_statuses
 from thinkproject.kernel.jsonvalue import load
 from thinkproject.kernel.statements import instant
+from tools_app.guard_models import Guard
 from tools_app.selectors import ASKED_OR_WAITING
 
 RECENT_TURNS: Final = 50
@@ -46,8 +47,19 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
         last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
         last_failure=Subquery(here.values(found=_failure())[:1]),
         leaf_id=F("session__active_leaf__message_id"),
+        guard=Subquery(Guard.objects.filter(pk=OuterRef("session_id")).values(found=_standing())[:1]),
         waiting=RawSQL(_WAITING, (instant(),)),  # noqa: S611 - constants
     )
+
+
+def guard_of(row: AgentInstance) -> str:
+    """What differs after every change of the current session's guard; empty where no text of strangers was in it."""
+    return str(getattr(row, "guard", None) or "")
+
+
+def _standing() -> Any:
+    seen, through = (Cast(name, CharField()) for name in ("seen", "decided_through"))
+    return Concat(seen, Value(" "), "decision", Value(" "), through, output_field=CharField())
 
 
 def _failure() -> Any:

@@ -25,6 +25,9 @@ from sessions_app.transfer.import_session import Imported, ImportRules, import_s
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.guard.rules import SeenText, Spot
+from tools_app.core.origins import Origin
+from tools_app.guard.standings import Place, see
 
 _conf = AccessSettings()
 
@@ -105,7 +108,11 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
         needs = 0
 
     rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
-    return import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
+    imported = import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
+    if imported.message_count:  # whoever wrote the file may have written all of it
+        place = Place(session_id=imported.session_id, scope=instance.pk, owner_id=key.owner_id)
+        see(place, [SeenText(Origin.FILE, str(getattr(file, "name", "") or ""))], at=Spot(name="import"))
+    return imported
 
 
 def _brought(instance: AgentInstance, imported: Imported) -> ImportedConversation:

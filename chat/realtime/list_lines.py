@@ -46,6 +46,7 @@ def _shape(line: InstanceSummary) -> ConversationLine:
         is_running=line.is_running,
         waiting_count=line.waiting_count,
         has_failed=line.has_failed,
+        guard=line.guard,
     )
 
 

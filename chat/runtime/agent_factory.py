@@ -4,10 +4,9 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from chat.agent.abilities.extension_methods import ExtensionState
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
-from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
+from chat.agent.operations import ExtensionState, MessageFunction, SavedTurn, StoredSession, Submission
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from typing_extensions import Unpack
 
-from chat.agent.abilities.extension_methods import ExtensionMethods, ExtensionOperations
+from chat.agent.abilities.extension_methods import ExtensionMethods
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
-from chat.agent.operations import ChatOperations
+from chat.agent.operations import ChatOperations, ExtensionOperations
 from chat.agent.registry import is_served
 from chat.agent.session_methods import SessionMethods
 from chat.agent.turn_methods import SubmissionMethods, TurnMethods, to_message

@@ -20,6 +20,8 @@ from chat.turns.state.caller_calls import CallerTools, serving
 from chat.turns.state.status import TurnStatus
 from fibers.context import current_fiber
 from thinkproject.kernel.aio import call_user_code, db
+from tools_app.core.guard.reach import is_reading, note_here
+from tools_app.guard.standings import texts_of
 
 Callback: TypeAlias = Callable[..., Any] | None
 
@@ -63,6 +65,9 @@ async def run_turn(
     ended = await db(snapshots.find_turn, key, turn_id=turn.pk)
     if ended is None:
         raise TurnNotFound("The conversation was deleted while the turn ran.")
+    if is_reading():  # the caller is a call of another conversation, and may return the answer there
+        for _, text in await db(texts_of, ended.session_id):
+            note_here(text.origin, text.source)
     return ended
 
 

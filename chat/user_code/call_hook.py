@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from chat.agent.abilities.extension_methods import ExtensionState, HookWatcher
 from chat.agent.base import Agent
+from chat.agent.operations import ExtensionState, HookWatcher
 from chat.agent.think import Think
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire.chunks import Chunk, validate

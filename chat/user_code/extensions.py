@@ -1,7 +1,7 @@
 """The extensions of an agent object: those of its class, and what is stored for its conversation."""
 
-from chat.agent.abilities.extension_methods import ExtensionState
 from chat.agent.base import InstanceKey
+from chat.agent.operations import ExtensionState
 from chat.agent.think import Think
 from chat.core.context.session_setup import SessionSetup
 from chat.instances.rows import find_instance

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
+from tools_app.core.guard.rules import ORIGIN, SeenText, texts_in
 from tools_app.core.schema_check import problems
 from tools_app.errors import EditInvalid, ToolDeclarationInvalid
 
@@ -27,7 +28,7 @@ class Question:
     """A question to a person, as stored with its call. `sentence` is empty where the tool has none of its own.
 
     `input_schema` is there where arguments may be changed: the schema that they have to fit. `lasting`: it stays open
-    when the conversation goes on.
+    when the conversation goes on. `because`: the texts of others for which the injection guard asks.
     """
 
     title: str = ""
@@ -36,18 +37,21 @@ class Question:
     input_schema: JSONObject | None = None
     risk: str = ""  # of an action: low, medium or high
     lasting: bool = False
+    because: tuple[SeenText, ...] = ()
 
     def to_json(self) -> JSONObject:
         """The stored form."""
         names = list(self.may_edit) if isinstance(self.may_edit, tuple) else self.may_edit
-        return {**asdict(self), "may_edit": names}
+        texts: JSONValue = [text.to_json() for text in self.because]
+        return {**asdict(self), "may_edit": names, "because": texts}
 
     def for_clients(self) -> JSONObject:
         """The form of the approval request on the wire, without the schema."""
         stored = self.to_json()
         shown: JSONObject = {"title": stored["title"], "sentence": stored["sentence"], "mayEdit": stored["may_edit"]}
-        lasting: JSONObject = {"lasting": True} if self.lasting else {}
-        return {**shown, **({"risk": self.risk} if self.risk else {}), **lasting}
+        shown |= {"risk": self.risk} if self.risk else {}
+        shown |= {"lasting": True} if self.lasting else {}
+        return shown | ({"because": stored["because"]} if self.because else {})
 
 
 def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
@@ -62,6 +66,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         input_schema=schema if isinstance(schema, dict) else None,
         risk=str(stored.get("risk") or ""),
         lasting=stored.get("lasting") is True,
+        because=tuple(texts_in({ORIGIN: stored.get("because")})),
     )
 
 

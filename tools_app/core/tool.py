@@ -22,6 +22,7 @@ from typing_extensions import Unpack
 from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.action_rules import ActionRules
+from tools_app.core.guard.rules import SeenText
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
@@ -59,6 +60,16 @@ class ToolContext:
     asker: "Ask | None" = None  # has a person decide about a call that this one makes
     inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
     noter: NoteOrigin | None = None
+    guard: "CallGuard | None" = None  # of the conversation
+
+    async def check_egress(self, target: str) -> None:
+        """Refuse to send anything to an address while the conversation is guarded, unless a person approved this call.
+
+        For tools whose code reaches the network by another way than calls of tools. `target`: for the model, a host or
+        an address. Errors: `EgressClosed`. Outside of a turn nothing is refused.
+        """
+        if self.guard is not None:
+            await self.guard.check_egress(target)
 
     def note_origin(self, origin: Origin, source: str = "") -> None:
         """Say that text of another origin is in what this call returns, besides the tool's own (`Tool.origin`).
@@ -104,6 +115,39 @@ class ToolContext:
         if self.waiter is None:
             raise ToolError("This tool waits for an answer, which is possible within a turn only.")
         return await self.waiter(Wait(key=key or kind, kind=kind, label=label, seconds=seconds, request=request))
+
+
+class CallGuard(Protocol):
+    """The injection guard as one call of a turn knows it."""
+
+    @property
+    def session_id(self) -> str:
+        """The conversation."""
+        ...
+
+    async def must_ask(self, tool: "Tool") -> bool:
+        """Whether a person must decide about a call of this tool. No query in a conversation without text of others."""
+        ...
+
+    def may_ask(self, tool: "Tool") -> bool:
+        """Whether `must_ask` may be true, as far as is known without a query."""
+        ...
+
+    async def check_egress(self, target: str) -> None:
+        """Errors: `EgressClosed` where nothing may be sent."""
+        ...
+
+    def note(self, origin: Origin, source: str) -> None:
+        """Text of others is in what the call returns."""
+        ...
+
+    def texts(self) -> list[SeenText]:
+        """The texts of others that the call may pass on."""
+        ...
+
+    def approved(self) -> "CallGuard":
+        """The same for a call that a person has approved."""
+        ...
 
 
 Attach: TypeAlias = Callable[[Any], None]
@@ -224,16 +268,33 @@ def with_name(item: Tool, name: str) -> Tool:
     return replace(item, name=name)
 
 
-def client_tool(name: str, description: str = "", parameters: JSONObject | None = None, *, title: str = "") -> Tool:
+def client_tool(
+    name: str,
+    description: str = "",
+    parameters: JSONObject | None = None,
+    *,
+    title: str = "",
+    read_only: bool = False,
+    origin: Origin = Origin.TOOL,
+) -> Tool:
     """Make a tool that clients run. `parameters` is the JSON Schema of its input; any object when left out.
 
-    `title` is its name for people. Errors: `ToolDeclarationInvalid` for a name that providers refuse.
+    `title` is its name for people; `read_only` and `origin`: as of `tool`.
+    Errors: `ToolDeclarationInvalid` for a name that providers refuse.
     """
     if not NAME_PATTERN.match(name):
         raise ToolDeclarationInvalid(_not_a_name(name))
     check_title(name, title)
     schema = parameters or {"type": "object", "properties": {}}
-    return Tool(name=name, description=description, input_schema=schema, function=None, title=title)
+    return Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        function=None,
+        title=title,
+        read_only=read_only,
+        origin=origin,
+    )
 
 
 class ToolOptions(TypedDict, total=False):

@@ -8,6 +8,7 @@ from typing import Final
 from sessions_app.core.messages.shapes import OURS
 from sessions_app.core.messages.shortening import shorten
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from tools_app.core.guard.rules import ORIGIN, SeenText, noted
 from tools_app.core.tool_output import Media
 
 
@@ -91,12 +92,14 @@ def details_of(
     attachments: Sequence[JSONValue] = (),
     whole: JSONObject | None = None,
     is_interrupted: bool = False,
+    origins: Sequence[SeenText] = (),
 ) -> JSONObject:
     """The facts of a call besides its output; only those there are.
 
     Shape: `title` and `metadata` of the tool, for people; `attachments`, files as `{url, mediaType, filename}`, or
     `{filename, error}` for one that was not kept; `whole` of an output that was cut, `{id, url, bytes, lines, next}`;
-    `interrupted`. Clients find it in the part, under `toolMetadata.think`.
+    `interrupted`; `origin`, the texts of others in the result as `{kind, source}`. Clients find it in the part, under
+    `toolMetadata.think`.
     """
     made: JSONObject = {
         "title": " ".join(title.split())[:MAX_TITLE_CHARS],
@@ -104,6 +107,7 @@ def details_of(
         "attachments": list(attachments),
         "whole": whole,
         "interrupted": is_interrupted,
+        ORIGIN: [text.to_json() for text in noted(origins)],
     }
     return {key: value for key, value in made.items() if value}
 

@@ -9,9 +9,10 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.asking import must_ask
 from tools_app.core.code.catalogue import Catalogue
+from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.inner_calls import inner_call_id
 from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
-from tools_app.core.tool_calls import ToolCall, ToolResult
+from tools_app.core.tool_calls import ToolCall, ToolResult, details_of
 from tools_app.errors import CodeInvalid
 from tools_app.execute import records
 from tools_app.execute.journal import Attempt, CallJournal, Outcome
@@ -49,7 +50,8 @@ class CodeCalls:
         if family == "state" and self.state is not None:
             return await self.journal.call(name, args, functools.partial(self._run_state, self.state, name, value))
         tool = self.catalogue.tool(name)
-        status = ExecutionCallStatus.BEGUN if tool.needs_approval else ExecutionCallStatus.RUNNING
+        is_asked = tool.needs_approval or (self.context.guard is not None and self.context.guard.may_ask(tool))
+        status = ExecutionCallStatus.BEGUN if is_asked else ExecutionCallStatus.RUNNING
         return await self.journal.call(name, args, functools.partial(self._run_tool, tool, value), status=status)
 
     def _look_up(self, name: str, value: JSONObject) -> JSONValue:
@@ -63,12 +65,16 @@ class CodeCalls:
     async def _run_state(self, state: StateFunctions, name: str, value: JSONObject, attempt: Attempt) -> Outcome:
         if attempt.was_cut and not state.repeats(name):
             return Outcome(output=records.INTERRUPTED, is_error=True)
-        try:
-            return Outcome(output=await state.run(name, value))
-        except FiberError:
-            raise
-        except ThinkError as error:
-            return Outcome(output=error.message, is_error=True)
+        with held_back() as texts:
+            try:
+                outcome = Outcome(output=await state.run(name, value))
+            except FiberError:
+                raise
+            except ThinkError as error:
+                outcome = Outcome(output=error.message, is_error=True)
+        for text in texts:
+            note_here(text.origin, text.source)
+        return replace(outcome, details=details_of(origins=texts)) if texts else outcome
 
     async def _run_tool(self, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
         ordinal = attempt.row.ordinal

@@ -68,6 +68,7 @@ def create_python_tool(
         timeout_seconds=bounds.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
         arguments=PythonInput,
         context_parameter="context",
+        read_only=workspace is None,
     )
 
 

@@ -116,6 +116,7 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
         timeout_seconds=limits.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
         arguments=CodeInput,
         context_parameter="context",
+        read_only=chosen.workspace is None,  # its calls are asked about one by one
     )
 
 

@@ -12,8 +12,9 @@ from yarl import URL
 
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.core.files.operations import WriteOperations
+from tools_app.core.origins import Origin
 from tools_app.core.schema import json_schema
-from tools_app.core.tool import Tool
+from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileFailed, ToolDeclarationInvalid
 from tools_app.fetching.addresses import Network
 from tools_app.fetching.bodies import decode, is_html, is_json, is_text
@@ -76,7 +77,8 @@ def create_fetch_tools(
     """
     fetcher = Fetcher(parse_rules(allow), limits=limits, private=_networks(allow_private), resolver=resolver)
 
-    async def fetch_url(url: str, response: ResponseMode) -> JSONObject:
+    async def fetch_url(context: ToolContext, url: str, response: ResponseMode) -> JSONObject:
+        context.note_origin(Origin.WEB, url)
         try:
             fetched = await fetcher.fetch(url)
             return await _result(fetched, response, workspace, fetcher.limits.max_chars)
@@ -93,7 +95,11 @@ def create_fetch_tools(
             function=fetch_url,
             timeout_seconds=fetcher.limits.seconds + _MARGIN_SECONDS,
             arguments=FetchInput,
+            context_parameter="context",
             title=TITLE,
+            origin=Origin.WEB,
+            read_only=True,
+            open_world=True,
         ),
     )
 

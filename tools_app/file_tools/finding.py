@@ -17,6 +17,7 @@ from tools_app.core.files.operations import (
 from tools_app.core.files.paths import chain, joined, normalise
 from tools_app.core.files.reading import shown_size
 from tools_app.core.files.workspace import Entry, EntryKind
+from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
 from tools_app.file_tools.making import IgnoredField, Input, file_tool, refused
@@ -103,13 +104,16 @@ async def _rules(operations: ListOperations, path: str) -> IgnoreRules:
 async def _ignore_files(operations: ListOperations, directories: list[str]) -> AsyncIterator[tuple[str, str]]:
     if isinstance(operations, CanReadMany):
         paths = {joined(directory, FILE_NAME): directory for directory in directories}
-        async for entry, data in operations.read_many(list(paths), max_bytes=MAX_IGNORE_BYTES):
+        with held_back():  # rules choose names, no text of theirs is returned
+            found = [each async for each in operations.read_many(list(paths), max_bytes=MAX_IGNORE_BYTES)]
+        for entry, data in found:
             if data is not None and entry.path in paths:
                 yield paths[entry.path], data.decode("utf-8", "replace")
     elif isinstance(operations, CanReadText):
         for directory in directories:
             try:
-                text = await operations.read_file(joined(directory, FILE_NAME))
+                with held_back():
+                    text = await operations.read_file(joined(directory, FILE_NAME))
             except FileFailed:  # a directory of that name
                 text = None
             if text is not None:

@@ -1,7 +1,7 @@
 """Makes a tool of a model of its input and a function. What a file operation refuses becomes a value with `error`."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,6 +13,7 @@ from tools_app.errors import FileFailed, ToolDeclarationInvalid
 from tools_app.file_tools.naming import TITLES, FileToolKind
 
 TIMEOUT_SECONDS = 60.0
+READING: Final[frozenset[FileToolKind]] = frozenset({"read", "list", "find", "grep"})
 
 
 class Input(BaseModel):
@@ -61,6 +62,7 @@ def file_tool(
         arguments=arguments,
         context_parameter="call" if "call" in function.__annotations__ else None,
         title=TITLES[kind],
+        read_only=kind in READING,
     )
 
 

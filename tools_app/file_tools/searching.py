@@ -13,6 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.operations import CanReadMany, GrepOperations
 from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, is_binary
 from tools_app.core.files.workspace import EntryKind
+from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed, ToolInputInvalid
 from tools_app.file_tools.finding import HINT
@@ -48,6 +49,7 @@ class _Found:
     """The matches so far."""
 
     matches: list[JSONValue] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
     searched: int = 0
     with_matches: int = 0
     too_large: int = 0
@@ -78,7 +80,11 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
         files = [entry for entry in entries if entry.kind is EntryKind.FILE]
         small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
         found = _Found(too_large=len(files) - len(small))
-        await _search(operations, small, search, found)
+        with held_back() as texts:
+            await _search(operations, small, search, found)
+        for text in texts:
+            if text.source in found.paths:  # of the others only the absence of matches is returned
+                note_here(text.origin, text.source)
         value = _value(query, found)
         if not files and "**" not in include:
             value["note"] = HINT
@@ -111,6 +117,7 @@ def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Fo
         found.searched += 1
         lines = search.lines_of(data, found.room, is_late)
         found.with_matches += bool(lines)
+        found.paths |= {path} if lines else set()
         found.matches += [_match(path, line) for line in lines]
         if found.room <= 0:
             return

@@ -20,6 +20,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import EntryKind, Workspace
+from tools_app.core.origins import Origin
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
@@ -104,6 +105,8 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
         context_parameter="context",
         needs_approval=chosen.needs_approval,
         title=chosen.title,
+        origin=Origin.WEB if chosen.network else Origin.TOOL,
+        open_world=chosen.network,
     )
 
 
@@ -136,11 +139,13 @@ class CommandRunner:
             raise failed("ENOENT" if entry is None else "ENOTDIR", where)
         share = "" if context.user_id is None else str(context.user_id)
         async with _slots().slot(share, seconds=process_settings.queue_seconds):
-            return await self._run(isolation, command, where)
+            return await self._run(isolation, context, command, where)
 
-    async def _run(self, isolation: Isolation, command: str, cwd: str) -> JSONObject:
+    async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
         with command_folders() as (root, files):
             copy = await copied(self.workspace, files, most=self.bounds.disk_bytes // 2)
+            if self.network:  # once it is known whose files the command has
+                await context.check_egress("the network")
             running = Running(Place(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
             self.started.append(running)
             try:

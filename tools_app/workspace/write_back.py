@@ -11,6 +11,7 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.paths import is_within
 from tools_app.core.files.workspace import Entry, EntryKind, FileChange, Operation, Put, Remove, Workspace
+from tools_app.core.guard.reach import held_back
 from tools_app.errors import FileFailed
 
 MAX_TRIES: Final = 20
@@ -77,10 +78,11 @@ async def _real_changes(workspace: Workspace, operations: Sequence[Operation]) -
     puts = {each.path: each for each in operations if isinstance(each, Put) and each.expected_version}
     most = max((len(each.content) for each in puts.values()), default=0)
     same: set[str] = set()
-    async for entry, data in workspace.read_many(list(puts), max_bytes=most):
-        put = puts[entry.path]
-        if data == put.content and entry.version == put.expected_version:
-            same.add(entry.path)
+    with held_back():  # nothing of it is returned
+        async for entry, data in workspace.read_many(list(puts), max_bytes=most):
+            put = puts[entry.path]
+            if data == put.content and entry.version == put.expected_version:
+                same.add(entry.path)
     return [each for each in operations if not (isinstance(each, Put) and each.path in same)]
 
 

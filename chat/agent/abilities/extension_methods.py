@@ -10,58 +10,10 @@ How to write one: `docs/howto/extensions.md`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
+from chat.agent.operations import ExtensionOperations
 from thinkproject.kernel.jsonvalue import JSONObject
-
-if TYPE_CHECKING:
-    from tools_app.extensions.loaded import LoadedExtension
-
-
-class HookWatcher(Protocol):
-    """Hears of the hooks of an agent after the agent itself. Never raises."""
-
-    def watches(self, hook: str) -> bool:
-        """Whether anything listens to this hook of the agent's class."""
-        ...
-
-    async def notify(self, hook: str, argument: Any) -> None:
-        """Report that a hook was called, with its argument."""
-        ...
-
-    async def flush(self) -> None:
-        """Report what was collected."""
-        ...
-
-
-@dataclass(slots=True)
-class ExtensionState:
-    """The extensions of one agent object, once they were looked up. `labels`: of context blocks that they brought."""
-
-    loaded: "tuple[LoadedExtension, ...] | None" = None
-    labels: frozenset[str] = frozenset()
-    watcher: HookWatcher | None = None
-
-
-class ExtensionOperations(Protocol):
-    """The operations on the extensions of one conversation, as the methods call them."""
-
-    async def load(self, manifest: Any, source: str, *, via: str = "code", replaces: bool = False) -> JSONObject:
-        """Load an extension for this conversation."""
-        ...
-
-    async def unload(self, name: str) -> bool:
-        """Unload one; false where there is none."""
-        ...
-
-    async def list_all(self) -> list[JSONObject]:
-        """All that the conversation has, in load order."""
-        ...
-
-    async def update(self, name: str, *, source: str | None = None, manifest: Any = None) -> JSONObject:
-        """Write a new version."""
-        ...
 
 
 class ExtensionMethods:

@@ -187,6 +187,7 @@ class ConversationLine(WireShape):
     is_running: bool = Field(alias="isRunning")
     waiting_count: int = Field(alias="waitingCount")
     has_failed: bool = Field(alias="hasFailed")
+    guard: str = ""  # differs after every change of its injection guard
 
 
 def conversation_changed(line: ConversationLine) -> str:

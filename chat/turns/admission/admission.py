@@ -62,7 +62,10 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
+from tools_app.core.guard.reach import passed_on
+from tools_app.core.guard.rules import Spot
 from tools_app.core.tool_calls import OPEN
+from tools_app.guard.standings import Place, forget_guards, see
 from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128
@@ -250,6 +253,8 @@ def _write_turn(
     _INSERT_TURN.run(vars(turn))
     turn._state.adding = False
     turn.instance, turn.fiber = instance, fiber
+    place = Place(session_id=session_id, scope=instance.pk, owner_id=instance.owner_id, turn_id=turn_id)
+    see(place, passed_on(session_id), at=Spot(name=f"turn {turn_id}"))  # of the conversation whose code says this
     return turn
 
 
@@ -335,6 +340,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
             actor = Actor(user_id=key.owner_id, via="clear")
             supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN, with_lasting=True)
             clear_session(instance.session_id)
+            forget_guards([instance.session_id])
         cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)
         notify_conversation(instance.owner_id, instance.pk)

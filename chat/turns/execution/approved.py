@@ -40,7 +40,7 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
     rows = [] if turn is None else await db(approved_calls, turn.pk)
     if turn is None or not rows:
         return
-    running = [asyncio.create_task(_run(context, facts, tools, turn, row)) for row in rows]
+    running = [asyncio.create_task(_run(context, tools, turn, row)) for row in rows]
     try:
         await _ended(running)
     finally:
@@ -94,19 +94,20 @@ def _continued(facts: TurnFacts) -> Turn | None:
     return Turn.objects.filter(session_id=facts.session_id, assistant_id=facts.leaf_id or "").first()
 
 
-async def _run(context: FiberContext, facts: TurnFacts, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
+async def _run(context: FiberContext, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
     call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
     async for item in tools.run_here(call, turn.pk, is_approved=True):
         if isinstance(item, ToolResult):
-            await db(partial(_settle, context, facts, turn, row, item))
+            await db(partial(_settle, context, tools, turn, row, item))
 
 
-def _settle(context: FiberContext, facts: TurnFacts, turn: Turn, row: ToolCallRecord, result: ToolResult) -> None:
+def _settle(context: FiberContext, tools: TurnTools, turn: Turn, row: ToolCallRecord, result: ToolResult) -> None:
     with context.fenced():
         call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
         context.record_in(f"approved:{row.pk}", {**call_record(call, result), "call": row.call_id})
-        keep_reply(facts.key, result.reply)
+        keep_reply(tools.key, result.reply)
+        tools.guard.store_result(turn.assistant_id, row.call_id, result)
         settle_call(row.call_id, turn_id=turn.pk, result=result)
-        instance = find_instance(facts.key)
+        instance = find_instance(tools.key)
         if instance is not None:
             show_answers(instance, turn, [row])

@@ -37,8 +37,10 @@ from chat.turns.execution.model_input import (
 from chat.turns.execution.overrides import read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.output_reader import output_reader
 from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
+from fibers.context import FiberContext
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
@@ -46,6 +48,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import excludes
 from tools_app.core.toolset import Toolset
+from tools_app.guard.standings import Place
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
 
@@ -55,6 +58,7 @@ class Assembled:
     """Everything one attempt needs."""
 
     agent: Think
+    guard: TurnGuard
     plan: TurnPlan
     toolset: Toolset
     reader: Tool | None  # of outputs that were cut; not offered before there is one
@@ -81,14 +85,30 @@ async def make_think(
     return agent
 
 
+async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> TurnGuard:
+    """The injection guard of the turn's conversation. No query where no text of others was in it."""
+    key = facts.key
+    place = Place(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
+    guard = TurnGuard(agent.injection_guard, place, context.fenced)
+    if facts.has_guard:
+        await guard.load()
+    return guard
+
+
 async def assemble(
-    agent: Think, facts: TurnFacts, *, attempt: int, partial_output_shown: bool, answer: Message = NOTHING_SAID
+    agent: Think,
+    facts: TurnFacts,
+    guard: TurnGuard,
+    *,
+    attempt: int,
+    partial_output_shown: bool,
+    answer: Message = NOTHING_SAID,
 ) -> Assembled:
     """Ask the agent for everything and build the plan. `answer`: what an earlier attempt has left of it.
 
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
-    gathered = await build_model_input(agent, facts, answer=answer)
+    gathered = await build_model_input(agent, facts, answer=answer, guard=guard)
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, message_count=len(gathered.history))
@@ -128,6 +148,7 @@ async def assemble(
     seen = tuple(context.messages if config.messages is None else config.messages)
     return Assembled(
         agent=agent,
+        guard=guard,
         plan=plan,
         toolset=toolset,
         reader=reader,

@@ -35,6 +35,7 @@ from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.core.tool_calls import OPEN
 from tools_app.extensions.selectors import HAS_EXTENSIONS
+from tools_app.guard.standings import HAS_GUARD
 from tools_app.mcp.selectors import HAS_SERVERS
 from tools_app.selectors import OPEN_CALLS, lasting_calls
 from tools_app.services import Actor
@@ -52,7 +53,7 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_open_calls:
+    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_open_calls:
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
     turn=_TURN,
@@ -60,6 +61,7 @@ _FIND: Final = Statement(
     has_extensions=HAS_EXTENSIONS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
+    has_guard=HAS_GUARD.replace(":session:", "t.session_id"),
 )
 _BEGIN: Final = Statement(
     """
@@ -102,6 +104,7 @@ class _Found:
 
     turn: Turn
     has_open_calls: bool
+    has_guard: bool
     has_mcp_servers: bool
     has_extensions: bool
 
@@ -112,8 +115,8 @@ def _find(turn_id: str) -> _Found:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    extensions, servers, calls = (bool(value) for value in row[-3:])
-    return _Found(turn=turn, has_open_calls=calls, has_mcp_servers=servers, has_extensions=extensions)
+    extensions, servers, guard, calls = (bool(value) for value in row[-4:])
+    return _Found(turn=turn, has_open_calls=calls, has_guard=guard, has_mcp_servers=servers, has_extensions=extensions)
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -128,7 +131,12 @@ def leaf_of(turn: Turn, records: Mapping[str, JSONObject]) -> str | None:
 
 def _begin(context: FiberContext, found: _Found) -> TurnFacts:
     facts = _begun(context, found.turn, found.has_open_calls)
-    return replace(facts, has_mcp_servers=found.has_mcp_servers, has_extensions=found.has_extensions)
+    return replace(
+        facts,
+        has_guard=found.has_guard,
+        has_mcp_servers=found.has_mcp_servers,
+        has_extensions=found.has_extensions,
+    )
 
 
 def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts:

@@ -8,6 +8,7 @@ from chat.files.reply_parts import keep_reply
 from chat.instances.notifications import notify_conversation
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import TurnGuard
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -19,8 +20,9 @@ from tools_app.services import pause_call, settle_call
 class TurnJournal:
     """Settled steps of one turn, over the fiber's journal and the stream's writer."""
 
-    def __init__(self, context: FiberContext, writer: StreamWriter, facts: TurnFacts) -> None:
+    def __init__(self, context: FiberContext, writer: StreamWriter, facts: TurnFacts, guard: TurnGuard) -> None:
         self._context = context
+        self._guard = guard
         self._writer = writer
         self._facts = facts
         self._lock = asyncio.Lock()  # parallel calls settle one after another
@@ -56,6 +58,7 @@ class TurnJournal:
                 details=record.get("details", {}),
             )
             keep_reply(self._facts.key, record.get("reply", ()))
+            self._guard.store_result(self._facts.assistant_id, call_id, result)
             settle_call(call_id, turn_id=self._facts.turn_id, result=result)
             return
         call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])

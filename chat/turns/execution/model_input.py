@@ -27,6 +27,7 @@ from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
+from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state import caller_tools
 from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
@@ -147,9 +148,16 @@ class ModelInput:
 
 
 async def build_model_input(
-    agent: Think, place: ConversationPoint, *, keeps_prompt: bool = True, answer: Message = NOTHING_SAID
+    agent: Think,
+    place: ConversationPoint,
+    *,
+    keeps_prompt: bool = True,
+    answer: Message = NOTHING_SAID,
+    guard: TurnGuard | None = None,
 ) -> ModelInput:
     """Ask the agent for the parts of a model call. Calls no model. `answer`: what there is of it already.
+
+    `guard`: of a turn; it learns what the model is going to read of others.
 
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
@@ -178,6 +186,7 @@ async def build_model_input(
         skills=skills,
         has_mcp_servers=place.has_mcp_servers,
         sampler=sampler_for(agent, place.session_id, choice),
+        guard=guard,
     )
     sources = await gather_tools(request)
     has_own = CODE_TOOL in _enabled(agent, sources.of_server())
@@ -185,6 +194,8 @@ async def build_model_input(
     if code is not None:
         sources.add(Source.WORKSPACE, [code])
     offered = _enabled(agent, sources.merged())
+    if guard is not None:
+        await guard.scan([*history, answer], offered)
     return ModelInput(
         choice=choice,
         model=model,

@@ -41,13 +41,14 @@ from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
-from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, make_think
+from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
 from chat.turns.execution.begin import BEGIN, begin_turn, read_history
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
 from chat.turns.execution.journal import TurnJournal
 from chat.turns.execution.recovery import ResumePoint, load_resume_point, partial_text, without_partial
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
+from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
@@ -70,6 +71,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from tools_app.core.guard.reach import reaching
 
 logger = logging.getLogger(__name__)
 
@@ -154,9 +156,15 @@ class TurnRun:
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
+        guard = await guard_of(agent, self._facts, self._context)
+        with reaching(TurnReach(guard)):
+            await self._answer_guarded(agent, guard, writer)
+
+    async def _answer_guarded(self, agent: Think, guard: TurnGuard, writer: StreamWriter) -> None:
         assembled = await assemble(
             agent,
             self._facts,
+            guard,
             attempt=self._context.attempt,
             partial_output_shown=self._standing.partial_output_shown,
             answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
@@ -209,9 +217,11 @@ class TurnRun:
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
-            journal=TurnJournal(self._context, writer, self._facts),
+            journal=TurnJournal(self._context, writer, self._facts, assembled.guard),
             tools=tools,
-            hooks=_StepHooks(assembled.agent, self._facts, self._context, has_budget=assembled.has_budget),
+            hooks=_StepHooks(
+                assembled.agent, self._facts, self._context, has_budget=assembled.has_budget, guard=assembled.guard
+            ),
             view=tools.view,
         )
         self._totals = loop.totals
@@ -385,8 +395,15 @@ class _StepHooks:
     """The loop's hooks, on the agent."""
 
     def __init__(
-        self, agent: Think, facts: TurnFacts, context: FiberContext, *, has_budget: bool | None = None
+        self,
+        agent: Think,
+        facts: TurnFacts,
+        context: FiberContext,
+        *,
+        has_budget: bool | None = None,
+        guard: TurnGuard | None = None,
     ) -> None:
+        self._guard = guard
         self._agent = agent
         self._facts = facts
         self._context = context
@@ -397,7 +414,10 @@ class _StepHooks:
         await db(self._check_policies, context.step_number)
         if context.step_number == 0 and self._facts.direct_call is None and writes_summaries(self._agent):
             await db(start_summary, self._facts.key, self._facts.session_id)
-        return await call_hook_typed(self._agent, "before_step", StepConfig, context)
+        config = await call_hook_typed(self._agent, "before_step", StepConfig, context)
+        if self._guard is not None:
+            await self._guard.begin_step()
+        return config
 
     def _check_policies(self, step_number: int) -> None:
         # The first step follows the begin, which has just read the row.

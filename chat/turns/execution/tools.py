@@ -43,14 +43,20 @@ from tools_app.asking import must_ask, question_for
 from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import CallGuard, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 from tools_app.executor import execute
+from tools_app.selectors import has_begun
 from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
 DECISIONS: Any = Allow | Block | Substitute
 APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
+CLOSED = (
+    "This tool runs in the user's app. It is not called while the conversation contains text of strangers, until a "
+    "person allows it there."
+)
+_HANDED_OUT = ToolPause(status=CallStatus.WAITING)
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
@@ -62,6 +68,8 @@ class TurnTools:
         self._agent: Agent = assembled.agent
         self._toolset = assembled.toolset
         self._reader = assembled.reader
+        self.guard = assembled.guard
+        self.key = facts.key
         self._runnable = Toolset(assembled.toolset, [] if assembled.reader is None else [assembled.reader])
         self.prompt = assembled.prompt
         self._facts = facts
@@ -96,7 +104,9 @@ class TurnTools:
         attempt = await db(self._begin, call, turn_id)
         result = ToolResult(output=None)
         inner = self._inner(call, turn_id)
-        items = self._run(call, attempt, inner, is_approved=is_approved) if refused is None else _only(refused)
+        guard = self.guard.for_call(call.call_id, inner.message_id, includes_step=True, is_approved=is_approved)
+        context = self._tool_context(call, attempt, inner, guard)
+        items = self._run(call, context, inner, is_approved=is_approved) if refused is None else _only(refused)
         async for item in items:
             if isinstance(item, ToolProgress):
                 cut = cut_output(item.output, self._limit_of(call))
@@ -155,10 +165,20 @@ class TurnTools:
         if call.tool_name not in self._toolset:
             return None
         tool = self._toolset.get(call.tool_name)
+        guard = self.guard.for_call(call.call_id, self._facts.assistant_id, includes_step=False)
         if tool.is_client:
-            return ToolPause(status=CallStatus.WAITING)
-        context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id))
-        return await self.question(tool, call) if await must_ask(tool, call, context) else None
+            return ToolResult(output=CLOSED, is_error=True) if await guard.must_ask(tool) else _HANDED_OUT
+        context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
+        if not await must_ask(tool, call, context) or await self._has_begun(tool, call, context):
+            return None
+        return await self.question(tool, call)
+
+    async def _has_begun(self, tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+        """Whether a call runs already that only the guard asks about now: it began before the text was there."""
+        if not self.guard.may_be_guarded(includes_step=False):
+            return False
+        is_own = await must_ask(tool, call, replace(context, guard=None))
+        return not is_own and await db(has_begun, self._facts.turn_id, call.call_id)
 
     async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that may not run whatever that person says."""
@@ -169,7 +189,8 @@ class TurnTools:
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        question = await question_for(tool, call)
+        is_guarded = not self.guard.lets_run(tool) and await self.guard.is_guarded(includes_step=True)
+        question = await question_for(tool, call, self.guard.named() if is_guarded else ())
         return ToolPause(
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
@@ -234,22 +255,21 @@ class TurnTools:
         return call
 
     async def _run(
-        self, call: ToolCall, attempt: int, inner: TurnInnerCalls, *, is_approved: bool
+        self, call: ToolCall, context: ToolContext, inner: TurnInnerCalls, *, is_approved: bool
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         try:
             tool = self._runnable.get(call.tool_name)
         except ThinkError as error:
             yield _failed(error)
             return
-        allowed = await self.allowed(tool, call, attempt, is_approved=is_approved)
+        allowed = await self.allowed(tool, call, context.attempt, is_approved=is_approved)
         if isinstance(allowed, ToolResult):
             yield allowed
             return
-        was_cut = attempt > 1 and not self._was_waiting(call)
+        was_cut = context.attempt > 1 and not self._was_waiting(call)
         if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
-        context = self._tool_context(call, attempt, inner)
         async for item in self.perform(tool, allowed, context, inner.turn_id, is_approved=is_approved):
             yield item
 
@@ -277,7 +297,7 @@ class TurnTools:
         )
         return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
 
-    def _tool_context(self, call: ToolCall, attempt: int, inner: TurnInnerCalls) -> ToolContext:
+    def _tool_context(self, call: ToolCall, attempt: int, inner: TurnInnerCalls, guard: CallGuard) -> ToolContext:
         # The key is that of the turn that made the call: another one may run it, and a further one run it again.
         return ToolContext(
             call_id=call.call_id,
@@ -292,6 +312,8 @@ class TurnTools:
             waiter=functools.partial(self._wait, call),
             asker=inner.ask,
             inner=inner,
+            noter=guard.note,
+            guard=guard,
         )
 
 

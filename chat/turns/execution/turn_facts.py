@@ -40,6 +40,7 @@ class TurnFacts:
     is_skipped: bool = False  # the turn is over without having begun
     has_mcp_servers: bool = False  # there may be some for the conversation
     has_extensions: bool = True  # any is stored that may concern the conversation
+    has_guard: bool = False  # text of others was in the conversation
 
     @property
     def is_continuation(self) -> bool:
@@ -48,7 +49,12 @@ class TurnFacts:
 
 
 def facts_of(
-    turn: Turn, leaf_id: str | None, history: list[Message] | None = None, *, is_skipped: bool = False
+    turn: Turn,
+    leaf_id: str | None,
+    history: list[Message] | None = None,
+    *,
+    is_skipped: bool = False,
+    has_guard: bool = False,
 ) -> TurnFacts:
     """Facts about a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
@@ -72,6 +78,7 @@ def facts_of(
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,
+        has_guard=has_guard,
     )
 
 

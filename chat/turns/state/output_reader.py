@@ -18,7 +18,7 @@ PAGE_BYTES = 48 * 1024
 def output_reader(key: InstanceKey) -> Tool:
     """Make the tool for one conversation. It reads nothing before it is called."""
 
-    @tool(name=READER, title="Read an output", output_limit=OutputLimit())
+    @tool(name=READER, title="Read an output", output_limit=OutputLimit(), read_only=True)
     async def read_output(
         id: Annotated[str, Field(description="The id that stands below the output that was cut.")],  # noqa: A002 - for models
         offset: Annotated[int, Field(ge=1, description="The first line to read, counted from 1.")] = 1,

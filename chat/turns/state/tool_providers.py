@@ -3,19 +3,31 @@
 An app adds one with `register`; a source without a provider is empty.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from chat.agent.think import Think
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.guard.rules import SeenText
 from tools_app.core.tool_sources import Source, ToolSources
 from tools_app.core.toolset import ToolSource
 from tools_app.mcp.asking import Sampler
 from tools_app.skills.library import SkillLibrary
+
+
+class SeesTexts(Protocol):
+    """The injection guard of a turn, for providers whose descriptions of tools were written by others."""
+
+    async def see(self, texts: Iterable[SeenText], *, name: str) -> None:
+        """Say that these texts are in the context from the start of the turn.
+
+        `name` differs whenever a text does, as a fingerprint. No statement for what was seen before.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,7 @@ class ToolRequest:
     has_mcp_servers: bool = False
     sampler: Sampler | None = None
     taken: frozenset[str] = frozenset()
+    guard: SeesTexts | None = None  # of a turn; none for a preview
 
 
 ToolProvider: TypeAlias = Callable[[ToolRequest], Awaitable[ToolSource]]

@@ -60,6 +60,8 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}/submissions"): None,
     ("GET", "/api/v1/submissions/{submission_id}"): None,
     ("POST", "/api/v1/submissions/{submission_id}/cancel"): None,
+    ("GET", "/api/v1/instances/{instance_id}/guard"): None,
+    ("POST", "/api/v1/instances/{instance_id}/guard"): {"decision": "conversation", "seen": 1},
     ("GET", "/api/v1/instances/{instance_id}/calls"): None,
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"): {"approved": True},
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"): {"output": "mine"},

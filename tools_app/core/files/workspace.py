@@ -15,6 +15,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
+from tools_app.core.origins import Origin
+
 
 class EntryKind(StrEnum):
     """The kind of the entry at a path."""
@@ -29,6 +31,7 @@ class Entry:
     """One entry. `size`: bytes, 0 for directories; `target`: of a link, as it was written.
 
     `version`: an opaque text that differs after every change of the content, for detecting conflicts.
+    `origin`: of the content of a file that strangers may have written (`tools_app.core.origins`).
     """
 
     path: str
@@ -37,6 +40,7 @@ class Entry:
     media_type: str = ""
     target: str = ""
     version: str = ""
+    origin: Origin | None = None
     created_at: datetime
     modified_at: datetime
 

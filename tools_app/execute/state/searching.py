@@ -7,6 +7,7 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.searching import MAX_FILE_BYTES, Search, is_binary
 from tools_app.core.files.workspace import EntryKind, Workspace
+from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
 from tools_app.execute.state.data import read_bytes
@@ -29,17 +30,22 @@ async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
     search = _search(value)
     entries = await files.glob(text(value, "pattern", "/**/*"))
     paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE]
-    found: list[JSONValue] = []
+    found: list[JSONObject] = []
     room = MAX_MATCHES
-    async for entry, data in files.read_many(paths, max_bytes=MAX_FILE_BYTES):
-        if data is None or is_binary(data):
-            continue
-        matches = await _matches(search, data, room)
-        if matches:
-            found.append({"path": entry.path, "matches": matches})
-            room -= len(matches)
-        if room <= 0:
-            break
+    with held_back() as texts:
+        async for entry, data in files.read_many(paths, max_bytes=MAX_FILE_BYTES):
+            if data is None or is_binary(data):
+                continue
+            matches = await _matches(search, data, room)
+            if matches:
+                found.append({"path": entry.path, "matches": matches})
+                room -= len(matches)
+            if room <= 0:
+                break
+    shown = {entry["path"] for entry in found}
+    for each in texts:
+        if each.source in shown:
+            note_here(each.origin, each.source)
     return found
 
 

@@ -11,6 +11,7 @@ from tools_app.core.files.failures import failed
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.paths import name_of
 from tools_app.core.files.workspace import ChangeListener, FileChange
+from tools_app.core.origins import Origin
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.stores.tree import PIECE_BYTES, Content, Tree
 
@@ -20,6 +21,9 @@ _HEAD_BYTES = 64 * 1024
 
 class Bridge(ABC):
     """One store with its listeners. Subclasses say how a piece of work gets at the tree."""
+
+    foreign: Origin | None = None
+    """The origin of files of which the store does not know any; `None`: they need no distrust."""
 
     def __init__(self) -> None:
         self._listeners: list[ChangeListener] = []

@@ -11,6 +11,7 @@ from typing import IO, TypeVar
 
 from tools_app.core.files.paths import joined
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores import rooted
 from tools_app.workspace.stores.planning import moved
@@ -29,9 +30,13 @@ class DirectoryWorkspace(Writes):
     when asked for one entry and not stored; lists have none. Names that workspaces refuse are not listed.
     """
 
-    def __init__(self, root: Path | str) -> None:
-        """`root`: made where it is missing; its own path may have links."""
+    def __init__(self, root: Path | str, *, is_trusted: bool = False) -> None:
+        """`root`: made where it is missing; its own path may have links.
+
+        `is_trusted`: no stranger's text gets into these files, so reading one does not set the injection guard.
+        """
         super().__init__()
+        self.foreign = None if is_trusted else Origin.FILE
         self._root = Path(root)
 
     async def _reading(self, work: Callable[[Tree], T]) -> T:

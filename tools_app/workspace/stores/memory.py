@@ -134,6 +134,7 @@ class MemoryTree:
             media_type=planned.content.media_type if planned.content else "",
             target=planned.target,
             version=str(self._version),
+            origin=planned.content.origin if planned.content else None,
             created_at=planned.before.created_at if planned.before else now,
             modified_at=now,
         )

@@ -12,6 +12,8 @@ from tools_app.core.files.gitignore import IgnoreRules
 from tools_app.core.files.globs import GlobPattern, compile_glob
 from tools_app.core.files.paths import below, chain, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.guard.reach import note_here
+from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
 from tools_app.workspace.stores.planning import Plan
@@ -41,13 +43,13 @@ class Reads(Bridge):
 
     async def read_bytes(self, path: str) -> bytes | None:
         """The bytes of a file; `None` where there is none. Errors: `EISDIR`."""
-        return await self._reading(partial(_bytes, path=path))
+        return await self._reading(partial(_bytes, path=path, foreign=self.foreign))
 
     async def read_stream(self, path: str, *, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a file from an offset, in pieces of 256 KiB. Errors: `ENOENT`, `EISDIR`, `EINVAL`."""
         if start < 0:
             raise failed("EINVAL", path, "an offset is not negative")
-        file = await self._reading(partial(_opened, path=path))
+        file = await self._reading(partial(_opened, path=path, foreign=self.foreign))
         try:
             await skip(file, start)
             while piece := await read_piece(file):
@@ -65,6 +67,8 @@ class Reads(Bridge):
                 found = dict(zip([entry.path for entry in wanted], read, strict=True))
                 for path, entry in batch:
                     if found.get(entry.path, b"") is not None:
+                        if found.get(entry.path) is not None:
+                            _note(entry, self.foreign)
                         yield replace(entry, path=path), found.get(entry.path)
 
     async def exists(self, path: str) -> bool:
@@ -146,15 +150,25 @@ def _file(tree: Tree, path: str) -> Entry | None:
     return entry
 
 
-def _bytes(tree: Tree, *, path: str) -> bytes | None:
+def _note(entry: Entry, foreign: Origin | None) -> None:
+    """Have the call that reads a file learn whose text it is, where that needs distrust."""
+    origin = entry.origin or foreign
+    if origin is not None and entry.size:
+        note_here(origin, entry.path)
+
+
+def _bytes(tree: Tree, *, path: str, foreign: Origin | None) -> bytes | None:
     entry = _file(tree, path)
+    if entry is not None:
+        _note(entry, foreign)
     return None if entry is None else tree.read_all([entry])[0]
 
 
-def _opened(tree: Tree, *, path: str) -> IO[bytes]:
+def _opened(tree: Tree, *, path: str, foreign: Origin | None) -> IO[bytes]:
     entry = _file(tree, path)
     if entry is None:
         raise failed("ENOENT", path)
+    _note(entry, foreign)
     return tree.open(entry)
 
 

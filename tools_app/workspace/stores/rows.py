@@ -18,6 +18,7 @@ from thinkproject.kernel.object_storage import delete_after_commit
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, name_of, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.origins import Origin
 from tools_app.models import StoredWorkspace, WorkspaceEntry
 from tools_app.workspace import objects
 from tools_app.workspace.quotas import check_room
@@ -32,8 +33,9 @@ BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 _RANGES: Final = 20
 _OPEN_TRIES: Final = 3
-_COLUMNS: Final = ("path", "kind", "size", "media_type", "target", "version", "created_at", "modified_at")
-_REPLACED: Final = ("kind", "size", "media_type", "target", "version", "storage_name", "modified_at", "content")
+_COLUMNS: Final = ("path", "kind", "size", "media_type", "target", "version", "created_at", "modified_at", "origin")
+_KEPT: Final = ("kind", "media_type", "size", "target", "storage_name", "content", "origin")
+_REPLACED: Final = (*_KEPT, "version", "modified_at")
 _log = logging.getLogger(__name__)
 
 
@@ -172,7 +174,10 @@ class DatabaseTree:
             {
                 **relocated(source.path, target),
                 "workspace_id": F("workspace_id"),
-                **{name: F(name) for name in ("kind", "media_type", "size", "target", "storage_name", "content")},
+                **{
+                    name: F(name)
+                    for name in ("kind", "media_type", "size", "target", "storage_name", "content", "origin")
+                },
                 "version": Value(row.version, models.BigIntegerField()),
                 "created_at": Value(row.modified_at, models.DateTimeField()),
                 "modified_at": Value(row.modified_at, models.DateTimeField()),
@@ -277,6 +282,7 @@ def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
         version=row.version,
         target=planned.target,
         storage_name=content.object_name if content else "",
+        origin=content.origin.value if content and content.origin else "",
         created_at=planned.before.created_at if planned.before else row.modified_at,
         modified_at=row.modified_at,
     )
@@ -346,7 +352,7 @@ def _batches(made: Sequence[WorkspaceEntry], planned: Sequence[Planned]) -> Iter
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    path, kind, size, media_type, target, version, created_at, modified_at = row[: len(_COLUMNS)]
+    path, kind, size, media_type, target, version, created_at, modified_at, origin = row[: len(_COLUMNS)]
     return Entry(
         path=path,
         kind=EntryKind(kind),
@@ -354,6 +360,7 @@ def _entry(row: Sequence[Any]) -> Entry:
         media_type=media_type,
         target=target,
         version=str(version) if kind != EntryKind.DIRECTORY else "",
+        origin=Origin(origin) if origin else None,
         created_at=created_at,
         modified_at=modified_at,
     )

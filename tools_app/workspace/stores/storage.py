@@ -14,6 +14,7 @@ from thinkproject.kernel.ids import new_id
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, chain, name_of, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.object_names import StoredObject, component, object_name, parse
 from tools_app.workspace.stores.planning import moved
@@ -35,9 +36,13 @@ class StorageWorkspace(Writes):
     so `WorkspaceInfo.object_count` is the number of files.
     """
 
-    def __init__(self, storage: Storage, prefix: str) -> None:
-        """`prefix`: a folder of the storage that nothing else writes to."""
+    def __init__(self, storage: Storage, prefix: str, *, is_trusted: bool = False) -> None:
+        """`prefix`: a folder of the storage that nothing else writes to.
+
+        `is_trusted`: no stranger's text gets into these files, so reading one does not set the injection guard.
+        """
         super().__init__()
+        self.foreign = None if is_trusted else Origin.FILE
         self._storage = storage
         self._prefix = prefix.strip("/")
         with _guard:

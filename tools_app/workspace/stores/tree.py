@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.guard.reach import written_here
+from tools_app.core.origins import Origin
 
 PIECE_BYTES: Final = 256 * 1024
 
@@ -19,7 +21,8 @@ PIECE_BYTES: Final = 256 * 1024
 class Content:
     """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
 
-    `object_name`: where the store has put them already.
+    `object_name`: where the store has put them already. `origin`: of strangers, as whoever writes says
+    (`tools_app.core.guard.reach`).
     """
 
     size: int
@@ -28,6 +31,7 @@ class Content:
     file: IO[bytes] | None = field(default=None, repr=False)
     source: Callable[[], IO[bytes]] | None = field(default=None, repr=False)
     object_name: str = ""
+    origin: Origin | None = field(default_factory=written_here)
 
     def open(self) -> IO[bytes]:
         """The bytes from their beginning. A temporary file stays open until `close`."""

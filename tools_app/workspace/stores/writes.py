@@ -16,6 +16,7 @@ from tools_app.core.files.workspace import (
     Put,
     Remove,
 )
+from tools_app.core.guard.reach import written_as, written_here
 from tools_app.errors import FileConflict
 from tools_app.workspace.stores.planning import Place, Plan, changes_of, is_own_child
 from tools_app.workspace.stores.reads import Reads
@@ -177,7 +178,9 @@ class Writes(Reads):
                 old = b""
             if len(old) + len(data) >= self.inline_bytes:
                 return None, Committed()
-            real = plan.put(path, self._content(path, old + data))
+            content = self._content(path, old + data)
+            content.origin = content.origin or (entry.origin if entry is not None and old else None)
+            real = plan.put(path, content)
             done = _carried_out(tree, plan)
             return next(each for each in done.entries if each.path == real), done
 
@@ -185,6 +188,7 @@ class Writes(Reads):
 
     async def _append_large(self, path: str, data: bytes) -> Entry:
         entry = await self.stat(path)
+        origin = written_here() or (entry.origin if entry else None)
 
         async def whole() -> AsyncIterator[bytes]:
             if entry is not None and entry.kind is EntryKind.FILE:
@@ -192,7 +196,8 @@ class Writes(Reads):
                     yield piece
             yield data
 
-        return await self.write_stream(path, whole(), expected_version=entry.version if entry else "")
+        with written_as(origin):  # what is read here goes back to where it was
+            return await self.write_stream(path, whole(), expected_version=entry.version if entry else "")
 
     async def _change(self, steps: Callable[[Plan], T], contents: Sequence[Content] = ()) -> tuple[T, Committed]:
         """Plan and carry out."""

@@ -96,7 +96,8 @@ class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
     `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
-    turn of the shown path failed, and nothing followed.
+    turn of the shown path failed, and nothing followed. `guard`: differs after every change of its
+    injection guard (`get_guard`), and is empty where no text of strangers was in it.
 
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
@@ -118,6 +119,7 @@ class InstanceOut(Schema):
     keeps_sessions: bool
     is_running: bool
     waiting_count: int
+    guard: str
     has_failed: bool
     is_unread: bool
     is_read_only: bool

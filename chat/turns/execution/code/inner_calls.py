@@ -20,10 +20,12 @@ from chat.turns.admission.continuation import EXPIRED_TEXT
 from chat.turns.execution.journal import hand_out
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import TurnGuard
 from fibers.context import FiberContext
 from fibers.waits import Wait
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.guard.rules import ORIGIN, Spot, noted, texts_in
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.questions import question_of, title_of
 from tools_app.core.tool import AskedCall, Tool, ToolContext
@@ -42,6 +44,7 @@ class TurnCalls(Protocol):
     """The way of a turn with the calls of its model, as far as calls within them share it."""
 
     prompt: Prompt
+    guard: TurnGuard
 
     async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that may not run whatever that person says."""
@@ -94,6 +97,8 @@ class TurnInnerCalls:
         self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         """Run a call between the agent's hooks."""
+        if is_approved and context.guard is not None:
+            context = replace(context, guard=context.guard.approved())
         allowed = await self.tools.allowed(tool, call, context.attempt, is_approved=is_approved)
         result = allowed if isinstance(allowed, ToolResult) else ToolResult(output=None)
         if isinstance(allowed, ToolCall):
@@ -109,6 +114,8 @@ class TurnInnerCalls:
     async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
         """Store the files of a result: at most as many of all calls together as of one call of a model."""
         kept: JSONObject = {"reply": list(result.reply)} if result.reply else {}
+        if texts := texts_in(result.details):
+            kept[ORIGIN] = [text.to_json() for text in texts]
         if not result.media:
             return kept
         media = result.media[: max(MAX_FILES - self._file_count, 0)]
@@ -123,6 +130,8 @@ class TurnInnerCalls:
 
     def deliver(self, call_id: str, kept: JSONObject) -> None:
         """Have the outer call's result have this."""
+        for text in texts_in(kept):
+            self.tools.guard.note(self._spot, text)
         if call_id not in self._kept:
             self._kept[call_id] = kept
             self._file_count = max(self._file_count, len(self._attachments()))
@@ -131,6 +140,10 @@ class TurnInnerCalls:
         """The outer call's result with what its calls gave; a model may be shown their files."""
         attachments = self._attachments()
         reply = [part for kept in self._kept.values() for part in kept.get("reply", ())]
+        texts = [text for kept in self._kept.values() for text in texts_in(kept)]
+        if texts:
+            origins = [text.to_json() for text in noted([*texts_in(result.details), *texts])]
+            result = replace(result, details={**result.details, ORIGIN: origins})
         if not attachments and not reply:
             return result
         await self._read_again(attachments)
@@ -144,6 +157,16 @@ class TurnInnerCalls:
         """
         if self._has_asked or was_cut:
             await db(self._close)
+
+    @property
+    def message_id(self) -> str:
+        """The answer that the outer call is in: this turn's, or the one that this turn continues."""
+        is_own = self.turn_id == self.facts.turn_id
+        return self.facts.assistant_id if is_own else self.facts.leaf_id or ""
+
+    @property
+    def _spot(self) -> Spot:
+        return Spot(message_id=self.message_id, call_id=self.outer.call_id)
 
     def _attachments(self) -> list[JSONObject]:
         return [entry for kept in self._kept.values() for entry in kept.get("attachments", ())]
@@ -176,6 +199,7 @@ class TurnInnerCalls:
     def _hand_out(self, call: ToolCall, pause: ToolPause) -> ToolCallRecord:
         with self.fiber.fenced():
             row = hand_out(self.facts, call, pause, wait_key=wait_key(call.call_id, 1))
+            self.tools.guard.store(self._spot, self.tools.guard.fresh_of(self._spot))
         row.refresh_from_db()  # its times are the database's
         return row
 

@@ -8,7 +8,7 @@ from sessions_app.core.messages.shapes import Part
 from .conftest import Room
 
 
-def call(name: str, **arguments: Any) -> str:
+def call(name: str, /, **arguments: Any) -> str:
     """A line of a script."""
     return f"call tool {name} {json.dumps(arguments)}"
 

@@ -39,6 +39,8 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import Entry, FileChange
+from tools_app.core.guard.reach import written_as
+from tools_app.core.origins import Origin
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.turn_files import changed_in_turn, compared
@@ -158,7 +160,8 @@ async def workspace_write(
     viewed = await _writable(request, instance_id)
     known = await viewed.workspace.file_exists(path)
     expected = if_match.strip().removeprefix("W/").strip('"') if if_match else "" if if_none_match == "*" else None
-    entry = await viewed.workspace.write_stream(path, _body(request), expected_version=expected)
+    with written_as(Origin.FILE):
+        entry = await viewed.workspace.write_stream(path, _body(request), expected_version=expected)
     return Status(200 if known else 201, _entry(entry))
 
 
@@ -263,7 +266,9 @@ async def workspace_import(
 ) -> object:
     """Unpack a zip file into a directory, all of it or nothing. Files that are there are replaced."""
     viewed = await _writable(request, instance_id)
-    return {"changes": [_change(each) for each in await import_zip(viewed.workspace, file.open("rb"), path)]}
+    with written_as(Origin.FILE):
+        changes = await import_zip(viewed.workspace, file.open("rb"), path)
+    return {"changes": [_change(each) for each in changes]}
 
 
 @router.get("/turns/{turn_id}/files", response=TurnFilesOut, operation_id="list_turn_files")

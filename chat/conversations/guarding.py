@@ -1,0 +1,73 @@
+"""The injection guard of a conversation, as people see it and decide about it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
+from chat.errors import InputInvalid
+from chat.instances.notifications import notify_conversation
+from chat.models import AgentInstance
+from tools_app.core.guard.rules import ON, GuardDecision, InjectionGuard
+from tools_app.core.origins import UNTRUSTED
+from tools_app.guard.standings import Deciding, decide, view_of
+from tools_app.guard_models import GuardEvent
+from tools_app.services import Actor
+
+SHOWN_TEXTS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardState:
+    """The guard of a conversation now. `texts`: of strangers, the newest first; `count`: how many there are in all.
+
+    `decision`: the last one, empty for none; `rules`: what the class of the agent says.
+    """
+
+    is_guarded: bool
+    decision: GuardDecision
+    count: int
+    texts: list[GuardEvent]
+    decided_by: str
+    decided_at: datetime | None
+    rules: InjectionGuard
+
+
+def rules_of(agent: str) -> InjectionGuard:
+    """The guard that an agent's class has; that of every class, where this one is gone."""
+    cls = get_agent_class(agent) if is_served(agent) else Think
+    return cls.injection_guard if issubclass(cls, Think) else ON
+
+
+def guard_state(instance: AgentInstance) -> GuardState:
+    """The guard of the current history of a conversation. Two queries."""
+    rules = rules_of(instance.agent)
+    counted = [origin for origin in UNTRUSTED if rules.counts(origin)]
+    view = view_of(instance.session_id or "", counted, limit=SHOWN_TEXTS)
+    return GuardState(
+        is_guarded=view.is_guarded,
+        decision=view.standing.decision,
+        count=view.standing.seen,
+        texts=view.texts,
+        decided_by=view.decided_by,
+        decided_at=view.decided_at,
+        rules=rules,
+    )
+
+
+def decide_guard(instance: AgentInstance, decision: GuardDecision, *, seen: int, actor: Actor) -> GuardState:
+    """Take a person's decision, and notify the owner's open pages. The last decision counts.
+
+    `seen`: how many texts that person was shown. A turn that runs asks again before each of its calls.
+    Errors: `InputInvalid` where there is nothing to decide.
+    """
+    if decision is GuardDecision.NONE:
+        raise InputInvalid("A decision is one of ask, until_new and conversation.")
+    with transaction.atomic():
+        deciding = Deciding(decision=decision, seen=seen, actor_id=actor.user_id, via=actor.via)
+        if decide(instance.session_id or "", deciding) is None:
+            raise InputInvalid("There is no text of strangers in this conversation.")
+        notify_conversation(instance.owner_id, instance.pk)
+    return guard_state(instance)

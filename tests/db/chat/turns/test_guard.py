@@ -1,0 +1,292 @@
+"""Once text of strangers is in a conversation, calls that do something ask a person first."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from chat.core.model.language_model import ModelRequest
+from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.intake import Submit
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.aio import db
+from tools_app.core.guard.rules import GuardDecision
+from tools_app.core.origins import Origin
+from tools_app.core.tool_calls import details_in
+
+from .agents import MODELS
+from .conftest import MakeRoom, status_of
+from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
+from .working import call, one_after_another, parts_of_calls
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Make = Callable[..., Guarded]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
+    MAIL.clear()
+    MAIL["offer"] = "A good offer."
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    async with served_web() as made:
+        yield made
+
+
+@pytest.fixture
+def clerk(make_room: MakeRoom) -> Guarded:
+    return Guarded(make_room("clerk"))
+
+
+async def asked(desk: Guarded) -> list[str]:
+    return [str(part["type"]).removeprefix("tool-") for part in await desk.open()]
+
+
+async def test_without_text_of_strangers_nothing_asks(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("clock"), call("transmit", to="Ann"), call("refund", order="1")))
+    assert DONE == ["transmit Ann", "refund 1"]
+    assert (await clerk.state()).count == 0
+
+
+async def test_after_a_mail_was_read_sending_asks_and_reading_does_not(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("clock"), call("transmit", to="Eve")))
+    assert DONE == []
+    assert await asked(clerk) == ["transmit"]
+    state = await clerk.state()
+    assert state.is_guarded
+    assert [(text.origin, text.source) for text in state.texts] == [("web", "mail")]
+
+
+async def test_an_approval_runs_that_call_and_no_other(clerk: Guarded) -> None:
+    script = one_after_another(call("mail", name="offer"), call("transmit", to="Eve") + " id=t")
+    await clerk.room.say(script)
+    await clerk.reply("t", is_approved=True)
+    assert DONE == ["transmit Eve"]
+    await clerk.room.say(call("transmit", to="Bob"))
+    assert DONE == ["transmit Eve"]
+    assert await asked(clerk) == ["transmit"]
+
+
+async def test_a_denied_call_does_not_run(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve") + " id=t"))
+    await clerk.reply("t", is_approved=False)
+    assert DONE == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        call("refund", order="1"),
+        call("ask", query="secrets"),
+        call("shout", text="hi"),
+        call("write", path="/a.txt", content="x"),
+        call("bash", script="echo x > /a.txt"),
+        call("set_context", label="memory", content="x"),
+    ],
+)
+async def test_whatever_changes_or_sends_something_asks(clerk: Guarded, made: str) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), made))
+    assert DONE == []
+    assert len(await clerk.open()) == 1
+
+
+async def test_the_question_says_which_text_is_the_reason(clerk: Guarded, web: Web) -> None:
+    page = web.put("/page", "Buy!")
+    await clerk.room.say(one_after_another(call("fetch_url", url=page), call("transmit", to="Eve")))
+    descriptor = (await clerk.open())[0]["approval"]["descriptor"]
+    assert descriptor["because"] == [{"kind": "web", "source": page}]
+
+
+async def test_the_part_says_whose_text_it_has(clerk: Guarded, web: Web) -> None:
+    page = web.put("/page", "Buy!")
+    await clerk.room.say(one_after_another(call("fetch_url", url=page), call("clock"), call("ledger", name="offer")))
+    origins = [details_in(part).get("origin") for part in await parts_of_calls(clerk.room)]
+    assert origins == [
+        [{"kind": "web", "source": page}],
+        None,
+        [{"kind": "web", "source": "letter offer"}],
+    ]
+
+
+async def test_a_call_that_was_made_before_the_text_was_seen_runs(clerk: Guarded) -> None:
+    await clerk.room.say(calls(("mail", {"name": "offer"}), ("transmit", {"to": "Ann"})) + "\nsay: Done.")
+    assert DONE == ["transmit Ann"]
+
+
+async def test_the_next_turn_asks_as_well(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    await clerk.room.say(call("transmit", to="Eve"))
+    assert DONE == []
+    assert await asked(clerk) == ["transmit"]
+
+
+async def test_allowed_in_the_conversation_nothing_asks(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    await clerk.decide(GuardDecision.CONVERSATION)
+    await clerk.room.say(one_after_another(call("lookup", name="offer"), call("transmit", to="Ann")))
+    assert DONE == ["transmit Ann"]
+    await clerk.decide(GuardDecision.ASK)
+    await clerk.room.say(call("transmit", to="Eve"))
+    assert DONE == ["transmit Ann"]
+
+
+async def test_allowed_until_new_text_further_text_asks_again(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    await clerk.decide(GuardDecision.UNTIL_NEW)
+    await clerk.room.say(call("transmit", to="Ann") + "\nsay: Done.")
+    assert DONE == ["transmit Ann"]
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve")))
+    assert DONE == ["transmit Ann"]
+    assert await asked(clerk) == ["transmit"]
+
+
+async def test_a_decision_covers_only_texts_that_were_shown(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    await clerk.room.say(call("lookup", name="offer") + "\nsay: Read.")
+    await clerk.decide(GuardDecision.UNTIL_NEW, seen=1)
+    assert (await clerk.state()).is_guarded
+    await clerk.room.say(call("transmit", to="Eve"))
+    assert DONE == []
+
+
+async def test_a_decision_counts_for_the_turn_that_runs(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+
+    class Deciding(type(clerk.room.model)):  # type: ignore[misc]
+        async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
+            async for event in super().stream(request):
+                yield event
+            if len(self.requests) == 1:
+                await clerk.decide(GuardDecision.CONVERSATION)
+
+    clerk.room.model = MODELS["current"] = Deciding()
+    await clerk.room.say(one_after_another(call("clock"), call("transmit", to="Ann")))
+    assert DONE == ["transmit Ann"]
+
+
+async def test_an_attached_file_counts(clerk: Guarded) -> None:
+    data = "data:text/plain;base64,SGVsbG8="
+    part: Any = {"type": "file", "mediaType": "text/plain", "filename": "hello.txt", "url": data}
+    message: Message = {
+        "id": "m",
+        "role": "user",
+        "parts": [part, {"type": "text", "text": call("transmit", to="Eve")}],
+    }
+    await clerk.room.say(Submit(message=message))
+    assert DONE == []
+    state = await clerk.state()
+    assert [(text.origin, text.source, text.message_id) for text in state.texts] == [("file", "hello.txt", "m")]
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        call("read", path="/in/plan.txt"),
+        call("grep", query="plan"),
+        call("bash", script="cat /in/plan.txt"),
+        call("execute", code="await state.readFile({path: '/in/plan.txt'})"),
+        call("edit", path="/in/plan.txt", old_string="plan", new_string="idea"),
+    ],
+)
+async def test_a_file_from_elsewhere_counts_for_every_tool_that_reads_it(clerk: Guarded, reading: str) -> None:
+    await clerk.upload("/in/plan.txt", "The plan is this.")
+    await clerk.room.say(one_after_another(reading, call("transmit", to="Eve")))
+    assert DONE == []
+    state = await clerk.state()
+    assert [(text.origin, text.source) for text in state.texts] == [("file", "/in/plan.txt")]
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        call("list", path="/in"),
+        call("find", pattern="/**"),
+        call("grep", query="absent"),
+        call("bash", script="ls /in; echo x > /b.txt"),
+        call("read", path="/own.txt"),
+    ],
+)
+async def test_names_of_files_and_own_files_do_not_count(clerk: Guarded, reading: str) -> None:
+    await clerk.upload("/in/plan.txt", "The plan is this.")
+    await clerk.room.say(
+        one_after_another(call("write", path="/own.txt", content="mine"), reading, call("transmit", to="Ann"))
+    )
+    assert DONE == ["transmit Ann"]
+    assert (await clerk.state()).count == 0
+
+
+async def test_files_keep_the_origin_of_their_content(clerk: Guarded) -> None:
+    workspace = clerk.room.handle.workspace
+    await clerk.upload("/in.txt", "theirs")
+    await workspace.write_file("/own.txt", "ours")
+    await workspace.cp("/in.txt", "/copy.txt")
+    await workspace.mv("/in.txt", "/moved.txt")
+    await workspace.append_file("/moved.txt", " and ours")
+    found = {entry.path: entry.origin for entry in await workspace.glob("/*")}
+    assert found == {"/copy.txt": Origin.FILE, "/moved.txt": Origin.FILE, "/own.txt": None}
+    await workspace.write_file("/copy.txt", "ours")
+    entry = await workspace.stat("/copy.txt")
+    assert entry is not None
+    assert entry.origin is None
+
+
+async def test_what_is_written_after_strangers_were_read_is_theirs(clerk: Guarded) -> None:
+    await clerk.room.say(
+        one_after_another(call("mail", name="offer"), call("write", path="/a.txt", content="x") + " id=w")
+    )
+    await clerk.reply("w", is_approved=True)
+    entry = await clerk.room.handle.workspace.stat("/a.txt")
+    assert entry is not None
+    assert entry.origin is Origin.FILE
+
+
+async def test_clearing_the_history_ends_the_guard(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    await db(clear_instance, clerk.room.key)
+    assert (await clerk.state()).count == 0
+    await clerk.room.say(call("transmit", to="Ann") + "\nsay: Done.")
+    assert DONE == ["transmit Ann"]
+
+
+async def test_a_tool_of_a_client_is_not_called(clerk: Guarded) -> None:
+    turn = await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep")))
+    assert status_of(turn) == "completed"
+    [_, beep] = await parts_of_calls(clerk.room)
+    assert beep["state"] == "output-error"
+    assert "until a person allows it" in beep["errorText"]
+
+
+async def test_code_is_asked_about_what_it_calls(clerk: Guarded) -> None:
+    code = "const text = await tools.mail({name: 'offer'}); await tools.transmit({to: 'Eve', text})"
+    turn = await clerk.room.say(call("execute", code=code) + " id=one\nsay: Done.")
+    assert turn.fiber.status == "parked"
+    assert DONE == []
+    assert (await clerk.state()).is_guarded
+    await clerk.reply("one:2", is_approved=True)
+    assert DONE == ["transmit Eve A good offer."]
+    [part] = await parts_of_calls(clerk.room)
+    assert details_in(part)["origin"] == [{"kind": "web", "source": "mail"}]
+
+
+async def test_a_class_may_trust_some_origins_and_tools(make_room: MakeRoom) -> None:
+    desk = Guarded(make_room("reader"))
+    await desk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Ann")))
+    assert DONE == ["transmit Ann"]
+    await desk.room.say(
+        one_after_another(call("lookup", name="offer"), call("ask", query="a"), call("transmit", to="Eve"))
+    )
+    assert DONE == ["transmit Ann", "ask a"]
+    state = await desk.state()
+    assert [text.origin for text in state.texts] == ["mcp"]
+    assert state.rules.reason == "Reads our own wiki only."
+
+
+async def test_a_relaxed_class_asks_nothing(make_room: MakeRoom) -> None:
+    desk = Guarded(make_room("careless"))
+    await desk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Ann")))
+    assert DONE == ["transmit Ann"]
+    assert (await desk.state()).count == 0
