@@ -22,6 +22,7 @@ from tools_app.extensions.guest import DESCRIBE, Task, execute_task, hook_task, 
 from tools_app.extensions.loaded import standing_of
 from tools_app.extensions.records import trim_calls
 from tools_app.sandbox.contract import Answer, CallHandler, Outcome, RunResult
+from tools_app.sandbox.deno import DenoSandbox
 
 DESCRIBE_SECONDS: Final = 15.0
 HOOK_SECONDS: Final = 5.0
@@ -33,7 +34,9 @@ async def describe(source: str, manifest: Manifest, *, share: str = "") -> Surfa
     Errors: `ExtensionInvalid` with the reason; `SandboxUnavailable`.
     """
     try:
-        result = await _run(source, DESCRIBE, _nobody, share=share, seconds=DESCRIBE_SECONDS)
+        async with asyncio.timeout(DESCRIBE_SECONDS):
+            script = script_for(source, DESCRIBE)
+            result = await _describing_sandbox().run(script, calls=_nobody, limits=default_limits(), share=share)
     except TimeoutError:
         raise ExtensionInvalid("The source took too long to load.") from None
     if result.outcome is not Outcome.OK:
@@ -71,6 +74,12 @@ async def run_hook(bridge: HostBridge, name: str, events: Sequence[JSONObject]) 
     if result.outcome is not Outcome.OK:
         raise ToolError(_failure(result))
     return result.value
+
+
+@functools.cache
+def _describing_sandbox() -> DenoSandbox:
+    """The sandbox for sources that are being loaded: rarely used, in web processes as well, so nothing is kept warm."""
+    return DenoSandbox(spare=False)
 
 
 async def _run(source: str, task: Task, calls: CallHandler, *, share: str, seconds: float | None = None) -> RunResult:

@@ -31,7 +31,7 @@ from chat.http.api.endpoints import (
     summaries,
     turns,
 )
-from chat.http.api.endpoints.tools import guard, tool_calls, workspace
+from chat.http.api.endpoints.tools import extensions, guard, mcp_servers, tool_calls, workspace
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
 from chat.http.api.reference_page import ReferencePage
@@ -66,6 +66,7 @@ def build_router() -> Router:
     router.add_router("", submissions.router)
     router.add_router("", files.router)
     router.add_router("", workspace.router)
+    router.add_router("", extensions.router)
     router.add_router("", context.router)
     router.add_router("", memory.router)
     router.add_router("", preview.router)

@@ -24,6 +24,12 @@ UPLOAD = b"\r\n".join(
 )
 
 ARCHIVE = UPLOAD.replace(EXPORT, EMPTY_ZIP)
+EXTENSION = {
+    "manifest": {"name": "mine", "version": "1"},
+    "source": "({ tools: { go: { execute: async () => 1 } } })",
+}
+EXTENSIONS = "/api/v1/instances/{instance_id}/extensions"
+OWN_EXTENSIONS = "/api/v1/extensions"
 WORKSPACE = "/api/v1/instances/{instance_id}/workspace"
 QUERIES = {  # parameters that an operation needs
     ("DELETE", WORKSPACE + "/entries"): "?path=/private.txt",
@@ -96,6 +102,13 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
+    ("GET", EXTENSIONS): None,
+    ("POST", EXTENSIONS): EXTENSION,
+    ("GET", EXTENSIONS + "/{name}"): None,
+    ("PATCH", EXTENSIONS + "/{name}"): {"enabled": False},
+    ("DELETE", EXTENSIONS + "/{name}"): None,
+    ("GET", EXTENSIONS + "/{name}/versions"): None,
+    ("GET", EXTENSIONS + "/{name}/calls"): None,
     ("GET", WORKSPACE): None,
     ("GET", WORKSPACE + "/entries"): None,
     ("DELETE", WORKSPACE + "/entries"): None,
@@ -129,4 +142,11 @@ OWN: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/memory/{label}/entries/{key}"): {"content": "mine"},
     ("DELETE", "/api/v1/memory/{label}/entries/{key}"): None,
     ("GET", "/api/v1/memory-changes"): None,
+    ("GET", OWN_EXTENSIONS): None,
+    ("POST", OWN_EXTENSIONS): EXTENSION,
+    ("GET", OWN_EXTENSIONS + "/{name}"): None,
+    ("PATCH", OWN_EXTENSIONS + "/{name}"): {"enabled": False},
+    ("DELETE", OWN_EXTENSIONS + "/{name}"): None,
+    ("GET", OWN_EXTENSIONS + "/{name}/versions"): None,
+    ("GET", OWN_EXTENSIONS + "/{name}/calls"): None,
 }

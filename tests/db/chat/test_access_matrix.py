@@ -35,7 +35,11 @@ from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
+from tools_app.core.extensions.manifest import parse_manifest
+from tools_app.core.extensions.surface import Surface
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.extension_models import Extension
+from tools_app.extensions.services import hash_of
 from tools_app.models import ToolCallRecord
 from tools_app.services import pause_call
 
@@ -71,6 +75,7 @@ class Hers:
             "label}/entries": "skills/entries",
             "label": "memory",
             "key": "tea",
+            "name": "hers",
         }
         for name, value in ids.items():
             text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
@@ -90,6 +95,7 @@ ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files"),
+    *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
@@ -137,6 +143,18 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
 
 
+def _extensions(alice: User, instance: AgentInstance) -> None:
+    """Alice's extensions: one of the conversation, one of all of hers."""
+    manifest = parse_manifest({"name": "hers", "version": "1", "description": SECRET}).to_json()
+    source = f"({{ tools: {{ go: {{ execute: async () => {json.dumps(SECRET)} }} }} }})"
+    stored = {"owner": alice, "name": "hers", "prefix": "hers", "manifest": manifest, "sha256": hash_of(source)}
+    stored |= {"surface": Surface().to_json(), "granted": manifest["permissions"]}
+    for level, scope in (("instance", instance.pk), ("user", "")):
+        row = Extension.objects.create(level=level, scope=scope, **stored)
+        row.versions.create(number=1, manifest=manifest, source=source, sha256=row.sha256, via="api", author=alice)
+        row.calls.create(name="hers", scope=instance.pk, owner=alice, during="go", method="fetch", subject=SECRET)
+
+
 @pytest.fixture
 def hers(
     request: pytest.FixtureRequest,
@@ -159,6 +177,7 @@ def hers(
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
     api_tokens.create_token(alice, name="hers")
+    _extensions(alice, instance)
     submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
     assert instance.session_id is not None
     summary = add_compaction(
@@ -296,8 +315,18 @@ def test_alice_herself_may_where_the_operation_is_async(hers: Hers, alice: User,
     )
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(OWN))
+@pytest.mark.parametrize(("method", "path"), sorted(row for row in OWN if not row[1].endswith(ASYNC)))
 def test_lists_and_new_things_are_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
+    _shows_ones_own(hers, bob, method, path)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("method", "path"), sorted(row for row in OWN if row[1].endswith(ASYNC)))
+def test_lists_are_ones_own_where_the_operation_is_async(hers: Hers, bob: User, method: str, path: str) -> None:
+    _shows_ones_own(hers, bob, method, path)
+
+
+def _shows_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
     reply = call(client, method, hers.fill(path), OWN[method, path])

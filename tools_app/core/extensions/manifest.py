@@ -83,7 +83,7 @@ class BlockDeclaration(_Strict):
 class Manifest(_Strict):
     """The manifest of one version of an extension."""
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS, pattern=r"^[^\x00-\x1f]+$")]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS, pattern=r"^[^/\x00-\x1f\x7f]+$")]
     version: Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f]+$")]
     description: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")] = ""
     permissions: Permissions = Permissions()

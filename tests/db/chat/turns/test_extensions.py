@@ -32,11 +32,7 @@ async def _nothing_left() -> AsyncIterator[None]:
 
 def tool_source(body: str, name: str = "go", parameters: str = "{}") -> str:
     """A source with one tool."""
-    return "({ tools: { %s: { description: 'Go', parameters: %s, execute: async (args, host) => { %s } } } })" % (
-        name,
-        parameters,
-        body,
-    )
+    return f"({{ tools: {{ {name}: {{ parameters: {parameters}, execute: async (args, host) => {{ {body} }} }} }} }})"
 
 
 async def load(room: Room, name: str, source: str, **permissions: Any) -> Any:
@@ -106,7 +102,7 @@ async def test_the_same_name_is_loaded_once(make_room: MakeRoom) -> None:
     room = make_room("extended")
     await load(room, "my-math", MATH)
     for name in ("my-math", "my math", "my_math"):
-        with pytest.raises(ExtensionExists, match="already loaded. Unload it first."):
+        with pytest.raises(ExtensionExists, match=r"already loaded\. Unload it first\."):
             await load(room, name, MATH)
     results = await asyncio.gather(*(load(room, "other", MATH) for _ in range(3)), return_exceptions=True)
     assert sum(isinstance(each, ExtensionExists) for each in results) == 2
