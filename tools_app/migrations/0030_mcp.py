@@ -8,78 +8,129 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('think_tools', '0011_inner_calls'),
+        ("think_tools", "0011_inner_calls"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='McpServer',
+            name="McpServer",
             fields=[
-                ('id', models.CharField(editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('scope', models.CharField(choices=[('instance', 'instance'), ('user', 'user'), ('site', 'site')], max_length=16, verbose_name='for')),
-                ('instance_id', models.CharField(blank=True, default='', max_length=64, verbose_name='conversation')),
-                ('name', models.CharField(max_length=100, verbose_name='name')),
-                ('transport', models.CharField(choices=[('http', 'http'), ('stdio', 'stdio')], max_length=8, verbose_name='transport')),
-                ('url', models.TextField(blank=True, default='', verbose_name='URL')),
-                ('command', thinkproject.kernel.fields.JSONText(blank=True, default=list)),
-                ('secrets', models.TextField(blank=True, default='', editable=False)),
-                ('config_hash', models.CharField(blank=True, default='', editable=False, max_length=64)),
-                ('is_enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('is_trusted', models.BooleanField(default=False, verbose_name='trusted')),
-                ('is_declared', models.BooleanField(default=False, editable=False, verbose_name='declared by code')),
-                ('needs_sign_in', models.BooleanField(default=False, editable=False, verbose_name='asks people to sign in')),
-                ('state', models.CharField(choices=[('not-connected', 'not-connected'), ('connecting', 'connecting'), ('authenticating', 'authenticating'), ('ready', 'ready'), ('failed', 'failed')], default=tools_app.core.mcp.servers.McpState['NOT_CONNECTED'], max_length=16, verbose_name='state')),
-                ('error', models.TextField(blank=True, default='', verbose_name='error')),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('retry_at', models.DateTimeField(blank=True, null=True)),
-                ('catalogue', thinkproject.kernel.fields.JSONText(blank=True, null=True)),
-                ('fingerprint', models.CharField(blank=True, default='', editable=False, max_length=64)),
-                ('accepted', thinkproject.kernel.fields.JSONText(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('listed_at', models.DateTimeField(blank=True, null=True)),
-                ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='owner')),
+                ("id", models.CharField(editable=False, max_length=32, primary_key=True, serialize=False)),
+                (
+                    "scope",
+                    models.CharField(
+                        choices=[("instance", "instance"), ("user", "user"), ("site", "site")],
+                        max_length=16,
+                        verbose_name="for",
+                    ),
+                ),
+                ("instance_id", models.CharField(blank=True, default="", max_length=64, verbose_name="conversation")),
+                ("name", models.CharField(max_length=100, verbose_name="name")),
+                (
+                    "transport",
+                    models.CharField(
+                        choices=[("http", "http"), ("stdio", "stdio")], max_length=8, verbose_name="transport"
+                    ),
+                ),
+                ("url", models.TextField(blank=True, default="", verbose_name="URL")),
+                ("command", thinkproject.kernel.fields.JSONText(blank=True, default=list)),
+                ("secrets", models.TextField(blank=True, default="", editable=False)),
+                ("config_hash", models.CharField(blank=True, default="", editable=False, max_length=64)),
+                ("is_enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                ("is_trusted", models.BooleanField(default=False, verbose_name="trusted")),
+                ("is_declared", models.BooleanField(default=False, editable=False, verbose_name="declared by code")),
+                (
+                    "needs_sign_in",
+                    models.BooleanField(default=False, editable=False, verbose_name="asks people to sign in"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("not-connected", "not-connected"),
+                            ("connecting", "connecting"),
+                            ("authenticating", "authenticating"),
+                            ("ready", "ready"),
+                            ("failed", "failed"),
+                        ],
+                        default=tools_app.core.mcp.servers.McpState["NOT_CONNECTED"],
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("error", models.TextField(blank=True, default="", verbose_name="error")),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("retry_at", models.DateTimeField(blank=True, null=True)),
+                ("catalogue", thinkproject.kernel.fields.JSONText(blank=True, null=True)),
+                ("fingerprint", models.CharField(blank=True, default="", editable=False, max_length=64)),
+                ("accepted", thinkproject.kernel.fields.JSONText(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("listed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'MCP server',
-                'verbose_name_plural': 'MCP servers',
-                'db_table': 'think_tools_mcp_server',
+                "verbose_name": "MCP server",
+                "verbose_name_plural": "MCP servers",
+                "db_table": "think_tools_mcp_server",
             },
         ),
         migrations.CreateModel(
-            name='McpSignIn',
+            name="McpSignIn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('grant', models.TextField(blank=True, default='', editable=False)),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('version', models.PositiveIntegerField(default=0)),
-                ('refreshing_until', models.DateTimeField(blank=True, null=True)),
-                ('pending', models.TextField(blank=True, default='', editable=False)),
-                ('pending_hash', models.CharField(blank=True, db_index=True, default='', editable=False, max_length=64)),
-                ('pending_session', models.CharField(blank=True, default='', editable=False, max_length=64)),
-                ('pending_until', models.DateTimeField(blank=True, null=True)),
-                ('changed_at', models.DateTimeField(auto_now=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('server', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sign_ins', to='think_tools.mcpserver')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("grant", models.TextField(blank=True, default="", editable=False)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("version", models.PositiveIntegerField(default=0)),
+                ("refreshing_until", models.DateTimeField(blank=True, null=True)),
+                ("pending", models.TextField(blank=True, default="", editable=False)),
+                (
+                    "pending_hash",
+                    models.CharField(blank=True, db_index=True, default="", editable=False, max_length=64),
+                ),
+                ("pending_session", models.CharField(blank=True, default="", editable=False, max_length=64)),
+                ("pending_until", models.DateTimeField(blank=True, null=True)),
+                ("changed_at", models.DateTimeField(auto_now=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "server",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="sign_ins", to="think_tools.mcpserver"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'sign-in at an MCP server',
-                'verbose_name_plural': 'sign-ins at MCP servers',
-                'db_table': 'think_tools_mcp_sign_in',
+                "verbose_name": "sign-in at an MCP server",
+                "verbose_name_plural": "sign-ins at MCP servers",
+                "db_table": "think_tools_mcp_sign_in",
             },
         ),
         migrations.AddIndex(
-            model_name='mcpserver',
-            index=models.Index(fields=['scope', 'owner'], name='think_mcp_scope'),
+            model_name="mcpserver",
+            index=models.Index(fields=["scope", "owner"], name="think_mcp_scope"),
         ),
         migrations.AddIndex(
-            model_name='mcpserver',
-            index=models.Index(fields=['instance_id'], name='think_mcp_instance'),
+            model_name="mcpserver",
+            index=models.Index(fields=["instance_id"], name="think_mcp_instance"),
         ),
         migrations.AddConstraint(
-            model_name='mcpsignin',
-            constraint=models.UniqueConstraint(fields=('server', 'owner'), name='think_mcp_sign_in'),
+            model_name="mcpsignin",
+            constraint=models.UniqueConstraint(fields=("server", "owner"), name="think_mcp_sign_in"),
         ),
     ]

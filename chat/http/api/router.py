@@ -31,7 +31,7 @@ from chat.http.api.endpoints import (
     summaries,
     turns,
 )
-from chat.http.api.endpoints.tools import tool_calls, workspace
+from chat.http.api.endpoints.tools import mcp_servers, tool_calls, workspace
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
 from chat.http.api.reference_page import ReferencePage
@@ -61,6 +61,7 @@ def build_router() -> Router:
     router.add_router("", sessions.router)
     router.add_router("", turns.router)
     router.add_router("", tool_calls.router)
+    router.add_router("", mcp_servers.router)
     router.add_router("", stream.router)
     router.add_router("", submissions.router)
     router.add_router("", files.router)

@@ -35,8 +35,10 @@ from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
+from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.models import ToolCallRecord
+from tools_app.mcp.rows import Place, add_server
+from tools_app.models import McpServer, ToolCallRecord
 from tools_app.services import pause_call
 
 SECRET = "text of alices-question"
@@ -53,6 +55,7 @@ class Hers:
     file: Attachment
     call: ToolCallRecord
     compaction_id: str
+    server: McpServer
 
     def fill(self, text: str) -> str:
         ids = {
@@ -67,6 +70,7 @@ class Hers:
             "question_id": "alices-question",
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
+            "server_id": self.server.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -89,7 +93,7 @@ class Hers:
 ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
-    *("/workspace/search", "{turn_id}/files"),
+    *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
 )
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
@@ -99,6 +103,8 @@ PUBLIC = {
     "sign-in/": "the login page",
     "sign-in/<str:token>": "guarded by the link; tests in test_auth_sign_in.py",
     "sign-out/": "ends one's own session",
+    "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
+    "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
@@ -172,6 +178,7 @@ def hers(
         file=file,
         call=call,
         compaction_id=summary.id,
+        server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
     )
 
 
