@@ -1,5 +1,7 @@
 """URLs that every project with this app includes at its root: signing in, health, programs, get-messages, `useChat`.
 
+Signing in is at this site, and at MCP servers.
+
 The pages are in `chat.urls`.
 """
 
@@ -7,6 +9,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
 from chat.http.health import live, ready
+from chat.http.mcp_sign_in import callback, start
 from chat.http.oauth import consent
 from chat.http.oauth import views as oauth
 from chat.http.usechat.messages import get_messages
@@ -27,6 +30,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("mcp/<str:agent>", oauth.no_protocol, name="mcp"),
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
+    path("mcp/oauth/start/<str:server_id>", start, name="mcp-sign-in"),
+    path("mcp/oauth/callback", callback, name="mcp-sign-in-callback"),
     re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),
     re_path(r"^agents/.+/chat$", chat, name="use-chat"),
     re_path(r"^agents/.+/chat/.+/stream$", chat_stream, name="use-chat-stream"),

@@ -1,5 +1,6 @@
 """MCP servers of conversations: who is notified of their changes, and connecting in the background."""
 
+import time
 from typing import Any, Final
 
 from chat.core.durable_names import MCP_FIBER
@@ -7,12 +8,13 @@ from chat.instances.notifications import EVERYONE, McpChanged, group_of, send_no
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from fibers.services import start_fiber
-from thinkproject.kernel.ids import new_id
 from tools_app.core.mcp.servers import McpScope
 from tools_app.mcp import rows
 from tools_app.mcp.rows import Place
 from tools_app.mcp_models import McpServer
 
+SHARED_SECONDS: Final = 2
+SHARED_SECONDS: Final = 2
 CHANGED: Final[McpChanged] = {"type": "mcp.changed"}
 
 
@@ -33,14 +35,13 @@ def place_of(instance: AgentInstance) -> Place:
     return Place(owner_id=instance.owner_id, instance_id=instance.pk)
 
 
-def connect_soon(server: McpServer, user_id: Any) -> None:
-    """Have a worker connect to a server and read what it offers. In the caller's transaction, if there is one."""
-    start_fiber(
-        MCP_FIBER,
-        {"server_id": server.pk, "user_id": user_id},
-        key=f"mcp:{server.pk}:{new_id('try')}",
-        owner_id=user_id,
-    )
+def connect_soon(server: McpServer, user_id: Any, *, is_repeated: bool = False) -> None:
+    """Have a worker connect to a server and read what it offers. In the caller's transaction, if there is one.
+
+    `is_repeated`: a person asks again; whoever does so within the same two seconds shares an attempt.
+    """
+    key = f"mcp:{server.pk}:{user_id}:{int(time.time() // SHARED_SECONDS)}" if is_repeated else None
+    start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, key=key, owner_id=user_id)
 
 
 if notify_change not in rows.listeners:

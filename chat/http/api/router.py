@@ -62,6 +62,7 @@ def build_router() -> Router:
     router.add_router("", turns.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
+    router.add_router("", mcp_servers.router)
     router.add_router("", stream.router)
     router.add_router("", submissions.router)
     router.add_router("", files.router)

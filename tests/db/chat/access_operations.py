@@ -123,6 +123,17 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", WORKSPACE + "/archive"): None,
     ("POST", WORKSPACE + "/archive"): ARCHIVE,
 }
+GUARDED |= {
+    ("GET", "/api/v1/instances/{instance_id}/mcp-servers"): None,
+    ("POST", "/api/v1/instances/{instance_id}/mcp-servers"): {"name": "Taken", "url": "https://mcp.example.com/taken"},
+    ("PATCH", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): {"enabled": False, "trusted": True},
+    ("DELETE", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): None,
+    ("POST", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}/connect"): None,
+    ("PATCH", "/api/v1/mcp-servers/{server_id}"): {"enabled": False, "trusted": True},
+    ("DELETE", "/api/v1/mcp-servers/{server_id}"): None,
+    ("POST", "/api/v1/mcp-servers/{server_id}/connect"): None,
+    ("DELETE", "/api/v1/mcp-servers/{server_id}/sign-in"): None,
+}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/agents"): None,
@@ -132,6 +143,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/instances"): {"agent": "assistant", "name": "talk"},
     ("GET", "/api/v1/approvals"): None,
     ("GET", "/api/v1/actions"): None,
+    ("GET", "/api/v1/mcp-servers"): None,
+    ("POST", "/api/v1/mcp-servers"): {"name": "mine", "url": "https://mcp.example.com/mine"},
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,

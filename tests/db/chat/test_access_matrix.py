@@ -37,10 +37,12 @@ from tests.db.chat.conftest import make_turn, say
 from thinkproject.api import api
 from tools_app.core.extensions.manifest import parse_manifest
 from tools_app.core.extensions.surface import Surface
+from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.extension_models import Extension
 from tools_app.extensions.services import hash_of
-from tools_app.models import ToolCallRecord
+from tools_app.mcp.rows import Place, add_server
+from tools_app.models import McpServer, ToolCallRecord
 from tools_app.services import pause_call
 
 SECRET = "text of alices-question"
@@ -57,6 +59,7 @@ class Hers:
     file: Attachment
     call: ToolCallRecord
     compaction_id: str
+    server: McpServer
 
     def fill(self, text: str) -> str:
         ids = {
@@ -71,6 +74,7 @@ class Hers:
             "question_id": "alices-question",
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
+            "server_id": self.server.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -94,7 +98,7 @@ class Hers:
 ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
-    *("/workspace/search", "{turn_id}/files"),
+    *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
@@ -105,6 +109,8 @@ PUBLIC = {
     "sign-in/": "the login page",
     "sign-in/<str:token>": "guarded by the link; tests in test_auth_sign_in.py",
     "sign-out/": "ends one's own session",
+    "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
+    "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
@@ -191,6 +197,7 @@ def hers(
         file=file,
         call=call,
         compaction_id=summary.id,
+        server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
     )
 
 

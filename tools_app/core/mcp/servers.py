@@ -108,10 +108,8 @@ def check_spec(spec: McpServerSpec) -> McpServerSpec:
         raise McpServerInvalid("A server has a URL or a command, and not both.")
     if len(spec.command) > MAX_ARGUMENTS:
         raise McpServerInvalid(f"A command is a list of a program and its arguments, at most {MAX_ARGUMENTS}.")
-    if any(not isinstance(part, str) or "\0" in part for part in spec.command) or (
-        spec.command and not spec.command[0]
-    ):
-        raise McpServerInvalid("The program and its arguments are texts.")
+    if any("\0" in part for part in spec.command) or (spec.command and not spec.command[0]):
+        raise McpServerInvalid("The program and its arguments are texts without a zero character.")
     _check_values(spec.headers, _HEADER, "header")
     _check_values(spec.env, _VARIABLE, "variable")
     if any(name.lower() in _OURS for name in spec.headers):

@@ -1,0 +1,73 @@
+"""API schemas of MCP servers."""
+
+from typing import Annotated, Literal
+
+from ninja import Field, Schema
+from pydantic import StringConstraints
+
+from chat.http.api.schemas.common import Input, Text
+from thinkproject.kernel.jsonvalue import JSONObject
+
+ServerName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]+$")]
+ServerUrl = Annotated[str, StringConstraints(min_length=1, max_length=4_000, pattern=r"^[^\x00-\x20]+$")]
+HeaderValue = Annotated[str, StringConstraints(max_length=8_000, pattern=r"^[^\x00\r\n]*$")]
+
+
+class McpServerIn(Input):
+    """A server of the network. `headers` are stored encrypted, and never shown again."""
+
+    name: ServerName
+    url: ServerUrl
+    headers: Annotated[dict[str, HeaderValue], Field(max_length=32)] = {}
+
+
+class McpServerPatch(Input):
+    """Changes of a server; what is left out stays. `accept`: the `fingerprint` of the tools that a person has seen."""
+
+    enabled: bool | None = None
+    trusted: bool | None = None
+    accept: Text | None = None
+
+
+class McpToolOut(Schema):
+    """A tool of a server. `accepted`: whether it is as a person accepted it; others are not offered to models."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: JSONObject
+    read_only: bool | None
+    accepted: bool
+
+
+class McpSkippedOut(Schema):
+    """A tool that cannot be offered, and why."""
+
+    name: str
+    reason: str
+
+
+class McpServerOut(Schema):
+    """A server as its user sees it; nothing secret. `auth_url`: the address at which a person signs in.
+
+    `scope`: whose conversations have it. `can_change`: whether you may change and remove it. `error` and texts of
+    tools are a stranger's.
+    """
+
+    id: str
+    name: str
+    scope: Literal["instance", "user", "site"]
+    transport: Literal["http", "stdio"]
+    url: str
+    state: Literal["authenticating", "connecting", "connected", "discovering", "ready", "failed", "not-connected"]
+    enabled: bool
+    trusted: bool
+    can_change: bool
+    auth_url: str | None
+    error: str | None
+    instructions: str | None
+    fingerprint: str
+    tools: list[McpToolOut]
+    prompts: list[JSONObject]
+    resources: list[JSONObject]
+    skipped: list[McpSkippedOut]
