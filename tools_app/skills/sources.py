@@ -52,13 +52,13 @@ class WorkspaceSkills:
     """The skills in a folder of a workspace, each in a folder of its own with a `SKILL.md`.
 
     People and models that write there add and change skills, which count from the next turn on. A folder that is not
-    there has none. `origin`: of the text; what it says is a stranger's unless you know better.
+    there has none. A skill has the origin of its file.
     """
 
-    def __init__(self, workspace: Workspace, folder: str = DEFAULT_FOLDER, *, origin: Origin = Origin.FILE) -> None:
+    def __init__(self, workspace: Workspace, folder: str = DEFAULT_FOLDER) -> None:
         self._workspace = workspace
         self._folder = normalise(folder)
-        self._origin = origin
+        self._foreign: Origin | None = getattr(workspace, "foreign", Origin.FILE)  # of a store of your own as well
         self._cache = ""
 
     async def load(self) -> Sequence[Loaded]:
@@ -71,7 +71,10 @@ class WorkspaceSkills:
             found[entry.path] = _parsed(data)
             if self._cache:
                 _kept.put(self._key(entry), _parsed(data))
-        loaded = [self._skill(path, parsed) for path, parsed in sorted(found.items()) if parsed is not None]
+        origins = {entry.path: entry.origin or self._foreign or Origin.TOOL for entry in entries}
+        loaded = [
+            self._skill(path, parsed, origins[path]) for path, parsed in sorted(found.items()) if parsed is not None
+        ]
         if len(entries) > MAX_SKILLS:
             loaded.append(
                 SkillFault(place=self._folder, reason=f"More than {MAX_SKILLS} skills; the rest is left out.")
@@ -81,7 +84,7 @@ class WorkspaceSkills:
     def _key(self, entry: Entry) -> tuple[str, str, str]:
         return self._cache, entry.path, entry.version
 
-    def _skill(self, path: str, parsed: tuple[SkillHead, str] | str) -> Loaded:
+    def _skill(self, path: str, parsed: tuple[SkillHead, str] | str, origin: Origin) -> Loaded:
         folder = parent_of(path)
         if isinstance(parsed, str):
             return SkillFault(place=path, reason=parsed)
@@ -90,7 +93,7 @@ class WorkspaceSkills:
             head=head,
             instructions=instructions,
             files=FilesInFolder(self._workspace, folder),
-            origin=self._origin,
+            origin=origin,
             place=path,
         )
 
@@ -103,7 +106,7 @@ class SkillDirectory(WorkspaceSkills):
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        super().__init__(DirectoryWorkspace(self._path), "/", origin=Origin.TOOL)
+        super().__init__(DirectoryWorkspace(self._path, is_trusted=True), "/")
         self._cache = str(self._path.absolute())
 
     async def load(self) -> Sequence[Loaded]:

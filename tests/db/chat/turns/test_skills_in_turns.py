@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from chat.llm.scripted import ScriptedModel
+from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from chat.tools.skills import SkillsInCode, WorkspaceSkills
+from tools_app.core.guard.reach import written_as
+from tools_app.core.origins import Origin
 from tools_app.execute.tool import shared_sandbox
 
 from .agents import MODELS
@@ -77,6 +80,19 @@ async def test_a_skill_that_was_written_to_the_workspace_counts_from_the_next_tu
     await room.say("say: again")
     systems = [prompt_of(request) for request in room.model.requests]
     assert ["treble" in system for system in systems] == [False, False, True]
+
+
+async def test_a_skill_in_an_uploaded_file_sets_the_guard(make_room: MakeRoom) -> None:
+    room = make_room("skilled")
+    await room.say('call tool write {"path": "/first.md", "content": "x"}\nsay: done')
+    agent = make_agent(room.key)
+    assert await agent.workspace.file_exists("/first.md")
+    with written_as(Origin.FILE):
+        await agent.workspace.write_file("/.agents/skills/evil/SKILL.md", SKILL.replace("double", "evil"))
+    await room.say('call tool write {"path": "/note.md", "content": "x"}\nsay: done')
+    (question,) = await room.handle.pending_approvals()
+    assert question.name == "write"
+    assert await agent.workspace.read_file("/note.md") is None
 
 
 async def test_skills_that_fail_block_no_turn(make_room: MakeRoom) -> None:

@@ -152,16 +152,22 @@ async def test_a_folder_with_pattern_characters_in_its_name_lists_its_own_files_
     assert [file.path for file in await loaded["star"].files.list()] == ["own"]
 
 
-async def test_skills_in_a_workspace_are_a_strangers() -> None:
+async def test_skills_in_a_workspace_have_the_origin_of_their_files() -> None:
     workspace = MemoryWorkspace()
     await workspace.write_file("/.agents/skills/tea/SKILL.md", text_of("tea"))
     await workspace.write_file("/.agents/skills/tea/.git/config", "x")
     await workspace.write_file("/other/coffee/SKILL.md", text_of("coffee"))
     (tea,) = skills_in(list(await WorkspaceSkills(workspace).load())).values()
-    assert (tea.head.name, tea.origin, tea.place) == ("tea", Origin.FILE, "/.agents/skills/tea/SKILL.md")
+    assert (tea.head.name, tea.origin, tea.place) == ("tea", Origin.TOOL, "/.agents/skills/tea/SKILL.md")
     assert not await tea.files.list()
     assert list(skills_in(list(await WorkspaceSkills(workspace, "/other").load()))) == ["coffee"]
     assert not await WorkspaceSkills(workspace, "/none").load()
+
+
+async def test_skills_in_a_directory_that_is_given_as_a_workspace_are_a_strangers(root: Path) -> None:
+    write(root, "tea", text_of("tea"))
+    (tea,) = skills_in(list(await WorkspaceSkills(DirectoryWorkspace(root), "/").load())).values()
+    assert tea.origin is Origin.FILE
 
 
 async def test_of_two_skills_of_one_name_the_later_source_counts() -> None:
