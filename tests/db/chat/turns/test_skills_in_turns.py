@@ -91,7 +91,7 @@ async def test_a_skill_in_an_uploaded_file_sets_the_guard(make_room: MakeRoom) -
         await agent.workspace.write_file("/.agents/skills/evil/SKILL.md", SKILL.replace("double", "evil"))
     await room.say('call tool write {"path": "/note.md", "content": "x"}\nsay: done')
     (question,) = await room.handle.pending_approvals()
-    assert question.name == "write"
+    assert question.tool == "write"
     assert await agent.workspace.read_file("/note.md") is None
 
 
