@@ -33,6 +33,10 @@ export class FilesApi {
   entry = (path: string, signal?: AbortSignal): Promise<FileEntry> =>
     this.#api.request("GET", `${this.#base}/entry?${queryOf({ path })}`, undefined, { signal });
 
+  /** The files that a turn of the conversation has changed. */
+  turn = (turnId: string, signal?: AbortSignal): Promise<Schemas["TurnFilesOut"]> =>
+    this.#api.request("GET", `/turns/${encodeURIComponent(turnId)}/files`, undefined, { signal });
+
   remove = (path: string): Promise<null> =>
     this.#api.request("DELETE", `${this.#base}/entries?${queryOf({ path, recursive: true })}`);
 

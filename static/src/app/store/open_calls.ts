@@ -1,10 +1,10 @@
-// What the server knows of the calls that wait in one conversation and no chunk carries: how long they may wait, and which
-// arguments may be changed to what. All are read at once, however many ask.
+// What the server knows of the calls that wait in one conversation and no chunk carries: how long they may wait, which arguments
+// may be changed to what, and all of a call that code makes. All are read at once, however many ask.
 
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
-import type { JsonObject } from "./types.ts";
+import type { JsonObject, Risk } from "./types.ts";
 
 /** A call as the API gives it. */
 export interface OpenCall {
@@ -12,6 +12,11 @@ export interface OpenCall {
   expires_at: string | null;
   input_schema: JsonObject | null;
   may_edit: boolean | string[];
+  needs: "approval" | "result";
+  tool_title: string;
+  sentence: string;
+  risk: Risk;
+  input: unknown;
 }
 
 export class OpenCalls extends Store {
@@ -32,13 +37,25 @@ export class OpenCalls extends Store {
     return this.#known.get(callId);
   }
 
+  /** Calls within another one that wait for a decision, in the order in which they were asked. */
+  within(callId: string): OpenCall[] {
+    return [...this.#known.values()].filter((call) =>
+      call.needs === "approval" && call.call_id.startsWith(`${callId}:`)
+    );
+  }
+
+  /** Read all of them anew; what is being read already counts. */
+  again(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    queueMicrotask(() => this.#read());
+  }
+
   /** Have a call read, once; it is asked again where that did not work and the call is shown anew. */
   want(callId: string): void {
     if (this.#asked.has(callId)) return;
     this.#asked.add(callId);
-    if (this.#isReading) return;
-    this.#isReading = true;
-    queueMicrotask(() => this.#read());
+    this.again();
   }
 
   async #read(): Promise<void> {
