@@ -18,6 +18,8 @@ export class FilesPlace extends Store {
   path: string;
   /** The turns whose changes are reviewed; empty where none are. */
   turnIds: readonly string[] = [];
+  /** What is looked for among the files. */
+  query = "";
   readonly #drafts = new Map<string, Draft>();
 
   constructor() {
@@ -40,7 +42,9 @@ export class FilesPlace extends Store {
   /** The place in a conversation: another one begins at its list. */
   enter(instanceId: string): void {
     if (!this.instanceId) this.instanceId = instanceId;
-    if (this.instanceId !== instanceId) this.review(instanceId, []);
+    if (this.instanceId === instanceId) return;
+    this.query = "";
+    this.review(instanceId, []);
   }
 
   draft = (instanceId: string, path: string): Draft | null => this.#drafts.get(`${instanceId} ${path}`) ?? null;
