@@ -68,8 +68,9 @@ function Change({ change: { path, fate, changes }, open }: { change: ChangedFile
   );
 }
 
-function Difference({ item: { path, diff, added, removed, is_cut } }: { item: TurnFile }) {
+function Difference({ item: { path, kind, diff, added, removed, is_cut } }: { item: TurnFile }) {
   if (!diff) return <p class="muted">{t(is_cut ? "files.change-too-large" : "files.change-not-shown")}</p>;
+  const lines = diffLines(diff).filter((line) => kind === "updated" || line.kind !== "place"); // a whole text begins at its beginning
   return (
     <div>
       <p class="muted tool-note">
@@ -78,7 +79,7 @@ function Difference({ item: { path, diff, added, removed, is_cut } }: { item: Tu
           removed: t("calls.lines-removed", { count: removed }),
         })}
       </p>
-      <DiffView lines={diffLines(diff)} label={t("calls.diff-of", { path })} />
+      <DiffView lines={lines} label={t("calls.diff-of", { path })} />
     </div>
   );
 }

@@ -30,15 +30,17 @@ export function TreeView({ tree, api, actions, open, last: lastFile }: Props) {
   follow(tree);
   const { files: place } = useApp();
   const [query, setText] = useState(place.query);
-  const [revealed, setRevealed] = useState("");
-  const setQuery = (text: string) => setText(place.query = text);
+  const [last, setLast] = useState(lastFile);
+  const setQuery = (text: string) => {
+    setLast(""); // who types keeps the focus
+    setText(place.query = text);
+  };
   const show = async (entry: FileEntry) => {
     if (entry.kind !== "directory") return open(entry.path);
     await actions.reveal(entry.path);
-    setRevealed(entry.path);
     setQuery("");
+    setLast(entry.path);
   };
-  const last = revealed || lastFile;
   const { totals, rows } = tree;
   const canWrite = totals?.can_write ?? false;
   const drop = useFileDrop((files, path) => actions.upload(files, path), canWrite);
