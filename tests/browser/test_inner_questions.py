@@ -1,6 +1,7 @@
 """Questions about calls that code makes: cards in the conversation, at the call that runs the code."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
 from tests.browser.test_accessibility import check
 
+CALLS = re.compile(r"/instances/[^/]+/calls$")
 OpenTab = Callable[..., ChatPage]
 
 
@@ -75,6 +77,17 @@ def test_the_other_tab_declines_and_the_code_hears_of_it(open_tab: OpenTab, pape
     assert signed(paper) == 0
 
 
+def test_a_question_that_cannot_be_read_says_so_and_can_be_read_again(open_tab: OpenTab, paper: Path) -> None:
+    tab = open_tab("/c/new?agent=scrivener")
+    answer = {"detail": "The calls rest.", "code": "x"}
+    tab.page.route(CALLS, lambda route: route.fulfill(status=503, json=answer))
+    tab.write(signing(paper))
+    expect(tab.answers.last.get_by_role("alert")).to_contain_text("The calls rest.")
+    tab.page.unroute(CALLS)
+    tab.answers.last.get_by_role("button", name="Try again").click()
+    expect(question(tab)).to_be_visible()
+
+
 def test_several_questions_of_one_run_are_decided_one_by_one(open_tab: OpenTab, tmp_path: Path) -> None:
     papers = [tmp_path / "first", tmp_path / "second"]
     tab = open_tab("/c/new?agent=scrivener")
@@ -88,3 +101,17 @@ def test_several_questions_of_one_run_are_decided_one_by_one(open_tab: OpenTab, 
     expect(tab.answers.last).to_contain_text("Done")
     expect(question(tab)).to_have_count(0)
     assert [signed(paper) for paper in papers] == [1, 1]
+
+
+def test_a_question_stays_in_sight_where_many_calls_are_folded(open_tab: OpenTab, tmp_path: Path) -> None:
+    tab = open_tab("/c/new?agent=scrivener")
+    jots = [f"call tool jot {json.dumps({'path': str(tmp_path / 'jots')})}\n" for _ in range(5)]
+    tab.write("".join(jots) + signing(tmp_path / "paper"))
+    expect(tab.page.locator("details.tool-run")).to_contain_text("6 tool calls")
+    expect(question(tab)).to_be_visible()
+    tab.page.locator("details.tool-run > summary").click()
+    expect(tab.page.locator("details.tool")).to_have_count(6)
+    expect(question(tab)).to_have_count(1)
+    question(tab).get_by_role("button", name="Allow").click()
+    expect(tab.answers.last).to_contain_text("Done")
+    assert signed(tmp_path / "paper") == 1

@@ -20,9 +20,13 @@ export interface OpenCall {
 }
 
 export class OpenCalls extends Store {
+  /** Why the last reading failed. */
+  error = "";
   #known: ReadonlyMap<string, OpenCall> = new Map();
   #asked = new Set<string>();
   #isReading = false;
+  #isAsked = false; // the request is under way
+  #isOld = false; // what it answers with
   #api: Api;
   #conversation: Conversation;
 
@@ -44,29 +48,39 @@ export class OpenCalls extends Store {
     );
   }
 
-  /** Read all of them anew; what is being read already counts. */
+  /** Read all of them anew: something has changed by now. */
   again(): void {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    queueMicrotask(() => this.#read());
+    if (this.#isAsked) this.#isOld = true;
+    else this.#readSoon();
   }
 
   /** Have a call read, once; it is asked again where that did not work and the call is shown anew. */
   want(callId: string): void {
     if (this.#asked.has(callId)) return;
     this.#asked.add(callId);
-    this.again();
+    this.#readSoon();
+  }
+
+  #readSoon(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    queueMicrotask(() => this.#read());
   }
 
   async #read(): Promise<void> {
     const asked = [...this.#asked];
+    this.#isAsked = true;
+    this.#isOld = false;
     try {
       const calls = await this.#api.openCalls(this.#conversation.instance.id) as unknown as OpenCall[];
       this.#known = new Map(calls.map((call) => [call.call_id, call]));
-      this.changed();
-    } catch {
-      asked.forEach((id) => this.#asked.delete(id)); // the question can be answered without it
+      this.error = "";
+    } catch (error) {
+      asked.forEach((id) => this.#asked.delete(id)); // the model's own calls can be answered without it
+      this.error = (error as Error).message;
     }
-    this.#isReading = false;
+    this.changed();
+    this.#isReading = this.#isAsked = false;
+    if (this.#isOld) this.#readSoon();
   }
 }

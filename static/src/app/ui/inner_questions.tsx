@@ -1,6 +1,7 @@
 // Calls that code makes and that wait for a person: cards at the call that runs the code, as for any other call. Loaded when needed.
 
 import { useEffect } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { ToolPart } from "../store/types.ts";
 import { ApprovalCard } from "./approval_card.tsx";
@@ -13,6 +14,12 @@ export function InnerQuestions({ context, part }: { context: Parts; part: ToolPa
   useEffect(() => openCalls.again(), [waits]); // the code went on, and asks about another one
   return (
     <>
+      {openCalls.error && (
+        <p class="is-error" role="alert">
+          {openCalls.error}{" "}
+          <button type="button" class="quiet" onClick={() => openCalls.again()}>{t("common.try-again")}</button>
+        </p>
+      )}
       {openCalls.within(part.toolCallId).map((call) => (
         <ApprovalCard
           key={call.call_id}
