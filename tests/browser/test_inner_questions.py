@@ -98,7 +98,7 @@ def test_several_questions_of_one_run_are_decided_one_by_one(open_tab: OpenTab, 
     expect(question(tab)).to_have_count(1)
     expect(question(tab)).to_contain_text(str(papers[1]))
     question(tab).get_by_role("button", name="Allow").click()
-    expect(tab.answers.last).to_contain_text("Done")
+    expect(tab.answers.last).to_contain_text("Done: ")
     expect(question(tab)).to_have_count(0)
     assert [signed(paper) for paper in papers] == [1, 1]
 
@@ -113,5 +113,5 @@ def test_a_question_stays_in_sight_where_many_calls_are_folded(open_tab: OpenTab
     expect(tab.page.locator("details.tool")).to_have_count(6)
     expect(question(tab)).to_have_count(1)
     question(tab).get_by_role("button", name="Allow").click()
-    expect(tab.answers.last).to_contain_text("Done")
+    expect(tab.answers.last).to_contain_text("Done: ")
     assert signed(tmp_path / "paper") == 1

@@ -10,7 +10,7 @@ import { same } from "./making.ts";
 const asked = (call_id: string, needs = "approval") => ({ call_id, needs });
 
 Deno.test("calls within another one are those with its id before theirs, as far as a person is asked", async () => {
-  const all = [asked("one"), asked("one:1"), asked("one:2", "result"), asked("one:3"), asked("one-more:1")];
+  const all = [asked("one"), asked("one:10"), asked("one:2", "result"), asked("one:3"), asked("one-more:1")];
   const answers = [all, all, []];
   let reads = 0;
   const api = { openCalls: () => Promise.resolve(answers[reads++]) } as unknown as Api;
@@ -19,7 +19,7 @@ Deno.test("calls within another one are those with its id before theirs, as far 
   calls.again(); // what is under way counts
   calls.want("one");
   await new Promise((resolve) => setTimeout(resolve));
-  same([calls.within("one").map((call) => call.call_id), reads], [["one:1", "one:3"], 1]);
+  same([calls.within("one").map((call) => call.call_id), reads], [["one:3", "one:10"], 1]);
   calls.again();
   await Promise.resolve(); // it is asked for
   calls.again(); // something has changed since

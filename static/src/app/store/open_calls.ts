@@ -41,11 +41,12 @@ export class OpenCalls extends Store {
     return this.#known.get(callId);
   }
 
-  /** Calls within another one that wait for a decision, in the order in which they were asked. */
+  /** Calls within another one that wait for a decision, in the order in which its code made them. */
   within(callId: string): OpenCall[] {
-    return [...this.#known.values()].filter((call) =>
-      call.needs === "approval" && call.call_id.startsWith(`${callId}:`)
-    );
+    const ordinal = (call: OpenCall) => Number(call.call_id.slice(callId.length + 1));
+    return [...this.#known.values()]
+      .filter((call) => call.needs === "approval" && call.call_id.startsWith(`${callId}:`))
+      .sort((one, other) => ordinal(one) - ordinal(other));
   }
 
   /** Read all of them anew: something has changed by now. */
