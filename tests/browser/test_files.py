@@ -1,100 +1,26 @@
 """The files of a conversation beside it: found, read, changed, uploaded; conflicts, limits, keys, every size."""
 
-import base64
 import io
 import re
 import zipfile
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Dialog, Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.test_accessibility import check
-from tests.browser.test_messages import said, text
 
 OpenTab = Callable[..., ChatPage]
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63fccfc0500f000485018084"
     "a98c210000000049454e44ae426082"
 )
-_PUT = """async ([path, address]) => {
-    const bytes = Uint8Array.from(atob(path[1]), (sign) => sign.charCodeAt(0));
-    const token = document.querySelector('meta[name="csrf-token"]').content;
-    const headers = { "x-csrftoken": token, "content-type": "application/octet-stream" };
-    const answer = await fetch(address, { method: "PUT", body: bytes, headers });
-    if (!answer.ok) throw new Error(await answer.text());
-}"""
-
-
-class Files:
-    """A conversation with files, its panel, and a second pair of hands that writes through the API."""
-
-    def __init__(self, tab: ChatPage, product: LiveProduct) -> None:
-        self.tab = tab
-        self.key = product.seed("With files", [said("u", "user", text("Hello")), said("a", "assistant", text("Hi."))])
-        self.api = f"/api/v1/instances/{self.key}/workspace"
-
-    def put(self, path: str, content: str | bytes) -> None:
-        """Write a file as another program would."""
-        data = content.encode() if isinstance(content, str) else content
-        address = f"{self.api}/content?path={quote(path)}"
-        self.tab.page.evaluate(_PUT, [[path, base64.b64encode(data).decode()], address])
-
-    def read(self, path: str) -> str | None:
-        """What is stored now."""
-        answer: str | None = self.tab.page.evaluate(
-            "async (url) => { const r = await fetch(url); return r.ok ? await r.text() : null; }",
-            f"{self.api}/content?path={quote(path)}",
-        )
-        return answer
-
-    def open(self, query: str = "") -> Locator:
-        """Open the panel; returns it."""
-        self.tab.open(f"/c/{self.key}?panel=files{query}")
-        return self.panel
-
-    @property
-    def panel(self) -> Locator:
-        return self.tab.page.get_by_role("tabpanel", name="Files")
-
-    def row(self, name: str) -> Locator:
-        return self.tab.page.get_by_role("treeitem", name=name)
-
-    def rows(self) -> list[str]:
-        return [str(row.get_attribute("aria-label")) for row in self.tab.page.get_by_role("treeitem").all()]
-
-    def menu(self, row: str, entry: str) -> None:
-        """Choose from the menu of a row."""
-        self.row(row).get_by_role("button").click()
-        self.tab.page.get_by_role("menuitem", name=entry).click()
-
-    def answer(self, name: str, button: str) -> None:
-        """Fill in the dialog that asks for a name."""
-        dialog = self.tab.page.get_by_role("dialog")
-        dialog.get_by_role("textbox").fill(name)
-        dialog.get_by_role("button", name=button).click()
-        expect(dialog).to_have_count(0)
-
-    def confirm(self, button: str) -> None:
-        dialog = self.tab.page.get_by_role("dialog")
-        dialog.get_by_role("button", name=button).click()
-        expect(dialog).to_have_count(0)
-
-
-@pytest.fixture
-def files(tab: ChatPage, live_product: LiveProduct) -> Files:
-    """A conversation with a few files."""
-    made = Files(tab, live_product)
-    made.put("/notes.md", "# Notes\n\nOne.\n")
-    made.put("/src/main.py", "def main():\n    return 1\n")
-    made.put("/src/deep/er.txt", "deep")
-    return made
 
 
 # --- the tree -------------------------------------------------------------------------------------------------------
@@ -183,66 +109,6 @@ def test_an_error_can_be_tried_again(files: Files) -> None:
     files.tab.page.unroute("**/workspace/entries?*")
     panel.get_by_role("button", name="Try again").click()
     expect(files.row("notes.md")).to_be_visible()
-
-
-# --- found by name --------------------------------------------------------------------------------------------------
-
-
-def test_files_are_found_by_a_part_of_their_name(files: Files) -> None:
-    panel = files.open()
-    field = panel.get_by_role("searchbox", name="Find files by name")
-    field.fill("ER")
-    found = panel.get_by_role("list", name="Found files").get_by_role("button")
-    expect(found).to_have_text(re.compile("er.txt"))
-    expect(panel.get_by_role("status")).to_have_text("1 found")
-    expect(panel.get_by_role("tree")).to_have_count(0)
-    check(files.tab.page)
-    look(files.tab, "files-found")
-    found.click()
-    expect(panel.get_by_role("heading", name="/src/deep/er.txt")).to_be_visible()
-    expect(panel.get_by_role("button", name="All files")).to_be_focused()
-    files.tab.page.keyboard.press("Escape")
-    expect(field).to_have_value("ER")
-    expect(found).to_be_focused()
-    field.fill("deep")
-    expect(found).to_have_text(re.compile("^deep"))
-    found.click()
-    expect(files.row("deep, directory")).to_be_focused()
-    expect(files.row("er.txt")).to_be_visible()
-    field.fill("nothing has this name")
-    expect(panel.get_by_role("status")).to_have_text("No file has this in its name.")
-    field.press("Escape")
-    expect(field).to_be_focused()
-    expect(files.row("notes.md")).to_be_visible()
-
-
-def test_a_search_that_fails_says_why(files: Files) -> None:
-    answer = {"detail": "The files rest.", "code": "x"}
-    files.tab.page.route("**/workspace/search?*", lambda route: route.fulfill(status=503, json=answer))
-    panel = files.open()
-    panel.get_by_role("searchbox").fill("notes")
-    expect(panel.get_by_role("alert")).to_have_text("The files rest.")
-    files.tab.page.unroute("**/workspace/search?*")
-    panel.get_by_role("searchbox").fill("note")
-    expect(panel.get_by_role("list", name="Found files").get_by_role("button")).to_have_text(re.compile("notes.md"))
-
-
-def test_path_and_content_are_copied(files: Files) -> None:
-    files.tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    files.put("/paper.pdf", b"%PDF-1.4 \x00\x01")
-    panel = files.open()
-    files.menu("notes.md", "Copy the content")
-    expect(files.tab.page.locator(".notice")).to_contain_text("Content copied")
-    assert files.tab.page.evaluate("navigator.clipboard.readText()") == "# Notes\n\nOne.\n"
-    files.row("src, directory").click()
-    files.menu("main.py", "Copy the path")
-    expect(files.tab.page.locator(".notice").last).to_contain_text("Path copied")
-    assert files.tab.page.evaluate("navigator.clipboard.readText()") == "/src/main.py"
-    files.menu("paper.pdf", "Copy the content")
-    expect(files.tab.page.locator(".notice").last).to_contain_text("This file is no text")
-    files.row("main.py").click()
-    panel.get_by_role("button", name="Copy the content").click()
-    files.tab.until(lambda: files.tab.page.evaluate("navigator.clipboard.readText()") == "def main():\n    return 1\n")
 
 
 # --- one file -------------------------------------------------------------------------------------------------------
@@ -461,33 +327,6 @@ def test_an_upload_without_room_says_so_and_stays_in_sight(files: Files) -> None
     check(files.tab.page)
     panel.get_by_role("button", name="Dismiss").click()
     expect(panel.get_by_role("list", name="Uploads")).to_have_count(0)
-
-
-def zipped(**content: str) -> dict[str, Any]:
-    """A zip file to choose, by the names of its files, with `__` for a dot."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packed:
-        for name, text_ in content.items():
-            packed.writestr(name.replace("__", "."), text_)
-    return {"name": "some.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
-
-
-def test_a_zip_file_is_unpacked_into_a_directory_under_the_same_rules(files: Files) -> None:
-    files.open()
-    page = files.tab.page
-
-    def unpack(chosen: dict[str, Any]) -> None:
-        with page.expect_file_chooser() as chooser:
-            files.menu("src, directory", "Unpack a zip file here")
-        chooser.value.set_files(chosen)  # type: ignore[arg-type]  # a plain dict
-
-    unpack(zipped(packed__txt="from the zip"))
-    expect(page.locator(".notice")).to_contain_text("1 file was unpacked.")
-    expect(files.row("packed.txt")).to_have_attribute("aria-level", "2")
-    assert files.read("/src/packed.txt") == "from the zip"
-    unpack(zipped(**{"../../up__txt": "out of it"}))
-    expect(page.locator(".notice").last).to_contain_text("up.txt")
-    assert files.read("/up.txt") is None
 
 
 def test_everything_is_saved_as_a_zip_file(files: Files) -> None:

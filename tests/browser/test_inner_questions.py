@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -44,7 +45,7 @@ def signed(paper: Path) -> int:
 @pytest.mark.smoke
 @pytest.mark.parametrize("shape", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_a_call_of_code_is_approved_at_the_call_that_runs_the_code(
-    open_tab: OpenTab, shape: dict[str, object], paper: Path
+    open_tab: OpenTab, shape: dict[str, Any], paper: Path
 ) -> None:
     tab = open_tab("/c/new?agent=scrivener", shape=shape)
     tab.write(signing(paper))
@@ -54,7 +55,7 @@ def test_a_call_of_code_is_approved_at_the_call_that_runs_the_code(
     expect(tab.page.locator("#status")).to_have_text("Waiting for your decision.")
     expect(tab.page.locator("details.tool .fold-note")).to_have_text("Waiting for approval")
     check(tab.page)
-    look(tab, f"inner-question-{shape['viewport']['width']}")  # type: ignore[index]  # as Playwright has it
+    look(tab, f"inner-question-{shape['viewport']['width']}")
     assert signed(paper) == 0
     tab.page.reload()
     card.get_by_role("button", name="Allow").click()

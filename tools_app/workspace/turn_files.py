@@ -93,7 +93,7 @@ def changed_in_turn(turn_id: str, *, limit: int) -> list[ChangedFile]:
 
 
 def count_in_turn(turn_id: str) -> int:
-    """How many files a turn has changed by now, without those that it made and removed again."""
+    """The number of files that a turn has changed by now, without those that it made and removed again."""
     there = WorkspaceEntry.objects.filter(workspace=OuterRef("workspace"), path_key=OuterRef("path_key"))
     return FileBackup.objects.filter(turn_id=turn_id).filter(Q(is_new=False) | Exists(there)).count()
 
