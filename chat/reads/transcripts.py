@@ -45,6 +45,7 @@ class TurnView:
     cached_tokens: int
     cost: Decimal
     step_count: int
+    changed_file_count: int
     duration_ms: int | None
     error: JSONObject | None
     waits: tuple[JSONObject, ...]
@@ -249,6 +250,7 @@ def turn_view(turn: Turn) -> TurnView:
         cached_tokens=turn.cached_tokens,
         cost=turn.cost,
         step_count=turn.step_count,
+        changed_file_count=turn.changed_file_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
         waits=_waits(turn.fiber),

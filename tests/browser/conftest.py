@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
+from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct, start_product
 from tests.chromium import require_chromium
 
@@ -26,8 +27,8 @@ FLAGS = [
 ]
 PATIENCE_MS = 20_000
 """How long what is expected may take on a busy machine; it costs nothing where it comes at once."""
-DESKTOP = {"viewport": {"width": 1280, "height": 860}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -102,3 +103,13 @@ def open_tab(new_context: Callable[..., BrowserContext], proxy: CuttingProxy) ->
 def tab(open_tab: Callable[..., ChatPage]) -> ChatPage:
     """One tab with an empty conversation."""
     return open_tab()
+
+
+@pytest.fixture
+def files(tab: ChatPage, live_product: LiveProduct) -> Files:
+    """A conversation with a few files."""
+    made = Files(tab, live_product)
+    made.put("/notes.md", "# Notes\n\nOne.\n")
+    made.put("/src/main.py", "def main():\n    return 1\n")
+    made.put("/src/deep/er.txt", "deep")
+    return made

@@ -1,100 +1,26 @@
 """The files of a conversation beside it: found, read, changed, uploaded; conflicts, limits, keys, every size."""
 
-import base64
 import io
 import re
 import zipfile
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Dialog, Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.test_accessibility import check
-from tests.browser.test_messages import said, text
 
 OpenTab = Callable[..., ChatPage]
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63fccfc0500f000485018084"
     "a98c210000000049454e44ae426082"
 )
-_PUT = """async ([path, address]) => {
-    const bytes = Uint8Array.from(atob(path[1]), (sign) => sign.charCodeAt(0));
-    const token = document.querySelector('meta[name="csrf-token"]').content;
-    const headers = { "x-csrftoken": token, "content-type": "application/octet-stream" };
-    const answer = await fetch(address, { method: "PUT", body: bytes, headers });
-    if (!answer.ok) throw new Error(await answer.text());
-}"""
-
-
-class Files:
-    """A conversation with files, its panel, and a second pair of hands that writes through the API."""
-
-    def __init__(self, tab: ChatPage, product: LiveProduct) -> None:
-        self.tab = tab
-        self.key = product.seed("With files", [said("u", "user", text("Hello")), said("a", "assistant", text("Hi."))])
-        self.api = f"/api/v1/instances/{self.key}/workspace"
-
-    def put(self, path: str, content: str | bytes) -> None:
-        """Write a file as another program would."""
-        data = content.encode() if isinstance(content, str) else content
-        address = f"{self.api}/content?path={quote(path)}"
-        self.tab.page.evaluate(_PUT, [[path, base64.b64encode(data).decode()], address])
-
-    def read(self, path: str) -> str | None:
-        """What is stored now."""
-        answer: str | None = self.tab.page.evaluate(
-            "async (url) => { const r = await fetch(url); return r.ok ? await r.text() : null; }",
-            f"{self.api}/content?path={quote(path)}",
-        )
-        return answer
-
-    def open(self, query: str = "") -> Locator:
-        """Open the panel; returns it."""
-        self.tab.open(f"/c/{self.key}?panel=files{query}")
-        return self.panel
-
-    @property
-    def panel(self) -> Locator:
-        return self.tab.page.get_by_role("tabpanel", name="Files")
-
-    def row(self, name: str) -> Locator:
-        return self.tab.page.get_by_role("treeitem", name=name)
-
-    def rows(self) -> list[str]:
-        return [str(row.get_attribute("aria-label")) for row in self.tab.page.get_by_role("treeitem").all()]
-
-    def menu(self, row: str, entry: str) -> None:
-        """Choose from the menu of a row."""
-        self.row(row).get_by_role("button").click()
-        self.tab.page.get_by_role("menuitem", name=entry).click()
-
-    def answer(self, name: str, button: str) -> None:
-        """Fill in the dialog that asks for a name."""
-        dialog = self.tab.page.get_by_role("dialog")
-        dialog.get_by_role("textbox").fill(name)
-        dialog.get_by_role("button", name=button).click()
-        expect(dialog).to_have_count(0)
-
-    def confirm(self, button: str) -> None:
-        dialog = self.tab.page.get_by_role("dialog")
-        dialog.get_by_role("button", name=button).click()
-        expect(dialog).to_have_count(0)
-
-
-@pytest.fixture
-def files(tab: ChatPage, live_product: LiveProduct) -> Files:
-    """A conversation with a few files."""
-    made = Files(tab, live_product)
-    made.put("/notes.md", "# Notes\n\nOne.\n")
-    made.put("/src/main.py", "def main():\n    return 1\n")
-    made.put("/src/deep/er.txt", "deep")
-    return made
 
 
 # --- the tree -------------------------------------------------------------------------------------------------------
@@ -422,7 +348,9 @@ def test_files_that_can_only_be_read_offer_no_change(files: Files) -> None:
     for name in ("New", "Upload"):
         expect(panel.get_by_role("button", name=name, exact=True)).to_have_count(0)
     files.row("notes.md").get_by_role("button").click()
-    expect(files.tab.page.get_by_role("menuitem")).to_have_text(["Save to this device"])
+    expect(files.tab.page.get_by_role("menuitem")).to_have_text(
+        ["Save to this device", "Copy the content", "Copy the path"]
+    )
     files.tab.page.keyboard.press("Escape")
     files.row("notes.md").click()
     expect(panel.locator(".lines-text")).to_contain_text("One.")

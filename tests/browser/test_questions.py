@@ -1,5 +1,6 @@
 """Calls that wait for a person, and for another user's app: asked, decided here and elsewhere, passed by."""
 
+import json
 import re
 from collections.abc import Callable
 
@@ -223,3 +224,19 @@ def tokens(facts: str) -> int:
     found = re.search(r"(\d+) tokens", facts)
     assert found is not None, facts
     return int(found[1])
+
+
+def test_files_of_an_answer_that_waited_are_shown_together(desk: ChatPage) -> None:
+    first, second = ({"path": "/paid.txt", "content": words} for words in ("to be paid\n", "paid\n"))
+    writing = "\nsay: Next.\n".join(
+        [f"call tool write {json.dumps(first)}", 'call tool pay {"amount": 5}', f"call tool write {json.dumps(second)}"]
+    )
+    desk.ask(f"{writing}\nsay: Done.")
+    question(desk).get_by_role("button", name="Allow").click()
+    line = desk.page.get_by_role("button", name="Files changed")
+    expect(line).to_have_count(1)
+    line.click()
+    panel = desk.page.get_by_role("tabpanel", name="Files")
+    expect(panel.locator("summary")).to_have_text(["/paid.txt created"])
+    expect(panel.locator(".is-added")).to_have_text(["+to be paid\n", "+paid\n"])
+    expect(panel.locator(".is-gone")).to_have_text(["-to be paid\n"])

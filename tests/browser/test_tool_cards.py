@@ -1,5 +1,6 @@
 """Calls of known tools as people see them: diffs, files, tables, terminals, code, pages; inert, whatever is in them."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -302,18 +303,43 @@ def test_cards_read_from_right_to_left(open_tab: OpenTab, live_product: LiveProd
     look(tab, "cards-rtl")
 
 
-def test_an_answer_that_changed_files_leads_to_their_changes(tab: ChatPage, live_product: LiveProduct) -> None:
-    tab.open(seeded(live_product, WRITE, EDIT, BASH, REMOVE))
+def test_an_answer_that_changed_files_leads_to_their_changes(tab: ChatPage) -> None:
+    first = {"path": "/src/double.py", "content": "def double(value):\n    return value + value\n"}
+    tab.ask(
+        f"call tool write {json.dumps(first)}\nsay: Next.\ncall tool write {json.dumps({**first, 'path': '/old.txt'})}"
+    )
+    expect(tab.answers.last.get_by_role("button", name="2 files changed")).to_be_visible()
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(request.url) if "/turns/" in request.url else None)
+    script = "sed -i 's/value + value/value * 2/' src/double.py; rm old.txt; echo out > src/out.txt"
+    script += "; echo x > passing; rm passing"
+    tab.ask(f"call tool bash {json.dumps({'script': script})}\nsay: Done.")
     line = tab.answers.last.get_by_role("button", name="3 files changed")
+    expect(line).to_be_visible()
+    tab.page.reload()
     line.focus()
+    assert not asked, "nothing is read for the line"
     tab.page.keyboard.press("Enter")
     panel = tab.page.get_by_role("tabpanel", name="Files")
     expect(panel.get_by_role("heading", name="Changed files")).to_be_visible()
     expect(panel.locator("summary")).to_have_text(
-        ["/src/double.py changed", "/src/out.txt created", "/old.txt deleted"]
+        ["/old.txt deleted", "/src/double.py changed", "/src/out.txt created"]
     )
-    expect(panel.get_by_role("group", name="Changes to /src/double.py")).to_be_visible()
+    diff = panel.get_by_role("group", name="Changes to /src/double.py")
+    expect(diff.locator(".is-gone")).to_have_text(["-    return value + value\n"])
+    expect(diff.locator(".is-added")).to_have_text(["+    return value * 2\n"])
+    assert len(asked) == 1, asked
     check(tab.page)
     look(tab, "changed-files")
     tab.page.keyboard.press("Escape")
-    expect(panel).to_contain_text("No files yet.")
+    expect(panel.get_by_role("treeitem", name="src, directory")).to_be_visible()
+
+
+def test_files_that_code_changed_are_counted_too(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=scrivener")
+    code = "async () => { await tools.write({path: '/made.txt', content: 'by code'}); return 'ok' }"
+    tab.ask(f"call tool execute {json.dumps({'code': code})}\nsay: Done.")
+    tab.answers.last.get_by_role("button", name="1 file changed").click()
+    panel = tab.page.get_by_role("tabpanel", name="Files")
+    expect(panel.locator("summary")).to_have_text(["/made.txt created"])
+    expect(panel.locator(".is-added")).to_have_text(["+by code\n"])

@@ -11,7 +11,6 @@ import logging
 import re
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Unpack
@@ -30,7 +29,7 @@ from tools_app.processes.folders import command_folders, sweep
 from tools_app.processes.isolation import CANDIDATES, Bounds, Isolation, Place
 from tools_app.processes.running import End, Ended, Running
 from tools_app.sandbox.report import TierReport
-from tools_app.sandbox.slots import FairSlots
+from tools_app.sandbox.slots import FairSlots, SlotLimits
 from tools_app.workspace.write_back import write_back
 
 logger = logging.getLogger(__name__)
@@ -49,6 +48,15 @@ WORDS: Final = {
 }
 KILLED_UNSHARE: Final = re.compile(r"unshare: sigprocmask [^\n]*\n\Z")
 """The last word of `unshare` when its child was killed."""
+
+process_runs = FairSlots(
+    lambda: SlotLimits(
+        total=process_settings.runs,
+        per_share=process_settings.runs_per_user,
+        seconds=process_settings.queue_seconds,
+    )
+)
+"""The policy of commands in this process."""
 
 DESCRIPTION: Final = """Run a shell command with the programs of a real machine, over a copy of the workspace, which \
 is the directory `/workspace`. What it changes there is kept when it has ended; nothing else is, and no process goes \
@@ -138,7 +146,7 @@ class CommandRunner:
         if entry is None or entry.kind is not EntryKind.DIRECTORY:
             raise failed("ENOENT" if entry is None else "ENOTDIR", where)
         share = "" if context.user_id is None else str(context.user_id)
-        async with _slots().slot(share, seconds=process_settings.queue_seconds):
+        async with process_runs.slot(share):
             return await self._run(isolation, context, command, where)
 
     async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
@@ -173,16 +181,6 @@ class CommandRunner:
 def _text(data: bytes, most: int) -> str:
     text = data.decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
     return text.encode()[:most].decode(errors="ignore")
-
-
-_SLOTS: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSlots] = WeakKeyDictionary()
-
-
-def _slots() -> FairSlots:
-    loop = asyncio.get_running_loop()
-    if loop not in _SLOTS:
-        _SLOTS[loop] = FairSlots(total=process_settings.runs, per_share=process_settings.runs_per_user)
-    return _SLOTS[loop]
 
 
 async def found_isolation() -> Isolation:

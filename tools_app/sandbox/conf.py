@@ -8,7 +8,11 @@ from thinkproject.kernel.conf import Setting
 class SandboxSettings:
     """Settings of the sandbox. They bound what the code of models costs the machine."""
 
-    runs = Setting("THINK_SANDBOX_RUNS", 8, doc="Code of models that runs at a time in one process; the rest waits.")
+    runs = Setting(
+        "THINK_SANDBOX_RUNS",
+        8,
+        doc="Code of models that runs at a time in one process, of all tools together; the rest waits.",
+    )
     runs_per_user = Setting("THINK_SANDBOX_RUNS_PER_USER", 2, doc="The same for one user's code in one process.")
     queue_seconds = Setting(
         "THINK_SANDBOX_QUEUE_SECONDS", 30.0, doc="How long code waits for its turn before its call fails."

@@ -10,20 +10,18 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from tools_app.errors import SandboxUnavailable
-from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import DEFAULT_LIMITS, CallHandler, Limits, RunResult, Script
 from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, Program, Walls, candidates, start
 from tools_app.sandbox.session import Session
-from tools_app.sandbox.slots import FairSlots
+from tools_app.sandbox.slots import FairSlots, sandbox_runs
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class _State:
-    """The processes and slots of a sandbox on one event loop."""
+    """The processes of a sandbox on one event loop."""
 
-    slots: FairSlots
     walls: Walls | None = None
     spare: Guest | None = None
     spare_limits: Limits | None = None
@@ -33,9 +31,10 @@ class _State:
 
 
 class DenoSandbox:
-    """Runs scripts in Deno. One object serves a whole process; each event loop has its own spare and slots.
+    """Runs scripts in Deno. One object serves a whole process; each event loop has its own spare.
 
-    `spare`: whether a process is started in advance after each run (about 40 MB, 15 to 30 ms saved).
+    `spare`: whether a process is started in advance after each run (about 40 MB, 15 to 30 ms saved). `slots`: the
+    policy that bounds runs; the sandboxes of a process share one.
     """
 
     def __init__(
@@ -43,13 +42,11 @@ class DenoSandbox:
         *,
         program: Program = JAVASCRIPT,
         spare: bool = True,
-        total: int | None = None,
-        per_share: int | None = None,
+        slots: FairSlots = sandbox_runs,
     ) -> None:
         self._program = program
         self._wants_spare = spare
-        self._total = total
-        self._per_share = per_share
+        self.slots = slots
         self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _State] = WeakKeyDictionary()
 
     async def run(
@@ -57,7 +54,7 @@ class DenoSandbox:
     ) -> RunResult:
         """Run a script once; see `contract.Sandbox`."""
         state = self._state()
-        async with state.slots.slot(share, seconds=sandbox_settings.queue_seconds):
+        async with self.slots.slot(share):
             guest = await self._guest(state, limits)
             state.running.add(guest)
             try:
@@ -99,9 +96,7 @@ class DenoSandbox:
     def _state(self) -> _State:
         loop = asyncio.get_running_loop()
         if loop not in self._states:
-            total = sandbox_settings.runs if self._total is None else self._total
-            per_share = sandbox_settings.runs_per_user if self._per_share is None else self._per_share
-            self._states[loop] = _State(slots=FairSlots(total=total, per_share=per_share))
+            self._states[loop] = _State()
         return self._states[loop]
 
     async def _guest(self, state: _State, limits: Limits) -> Guest:

@@ -110,7 +110,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
 
 
 @functools.cache
-def shell_sandbox() -> Sandbox:
+def shell_sandbox() -> DenoSandbox:
     """The sandbox of the shells of this process."""
     return DenoSandbox(program=shell_program())
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal
 
-from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
 from tools_app.core.files.diffs import unified
@@ -17,6 +17,13 @@ from tools_app.workspace.stores.backups import MAX_BACKUP_BYTES
 
 MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Of one turn so many bytes of texts are compared; what follows is named only."""
+
+COUNT_OF_TURN: Final = """(
+    SELECT COUNT(*) FROM think_tools_filebackup b WHERE b.turn_id = %s AND (NOT b.is_new OR EXISTS (
+        SELECT 1 FROM think_tools_workspaceentry e WHERE e.workspace_id = b.workspace_id AND e.path_key = b.path_key
+    ))
+)"""
+"""Part of a statement: `count_in_turn` of the parameter."""
 
 _BATCH: Final = 500
 _PRUNED: Final = 1_000
@@ -83,6 +90,12 @@ def changed_in_turn(turn_id: str, *, limit: int) -> list[ChangedFile]:
         )
         for row in rows
     ]
+
+
+def count_in_turn(turn_id: str) -> int:
+    """The number of files that a turn has changed by now, without those that it made and removed again."""
+    there = WorkspaceEntry.objects.filter(workspace=OuterRef("workspace"), path_key=OuterRef("path_key"))
+    return FileBackup.objects.filter(turn_id=turn_id).filter(Q(is_new=False) | Exists(there)).count()
 
 
 def compared(files: Iterable[ChangedFile]) -> list[FileDifference]:

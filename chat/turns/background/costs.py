@@ -9,6 +9,7 @@ from chat.core.model.prices import NOTHING, cost_of, find_price
 from chat.llm.prices import price_table
 from chat.models import Turn
 from sessions_app.messages.usage import SessionUsage, add_usage
+from tools_app.workspace.turn_files import count_in_turn
 
 TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
@@ -51,6 +52,7 @@ def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
         return
     more = used_since(totals, usage_of_turn(turn))
     used = {name: getattr(totals.usage, name) for name in TOKENS} | {"cost": totals.cost}
-    Turn.objects.filter(pk=turn_id).update(**used, model_name=totals.model_name[:200], step_count=totals.steps)
+    facts = {"model_name": totals.model_name[:200], "step_count": totals.steps}
+    Turn.objects.filter(pk=turn_id).update(**used, **facts, changed_file_count=count_in_turn(turn_id))
     if more is not None:
         add_usage(session_id, more, model_name=totals.model_name)

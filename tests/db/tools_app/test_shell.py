@@ -1,14 +1,22 @@
 """Scripts over a workspace in the database: one transaction at the end, with the versions that they began with."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
+from django.contrib.auth.models import User
 
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
+from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.differences import differences
 from tools_app.core.files.workspace import Put
+from tools_app.core.tool_calls import ToolCall, ToolResult
+from tools_app.execute.tool import create_execute_tool
+from tools_app.executor import execute
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.shell.tool import BashOptions, ShellRunner, shell_program
+from tools_app.sandbox.slots import FairSlots, SlotLimits
+from tools_app.shell.tool import BashOptions, ShellRunner, create_bash_tool, shell_program
 from tools_app.workspace import services
 from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.write_back import write_back
@@ -66,3 +74,29 @@ async def test_writing_back_is_one_change() -> None:
     assert heard == [5]
     assert [line.split(":")[0] for line in written.errors] == ["/d/f3"]
     assert await workspace.read_file("/d/f3") == "theirs"
+
+
+async def test_scripts_that_code_starts_use_the_slot_of_the_code(alice: User) -> None:
+    slots = FairSlots(lambda: SlotLimits(total=2, per_share=1, seconds=60))
+    bash_sandbox = DenoSandbox(program=shell_program(), spare=False, slots=slots)
+    bash = create_bash_tool(await filled(), sandbox=bash_sandbox)
+    made = create_execute_tool([bash], sandbox=DenoSandbox(spare=False, slots=slots))
+    code = "async () => (await Promise.all([1, 2].map((n) => tools.bash({script: `echo ${n}`})))).map((r) => r.stdout)"
+
+    async def ran(call_id: str) -> JSONValue:
+        context = replace(CONTEXT, user_id=alice.pk, call_id=call_id, tool_name=made.name, idempotency_key=call_id)
+        results = [
+            item
+            async for item in execute(
+                made, ToolCall(call_id=call_id, tool_name=made.name, input={"code": code}), context
+            )
+        ]
+        result = results[-1]
+        assert isinstance(result, ToolResult)
+        assert not result.is_error, result.output
+        value: JSONValue = result.output["value"]
+        return value
+
+    # The second waits for its slot, as the first one's scripts do not: all of them together would wait for each other.
+    assert list(await asyncio.gather(ran("c1"), ran("c2"))) == [["1\n", "2\n"]] * 2
+    assert slots.running == 0

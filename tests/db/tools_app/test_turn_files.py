@@ -10,15 +10,18 @@ from django.utils import timezone
 from tests.db.statements import statements
 from tests.workspace_contract import errno
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.statements import Statement
 from tools_app.core.files.workspace import Link, MakeDirectory, Put, Remove
 from tools_app.models import FileBackup, StoredWorkspace
 from tools_app.workspace import services
 from tools_app.workspace.stores.backups import MAX_BACKUP_BYTES
 from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.turn_files import (
+    COUNT_OF_TURN,
     FileDifference,
     changed_in_turn,
     compared,
+    count_in_turn,
     forget_backups,
     prune_backups,
 )
@@ -74,6 +77,22 @@ async def test_the_first_state_of_a_turn_wins(files: DatabaseWorkspace) -> None:
     assert (found["/f"].kind, found["/f"].before, found["/f"].after) == ("updated", "first", "last")
     assert "/passing" not in found  # nothing before, nothing after
     assert (found["/same"].kind, found["/same"].after) == ("created", "y")
+
+
+async def test_the_files_of_a_turn_are_counted_without_those_that_it_removed_again(files: DatabaseWorkspace) -> None:
+    await files.apply([Put(path="/old", content=b"one"), Put(path="/gone", content=b"gone")])
+    turn = files.in_turn("t1")
+    await turn.apply([Put(path="/old", content=b"two"), Put(path="/new", content=b"new"), Remove(path="/gone")])
+    await turn.write_file("/passing", "x")
+    await turn.rm("/passing")
+    await files.in_turn("t2").write_file("/another", "x")
+
+    def counted(turn_id: str) -> tuple[int, int]:
+        stated = Statement("SELECT :count:", count=COUNT_OF_TURN).one(turn_id)
+        assert stated is not None
+        return count_in_turn(turn_id), stated[0]
+
+    assert [await db(counted, turn_id) for turn_id in ("t1", "t2", "t3")] == [(3, 3), (1, 1), (0, 0)]
 
 
 async def test_a_file_that_is_as_it_was_has_not_changed(files: DatabaseWorkspace) -> None:

@@ -15,7 +15,7 @@ import {
   readText,
   terminalRun,
 } from "../../../static/src/app/store/call_results.ts";
-import { changedFiles } from "../../../static/src/app/store/changed_files.ts";
+import { joined, type TurnFile } from "../../../static/src/app/store/changed_files.ts";
 import { detailsOf } from "../../../static/src/app/store/tool_details.ts";
 import { kindOf, normalised, pathOf } from "../../../static/src/app/store/tool_kinds.ts";
 import { hintOf, titleOfTool } from "../../../static/src/app/store/tool_words.ts";
@@ -107,32 +107,16 @@ Deno.test("details of a call hold nothing of the wrong shape", () => {
   same([files[0].url, files[0].mediaType, found], ["/files/a", "image/png", { url: "/files/f", bytes: 12, lines: 3 }]);
 });
 
-Deno.test("files that an answer changed are counted once, and only where that went well", () => {
-  const parts = [
-    call("write", { path: "/a.txt", content: "x" }, { path: "/a.txt", bytesWritten: 1, lines: 1 }),
-    call("edit_file", { path: "a.txt", old_string: "x", new_string: "y" }, { path: "/a.txt", replaced: true }),
-    call("edit", { path: "/new.txt", old_string: "", new_string: "y" }, { path: "/new.txt", created: true }),
-    call("edit", { path: "/not.txt", old_string: "q", new_string: "y" }, { error: "not found" }),
-    call("write", { path: "/failed.txt", content: "x" }, undefined, { state: "output-error", errorText: "no" }),
-    call("delete", { path: "/old.txt" }, { deleted: "/old.txt" }),
-    call("bash", { script: "…" }, {
-      exitCode: 0,
-      changedFiles: { created: ["/made.txt"], updated: ["/new.txt"], deleted: [], directoriesCreated: ["/d"] },
-    }),
-    call("write", { path: "/half.txt", content: "x" }, { path: "/half.txt" }, { preliminary: true }),
-    call("read", { path: "/a.txt" }, { content: "1\ty" }),
-  ];
-  same(
-    changedFiles([{ parts: parts.slice(0, 3) }, { parts: parts.slice(3) }]).map((
-      c,
-    ) => [c.path, c.fate, c.calls.length]),
-    [
-      ["/a.txt", "updated", 2],
-      ["/new.txt", "created", 2],
-      ["/old.txt", "deleted", 1],
-      ["/made.txt", "created", 1],
-    ],
-  );
+Deno.test("files that several turns of an answer changed are listed once, with each change", () => {
+  const file = (path: string, kind: TurnFile["kind"], diff = "") =>
+    ({ path, kind, diff, before: null, after: null, added: 0, removed: 0, is_cut: false }) satisfies TurnFile;
+  const first = [file("/a.txt", "created", "1"), file("/gone.txt", "deleted"), file("/old.txt", "updated")];
+  const second = [file("/a.txt", "updated", "2"), file("/gone.txt", "created"), file("/old.txt", "deleted")];
+  same(joined([first, second]).map((found) => [found.path, found.fate, found.changes.map((change) => change.diff)]), [
+    ["/a.txt", "created", ["1", "2"]],
+    ["/gone.txt", "updated", ["", ""]],
+    ["/old.txt", "deleted", ["", ""]],
+  ]);
 });
 
 Deno.test("numbers for the model are taken from the lines of a file", () => {

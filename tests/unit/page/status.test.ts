@@ -165,7 +165,7 @@ Deno.test("a page that could not be read says why, and offers to read it again",
   same(textOf({ loadError: new Error("Too slow.") }), null); // what is shown stays
 });
 
-Deno.test("a question about a call that code makes leads to the approvals", () => {
+Deno.test("a question about a call that code makes leads to the approvals, unless its card is there", () => {
   const running = waiting();
   running.waits = [{ kind: "approval", label: "Pay 5 €?" }];
   const instance = { ...state().instance, waitingCount: 1 };
@@ -176,6 +176,10 @@ Deno.test("a question about a call that code makes leads to the approvals", () =
     ["openApprovals"],
   ]);
   same(statusOf(state({ running }), none)?.actions, undefined); // something else that is called so
+  running.waits = [{ kind: "approval", label: "Pay 5 €?", callId: "c" }];
+  const messages = [message("a", { role: "assistant", parts: [call("c", "input-available")] })];
+  const beside = statusOf(state({ running, instance, messages }), none);
+  same([beside?.text, beside?.actions], ["Waiting for your decision.", []]); // its card says what about
   running.waits = [{ kind: "approval", label: "" }];
   same(statusOf(state({ running, instance }), none)?.text, "Waiting for your decision.");
 });

@@ -72,6 +72,17 @@ def compile_glob(pattern: str) -> GlobPattern:
     return GlobPattern(pattern, _common([_literal_directory(each) for each in rooted]), compile_any(sources))
 
 
+def containing(text: str) -> str:
+    """The pattern of entries whose name has a text somewhere, in either case; a slash in it stands between names."""
+    return "/**/*" + "".join(char if char == "/" else _either_case(char) for char in text) + "*"
+
+
+def _either_case(char: str) -> str:
+    both = sorted({char, *(each for each in (char.lower(), char.upper()) if len(each) == 1)})
+    literal = "".join(f"\\{each}" for each in both)
+    return literal if len(both) == 1 else f"[{literal}]"
+
+
 def expand_braces(pattern: str) -> list[str]:
     """The patterns that a pattern with braces stands for, in order. Errors: as `compile_glob`."""
     done: list[str] = []

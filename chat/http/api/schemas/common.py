@@ -163,7 +163,8 @@ class TurnOut(Schema):
     `parent_id`: the turn whose answer it goes on from, after a decision or a result.
 
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
-    again.
+    again. `changed_file_count`: files of workspaces that it has changed, known when it has ended; `/turns/{id}/files`
+    has them.
     """
 
     id: str
@@ -180,6 +181,7 @@ class TurnOut(Schema):
     cached_tokens: int
     cost: Amount
     step_count: int
+    changed_file_count: int
     duration_ms: int | None
     error: JSONObject | None
     waits: list[WaitOut]

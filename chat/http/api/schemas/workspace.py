@@ -9,6 +9,7 @@ from pydantic import StringConstraints
 from chat.http.api.schemas.common import Input
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+NamePart = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
 class WorkspaceOut(Schema):

@@ -4,6 +4,7 @@ import { type Api, formOf, type RequestOptions, type Schemas } from "./api.ts";
 
 export type FileEntry = Schemas["WorkspaceEntryOut"];
 export type FileTotals = Schemas["WorkspaceOut"];
+export type FoundFiles = Schemas["FoundFilesOut"];
 export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
 
 /** Which version a writing replaces: that of an entry, "" for none (a new file), null for any. */
@@ -33,6 +34,14 @@ export class FilesApi {
   entry = (path: string, signal?: AbortSignal): Promise<FileEntry> =>
     this.#api.request("GET", `${this.#base}/entry?${queryOf({ path })}`, undefined, { signal });
 
+  /** Entries whose name contains a text, the first ones by their path. */
+  find = (name: string, signal?: AbortSignal): Promise<FoundFiles> =>
+    this.#api.request("GET", `${this.#base}/search?${queryOf({ name, ignored: true })}`, undefined, { signal });
+
+  /** The files that a turn of the conversation has changed. */
+  turn = (turnId: string, signal?: AbortSignal): Promise<Schemas["TurnFilesOut"]> =>
+    this.#api.request("GET", `/turns/${encodeURIComponent(turnId)}/files`, undefined, { signal });
+
   remove = (path: string): Promise<null> =>
     this.#api.request("DELETE", `${this.#base}/entries?${queryOf({ path, recursive: true })}`);
 
@@ -54,9 +63,10 @@ export class FilesApi {
     return this.#api.transfer("PUT", `${this.#base}/content?${queryOf({ path })}`, body, { headers, ...options });
   }
 
-  /** Unpack a zip file into the root. Returns how many entries it changed. */
-  async unpack(file: File): Promise<number> {
-    const answer = await this.#api.transfer<Schemas["FileChangesOut"]>("POST", `${this.#base}/archive`, formOf(file));
+  /** Unpack a zip file into a directory. Returns how many files it changed. */
+  async unpack(file: File, directory: string): Promise<number> {
+    const address = `${this.#base}/archive?${queryOf({ path: directory })}`;
+    const answer = await this.#api.transfer<Schemas["FileChangesOut"]>("POST", address, formOf(file));
     return answer.changes.filter((change) => change.entry_kind === "file").length;
   }
 

@@ -4,6 +4,7 @@ import { t } from "../lib/i18n.ts";
 import type { Expected, FileEntry, FilesApi } from "../net/files_api.ts";
 import type { App } from "../store/app.ts";
 import { type FileTree, joined, parentOf } from "../store/file_tree.ts";
+import { FileText } from "../store/file_text.ts";
 import type { FileUploads } from "../store/file_uploads.ts";
 
 const LONGEST_PATH = 1_000;
@@ -98,11 +99,33 @@ export class FileActions {
     await this.#attempt(() => this.#tree.read());
   }
 
-  async unpack(file: File): Promise<void> {
+  async unpack(file: File, directory: string): Promise<void> {
     await this.#attempt(async () => {
-      const count = await this.#api.unpack(file);
+      const count = await this.#api.unpack(file, directory);
       this.#app.notices.show(t("files.import-done", { count }));
+      if (directory !== "/") await this.#tree.toggle(directory, true);
       await this.#tree.read();
+    });
+  }
+
+  async copyPath(path: string): Promise<void> {
+    if (await this.#app.copy(path)) this.#app.notices.show(t("files.path-copied"));
+  }
+
+  /** Copy the whole text of a file, unless it is none or too large. */
+  async copyContent(path: string): Promise<void> {
+    await this.#attempt(async () => {
+      const { text, isWhole } = await FileText.open(this.#api, await this.#api.entry(path));
+      if (text === null || !isWhole) this.#app.notices.show(t(isWhole ? "files.not-text" : "files.too-large-to-copy"));
+      else if (await this.#app.copy(text)) this.#app.notices.show(t("files.content-copied"));
+    });
+  }
+
+  /** Show a directory in the tree. */
+  async reveal(directory: string): Promise<void> {
+    await this.#attempt(async () => {
+      await this.#tree.toggle(directory, true);
+      await this.#tree.reveal(directory);
     });
   }
 

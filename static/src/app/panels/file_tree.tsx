@@ -12,6 +12,7 @@ import { Icon } from "../ui/icon.tsx";
 import { MenuButton, type MenuEntry } from "../ui/popover.tsx";
 import { TypeAhead } from "../ui/type_ahead.ts";
 import type { FileActions } from "./file_actions.ts";
+import { FileSearch } from "./file_search.tsx";
 import { UploadList } from "./file_uploads.tsx";
 
 interface Props {
@@ -25,8 +26,21 @@ interface Props {
 
 const keyOf = (row: TreeRow): string => `${row.kind} ${row.path}`;
 
-export function TreeView({ tree, api, actions, open, last }: Props) {
+export function TreeView({ tree, api, actions, open, last: lastFile }: Props) {
   follow(tree);
+  const { files: place } = useApp();
+  const [query, setText] = useState(place.query);
+  const [last, setLast] = useState(lastFile);
+  const setQuery = (text: string) => {
+    setLast(""); // who types keeps the focus
+    setText(place.query = text);
+  };
+  const show = async (entry: FileEntry) => {
+    if (entry.kind !== "directory") return open(entry.path);
+    await actions.reveal(entry.path);
+    setQuery("");
+    setLast(entry.path);
+  };
   const { totals, rows } = tree;
   const canWrite = totals?.can_write ?? false;
   const drop = useFileDrop((files, path) => actions.upload(files, path), canWrite);
@@ -42,7 +56,11 @@ export function TreeView({ tree, api, actions, open, last }: Props) {
             {canWrite && <p class="muted">{t("files.empty-hint")}</p>}
           </div>
         )
-        : <Tree rows={rows} tree={tree} api={api} actions={actions} open={open} last={last} canWrite={canWrite} />}
+        : (
+          <FileSearch api={api} query={query} setQuery={setQuery} open={show} last={last}>
+            <Tree rows={rows} tree={tree} api={api} actions={actions} open={open} last={last} canWrite={canWrite} />
+          </FileSearch>
+        )}
       {drop.isOver && <p class="files-drop" aria-hidden="true">{t("files.drop-here")}</p>}
     </div>
   );
@@ -117,7 +135,7 @@ function Toolbar({ api, actions, canWrite, isEmpty }: ToolbarProps) {
             accept=".zip,application/zip"
             hidden
             data-upload="zip"
-            onChange={(event) => take(event.currentTarget, ([file]) => file && actions.unpack(file))}
+            onChange={(event) => take(event.currentTarget, ([file]) => file && actions.unpack(file, "/"))}
           />
         </>
       )}
@@ -308,19 +326,30 @@ function entriesOf(row: TreeRow, { api, actions, canWrite, remove, move }: Doing
     entries.push({ icon: "file", label: t("files.file-here"), run: () => actions.newFile(path) });
     entries.push({ icon: "folder", label: t("files.directory-here"), run: () => actions.newDirectory(path) });
     entries.push({ icon: "clip", label: t("files.upload-here"), run: () => chooseFiles(actions, path) });
+    entries.push({ icon: "open", label: t("files.import-zip-here"), run: () => chooseZip(actions, path) });
   }
   const href = isDirectory ? api.archiveAddress(path) : api.contentAddress(path, { isDownload: true });
   entries.push({ icon: "save", label: t(isDirectory ? "files.save-zip" : "files.save-file"), href });
+  if (entry.kind === "file") {
+    entries.push({ icon: "copy", label: t("files.copy-content"), run: () => actions.copyContent(path) });
+  }
+  entries.push({ icon: "link", label: t("files.copy-path"), run: () => actions.copyPath(path) });
   if (!canWrite) return entries;
   entries.push({ icon: "edit", label: t("files.move"), run: () => move(row), isApart: true });
   entries.push({ icon: "bin", label: t("common.delete"), run: () => remove(row), isDanger: true });
   return entries;
 }
 
-function chooseFiles(actions: FileActions, path: string): void {
+const chooseFiles = (actions: FileActions, path: string): void =>
+  choose({ multiple: true }, (files) => actions.upload(files, path));
+
+const chooseZip = (actions: FileActions, path: string): void =>
+  choose({ accept: ".zip,application/zip" }, ([file]) => file && actions.unpack(file, path));
+
+function choose(kind: { multiple?: boolean; accept?: string }, use: (files: File[]) => void): void {
   const input = document.createElement("input");
-  Object.assign(input, { type: "file", multiple: true });
-  input.addEventListener("change", () => actions.upload([...(input.files ?? [])], path));
+  Object.assign(input, { type: "file", ...kind });
+  input.addEventListener("change", () => use([...(input.files ?? [])]));
   input.click();
 }
 

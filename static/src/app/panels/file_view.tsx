@@ -71,6 +71,14 @@ export function FileView({ conversation, path, api, actions, canWrite, close }: 
             <Icon name="save" />
           </a>
         )}
+        {entry?.kind === "file" && (
+          <IconButton
+            icon="copy"
+            label={t("files.copy-content")}
+            onClick={() => actions.copyContent(path)}
+          />
+        )}
+        {entry && <IconButton icon="link" label={t("files.copy-path")} onClick={() => actions.copyPath(path)} />}
         {entry && canWrite && <IconButton icon="bin" label={t("common.delete")} onClick={remove} />}
       </div>
       <h2 class="file-title">

@@ -56,8 +56,17 @@ function Files({ conversation }: PanelProps) {
       />
     );
   }
-  if (isHere && place.changes.length > 0) {
-    return <FileChanges changes={place.changes} open={open} close={() => place.review(id, [])} />;
+  if (isHere && place.turnIds.length > 0) {
+    return (
+      <FileChanges
+        key={place.turnIds.join()}
+        conversation={conversation}
+        api={api}
+        turnIds={place.turnIds}
+        open={open}
+        close={() => place.review(id, [])}
+      />
+    );
   }
   if (!reading.value) {
     return reading.error

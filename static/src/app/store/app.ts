@@ -13,7 +13,6 @@ import { AgentSocket } from "../net/socket.ts";
 import { Approvals } from "./approvals.ts";
 import type { Boot } from "./boot.ts";
 import { Branching } from "./branching.ts";
-import type { ChangedFile } from "./changed_files.ts";
 import { Composer } from "./composer.ts";
 import { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
@@ -236,9 +235,9 @@ export class App extends Store {
     this.panel.open("files");
   }
 
-  /** Show what an answer has changed, in the panel. */
-  showChanges(changes: readonly ChangedFile[]): void {
-    this.files.review(this.conversation.instance.id, changes);
+  /** Show what turns have changed, in the panel. */
+  showChanges(turnIds: readonly string[]): void {
+    this.files.review(this.conversation.instance.id, turnIds);
     this.panel.open("files");
   }
 

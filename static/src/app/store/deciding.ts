@@ -30,7 +30,11 @@ export class Deciding {
   }
 
   /** Decide a call of the shown conversation. */
-  async decideIn(conversation: Conversation, part: ToolPart, decision: Decision): Promise<boolean> {
+  async decideIn(
+    conversation: Conversation,
+    part: Pick<ToolPart, "toolCallId" | "input">,
+    decision: Decision,
+  ): Promise<boolean> {
     const isStored = await this.decide(conversation.instance.id, part.toolCallId, part.input, decision);
     conversation.refreshSoon();
     return isStored;

@@ -2,7 +2,6 @@
 // that were changed here and are not stored yet. They outlive the view: another tab of the panel, another conversation.
 
 import { Store } from "../lib/store.ts";
-import type { ChangedFile } from "./changed_files.ts";
 
 /** A text that is not stored. `version`: of the file that it was made from; "" of a new one. */
 export interface Draft {
@@ -17,8 +16,10 @@ export class FilesPlace extends Store {
   instanceId = "";
   /** The file that is shown; "" where the list is. */
   path: string;
-  /** What is reviewed; empty where nothing is. */
-  changes: readonly ChangedFile[] = [];
+  /** The turns whose changes are reviewed; empty where none are. */
+  turnIds: readonly string[] = [];
+  /** What is looked for among the files. */
+  query = "";
   readonly #drafts = new Map<string, Draft>();
 
   constructor() {
@@ -32,16 +33,18 @@ export class FilesPlace extends Store {
     this.#tell();
   }
 
-  /** Show what was changed; the list when nothing is given. */
-  review(instanceId: string, changes: readonly ChangedFile[]): void {
-    this.changes = changes;
+  /** Show what turns have changed; the list when none is given. */
+  review(instanceId: string, turnIds: readonly string[]): void {
+    this.turnIds = turnIds;
     this.open(instanceId, "");
   }
 
   /** The place in a conversation: another one begins at its list. */
   enter(instanceId: string): void {
     if (!this.instanceId) this.instanceId = instanceId;
-    if (this.instanceId !== instanceId) this.review(instanceId, []);
+    if (this.instanceId === instanceId) return;
+    this.query = "";
+    this.review(instanceId, []);
   }
 
   draft = (instanceId: string, path: string): Draft | null => this.#drafts.get(`${instanceId} ${path}`) ?? null;

@@ -95,7 +95,12 @@ function fromRunning(raw: RawRunning): RunningTurn {
   return {
     requestId: raw.request_id,
     turnId: raw.turn_id,
-    waits: (raw.waits ?? []).map(({ kind, label, since }) => ({ kind, label, since: since ?? undefined })),
+    waits: (raw.waits ?? []).map(({ kind, label, call_id: callId, since }) => ({
+      kind,
+      label,
+      callId,
+      since: since ?? undefined,
+    })),
     retry: retry
       ? { code: retry.code, attempt: retry.attempt, attempts: retry.attempts, retryAt: Date.parse(retry.retry_at) }
       : null,

@@ -3,12 +3,16 @@
 import { t } from "../lib/i18n.ts";
 import { isSettled, isTool } from "./fold.ts";
 import { titleOfTool } from "./tool_words.ts";
-import type { Message, Part, ToolPart } from "./types.ts";
+import type { Message, Part, ToolPart, Wait } from "./types.ts";
 
 const FEWEST = 5; // fewer stand by themselves
 
 /** Whether a part is a call that waits for this person's decision. */
 export const asksApproval = (part: Part): part is ToolPart => isTool(part) && part.state === "approval-requested";
+
+/** What a turn waits for if that is a decision about a call which the code of this call makes. */
+export const askedWithin = (running: { readonly waits: readonly Wait[] } | null, callId: string): Wait | undefined =>
+  running?.waits.find((wait) => wait.kind === "approval" && wait.callId === callId);
 
 /** Calls of the last message that wait for this person's decision. */
 export function openQuestions({ messages }: { readonly messages: readonly Message[] }): ToolPart[] {

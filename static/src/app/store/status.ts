@@ -7,7 +7,7 @@ import { openQuestions } from "./runs.ts";
 import type { ConversationFields } from "./state.ts";
 import type { Activity, TurnStream } from "./stream.ts";
 import type { Summaries, SummaryOutcome } from "./summaries.ts";
-import type { Failure, OutboxEntry, Part, Retry, Wait } from "./types.ts";
+import type { Failure, Message, OutboxEntry, Part, Retry, Wait } from "./types.ts";
 
 /** What a person can do about it; the names are those of the page's actions. */
 export interface StatusAction {
@@ -84,7 +84,7 @@ export function statusOf(
   if (conversation.loadError && !conversation.isLoaded) return loadStatus(conversation.loadError);
   if (!conversation.isLoaded && id) return wait(t("status.loading"));
   if (conversation.compacting === "running") return wait(t("status.summarising"));
-  if (running) return runningStatus(running, conversation.isStopping, waitingCount > 0, now);
+  if (running) return runningStatus(running, conversation, waitingCount > 0, now);
   if (conversation.compacting) return wait(t("status.waiting-to-summarise"));
   if (outbox.entries.some((entry) => entry.state === "accepted")) return wait(t("status.waiting-for-model"));
   if (summaries?.outcome) return outcomeStatus(summaries.outcome);
@@ -97,11 +97,16 @@ const wait = (text: string): Status => ({ kind: "wait", text });
 
 // --- a turn that runs -----------------------------------------------------------------------------------------------
 
-function runningStatus(running: TurnStream, isStopping: boolean, asks: boolean, now: number): Status | null {
+function runningStatus(
+  running: TurnStream,
+  { isStopping, messages }: StatusFields,
+  asks: boolean,
+  now: number,
+): Status | null {
   if (isStopping) return wait(t("status.stopping"));
-  // About a call that code makes: no message shows it. Other waits may be called so, and ask no person.
+  // About a call that code makes. Other waits may be called so, and ask no person.
   const question = asks && running.waits.find(({ kind }) => kind === "approval");
-  if (question) return approvalStatus(question);
+  if (question) return approvalStatus(question, isShown(messages, question));
   if (running.waits.length) return wait(parkedText(running.waits, now));
   const again = running.retry && retryText(running.retry, now);
   if (again) return wait(again);
@@ -122,11 +127,15 @@ function runningStatus(running: TurnStream, isStopping: boolean, asks: boolean, 
   );
 }
 
-function approvalStatus({ label }: Wait): Status {
+/** Whether the call that it is about stands in the answer, or in the one that this goes on from: its card is there. */
+const isShown = (messages: readonly Message[], { callId }: Wait): boolean =>
+  messages.slice(-2).some(({ parts }) => parts.some((part) => isTool(part) && part.toolCallId === callId));
+
+function approvalStatus({ label }: Wait, isHere: boolean): Status {
   return {
     kind: "ask",
-    text: label ? t("status.decide-about", { what: label }) : t("status.decide", { count: 1 }),
-    actions: [{ name: "openApprovals", label: t("status.open-approvals") }],
+    text: label && !isHere ? t("status.decide-about", { what: label }) : t("status.decide", { count: 1 }),
+    actions: isHere ? [] : [{ name: "openApprovals", label: t("status.open-approvals") }],
   };
 }
 

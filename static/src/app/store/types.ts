@@ -127,6 +127,7 @@ export interface TurnFacts {
   cached_tokens?: number | null;
   reasoning_tokens?: number | null;
   step_count?: number;
+  changed_file_count?: number;
   duration_ms?: number;
   cost?: string | null;
   finished_at: string | null;
@@ -150,10 +151,11 @@ export interface Message {
   isStopped: boolean;
 }
 
-/** A turn that waits for something outside: what for, in words for people, and since when (ISO 8601). */
+/** A turn that waits for something outside: what for, in words for people, within which call, and since when (ISO 8601). */
 export interface Wait {
   kind?: string;
   label?: string;
+  callId?: string;
   since?: string;
 }
 

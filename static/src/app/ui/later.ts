@@ -8,6 +8,7 @@ export { ArgumentsForm } from "./arguments_form.tsx";
 export { Choice } from "./model_choice.tsx";
 export { FindBar } from "./find_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
+export { InnerQuestions } from "./inner_questions.tsx";
 export { Panel } from "../panels/panel.tsx";
 export { Question } from "./question.tsx";
 export { SummaryLine } from "./summary_line.tsx";

@@ -4,7 +4,6 @@ import { useState } from "preact/hooks";
 import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
-import { changedFiles } from "../store/changed_files.ts";
 import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Message, TurnFacts } from "../store/types.ts";
@@ -92,15 +91,17 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
   );
 }
 
-/** What the answer did to files; it opens the panel at them. */
+/** How many files the answer changed, as the server counted them; it opens the panel at them. Of several turns some may be the same. */
 function ChangedLine({ context, whole }: { context: Parts; whole: readonly Message[] }) {
-  const changes = changedFiles(whole);
-  if (!changes.length) return null;
+  const turns = whole.flatMap(({ turn }) => (turn?.changed_file_count ? [turn] : []));
+  if (!turns.length) return null;
   return (
     <p class="changed-line">
-      <button type="button" class="quiet" onClick={() => context.app.showChanges(changes)}>
+      <button type="button" class="quiet" onClick={() => context.app.showChanges(turns.map((turn) => turn.id))}>
         <Icon name="file" />
-        {t("message.files-changed", { count: changes.length })}
+        {turns.length > 1
+          ? t("message.several-files-changed")
+          : t("message.files-changed", { count: turns[0].changed_file_count! })}
       </button>
     </p>
   );

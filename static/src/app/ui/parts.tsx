@@ -5,10 +5,12 @@ import { type Citations, citationsOf } from "../lib/citations.ts";
 import { timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { renderPlain } from "../lib/plain.ts";
-import { isTool } from "../store/fold.ts";
-import { longRuns, type Run } from "../store/runs.ts";
+import { follow } from "../lib/store.ts";
+import { isSettled, isTool } from "../store/fold.ts";
+import { askedWithin, longRuns, type Run } from "../store/runs.ts";
 import type { DataPart, FilePart, Message, Part, TextPart, ToolPart } from "../store/types.ts";
 import { Files } from "./files.tsx";
+import { lazy } from "./lazy.tsx";
 import { LiveText } from "./live_text.tsx";
 import type { Opened } from "./message.tsx";
 import type { Parts } from "./parts_context.ts";
@@ -16,6 +18,8 @@ import { Reasoning } from "./reasoning.tsx";
 import { Sources } from "./sources.tsx";
 import { ToolCall } from "./tool_call.tsx";
 import { ToolRun } from "./tool_run.tsx";
+
+const InnerQuestions = lazy(async () => (await import("./later.ts")).InnerQuestions);
 
 interface Props {
   context: Parts;
@@ -66,7 +70,14 @@ function files(parts: readonly Part[], index: number, key: string, { context }: 
 
 function PartView({ part, citations, ...props }: Props & { part: Part; citations: Citations }) {
   const { context, message } = props;
-  if (isTool(part)) return <ToolCall {...props} part={part} />;
+  if (isTool(part)) {
+    return (
+      <>
+        <ToolCall {...props} part={part} />
+        <Within context={context} parts={[part]} />
+      </>
+    );
+  }
   if (part.type === "text") {
     const text = part as TextPart;
     return message.role === "assistant"
@@ -87,9 +98,22 @@ function PartView({ part, citations, ...props }: Props & { part: Part; citations
 
 function RunOfCalls({ run, ...props }: Props & { run: Run }) {
   return (
-    <ToolRun parts={run.parts} isLive={props.message.isLive} opened={props.opened}>
-      {run.parts.map((part: ToolPart) => <ToolCall key={part.toolCallId} {...props} part={part} />)}
-    </ToolRun>
+    <>
+      <ToolRun parts={run.parts} isLive={props.message.isLive} opened={props.opened}>
+        {run.parts.map((part: ToolPart) => <ToolCall key={part.toolCallId} {...props} part={part} />)}
+      </ToolRun>
+      <Within context={props.context} parts={run.parts} />
+    </>
+  );
+}
+
+/** What the code of these calls asks a person: it stays in sight, also where the calls are folded. */
+function Within({ context, parts }: { context: Parts; parts: readonly ToolPart[] }) {
+  const open = parts.filter((part) => !isSettled(part));
+  if (!open.length) return null;
+  const { running } = follow(context.conversation);
+  return open.map((part) =>
+    askedWithin(running, part.toolCallId) && <InnerQuestions key={part.toolCallId} context={context} part={part} />
   );
 }
 

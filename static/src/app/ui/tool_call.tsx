@@ -3,7 +3,9 @@
 
 import { duration } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
 import { isSettled, toolName } from "../store/fold.ts";
+import { askedWithin } from "../store/runs.ts";
 import { hintOf, titleOfTool } from "../store/tool_words.ts";
 import type { Message, ToolPart } from "../store/types.ts";
 import { Elapsed } from "./elapsed.tsx";
@@ -68,6 +70,9 @@ interface NoteProps {
 function Note({ part, message, isElsewhere, context }: NoteProps) {
   const state = stateOf(part, message.isLive, isElsewhere);
   const edited = part.approval?.edited ? `${t("tools.edited")} · ` : "";
+  if (!isSettled(part) && askedWithin(follow(context.conversation).running, part.toolCallId)) {
+    return <>{t("tools.state-waiting")}</>;
+  }
   if (message.isLive && !isSettled(part) && part.state !== "approval-requested") {
     const since = runsSince(part, context);
     return <>{edited}{state} {since ? <Elapsed since={since} /> : null}</>;

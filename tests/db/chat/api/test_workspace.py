@@ -171,6 +171,18 @@ def test_files_are_found_by_glob_and_compared(files: Files) -> None:
     assert "-1\n+2" in diff
 
 
+def test_entries_are_found_by_a_part_of_their_name_as_far_as_is_asked(files: Files) -> None:
+    files.put("/docs/Read me.md", b"1")
+    files.put("/docs/deep/unread[1].txt", b"2")
+    files.put("/other.txt", b"3")
+    found = files.get("/search?name=READ&limit=1").json()
+    assert ([item["path"] for item in found["items"]], found["is_cut"]) == (["/docs/Read me.md"], True)
+    assert [item["path"] for item in files.get("/search?name=d[1]").json()["items"]] == ["/docs/deep/unread[1].txt"]
+    assert [item["kind"] for item in files.get("/search?name=dee").json()["items"]] == ["directory"]
+    assert files.get("/search").json()["code"] == "input_invalid"
+    assert files.get("/search?name=a&pattern=b").status_code == 422
+
+
 def test_an_agent_may_name_another_workspace_or_none(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = MemoryWorkspace()
     async_to_sync(shared.write_file)("/shared.txt", "hello")

@@ -54,13 +54,23 @@ def call(name: str, call_id: str, **arguments: Any) -> str:
     return f"call tool {name} {json.dumps(arguments)} id={call_id}\n"
 
 
-async def files_of(room: Room, turn: Turn) -> list[dict[str, Any]]:
+async def got(room: Room, path: str) -> dict[str, Any]:
     assert room.key.owner_id is not None
     user = await User.objects.aget(pk=room.key.owner_id)
-    reply = await sync_to_async(lambda: ApiClient(user).get(f"/turns/{turn.pk}/files"), thread_sensitive=False)()
+    reply = await sync_to_async(lambda: ApiClient(user).get(path), thread_sensitive=False)()
     assert reply.status_code == 200
-    items: list[dict[str, Any]] = reply.json()["items"]
+    answer: dict[str, Any] = reply.json()
+    return answer
+
+
+async def files_of(room: Room, turn: Turn) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = (await got(room, f"/turns/{turn.pk}/files"))["items"]
     return items
+
+
+async def count_of(room: Room, turn: Turn) -> int:
+    count: int = (await got(room, f"/turns/{turn.pk}"))["changed_file_count"]
+    return count
 
 
 async def test_a_turn_is_told_with_the_files_that_it_changed(make_room: MakeRoom) -> None:
@@ -80,9 +90,11 @@ async def test_a_turn_is_told_with_the_files_that_it_changed(make_room: MakeRoom
         ("/plan", "updated", "one\n", "two\n"),
     ]
     assert (found[2]["added"], found[2]["removed"], found[2]["is_cut"]) == (1, 1, False)
+    assert await count_of(room, turn) == 3
     await room.handle.workspace.write_file("/plan", "by hand\n")
     idle = await room.say("say: nothing to do")
     assert await files_of(room, idle) == []
+    assert await count_of(room, idle) == 0
     assert await db(FileBackup.objects.count) == 3  # what people and other code change is not kept
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools_app.core.files.globs import compile_glob
+from tools_app.core.files.globs import compile_glob, containing
 from tools_app.errors import FileFailed
 
 
@@ -35,6 +35,24 @@ from tools_app.errors import FileFailed
 )
 def test_patterns(pattern: str, matching: list[str], other: list[str]) -> None:
     compiled = compile_glob(pattern)
+    assert [path for path in matching if not compiled.matches(path)] == []
+    assert [path for path in other if compiled.matches(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "other"),
+    [
+        ("read", ["/README.md", "/x/y/unread", "/.read"], ["/red", "/read/me"]),
+        ("Ärger", ["/großer ÄRGER.txt", "/ärger"], ["/arger"]),
+        ("straße", ["/Straße"], ["/strasse"]),
+        ("src/ma", ["/src/Main.py", "/x/mysrc/main.py"], ["/src/x/main.py"]),
+        ("*[a]{b,c}?\\", ["/x*[A]{B,C}?\\y"], ["/xab", "/*[a]b"]),
+        ("]", ["/]"], ["/["]),
+        ("..", ["/a..b"], ["/ab"]),
+    ],
+)
+def test_names_are_found_by_a_part_of_them_in_either_case(text: str, matching: list[str], other: list[str]) -> None:
+    compiled = compile_glob(containing(text))
     assert [path for path in matching if not compiled.matches(path)] == []
     assert [path for path in other if compiled.matches(path)] == []
 

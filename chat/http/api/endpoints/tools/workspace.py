@@ -15,6 +15,7 @@ from ninja import File, Header, Query, Router, Status
 from ninja.files import UploadedFile
 
 from chat.access.auth import open_instance, open_turn
+from chat.errors import InputInvalid
 from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
@@ -27,6 +28,7 @@ from chat.http.api.schemas.workspace import (
     FilePath,
     FoundFilesOut,
     MoveIn,
+    NamePart,
     TurnFilesOut,
     WorkspaceEntriesOut,
     WorkspaceEntryOut,
@@ -37,6 +39,7 @@ from chat.models import AgentInstance
 from chat.runtime.workspaces import ViewedWorkspace, view_workspace
 from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
+from tools_app.core.files.globs import containing
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import Entry, FileChange
 from tools_app.core.guard.reach import written_as
@@ -229,11 +232,22 @@ async def workspace_diff(request: HttpRequest, instance_id: str, data: DiffIn) -
     openapi_extra=_ERRORS,
 )
 async def workspace_find(
-    request: HttpRequest, instance_id: str, pattern: At, ignored: bool = False, limit: Few = 200
+    request: HttpRequest,
+    instance_id: str,
+    pattern: Annotated[FilePath | None, Query()] = None,
+    name: Annotated[NamePart | None, Query()] = None,
+    ignored: bool = False,
+    limit: Few = 200,
 ) -> object:
-    """Entries whose path matches a glob. What `.gitignore` files exclude is left out, unless `ignored` is given."""
+    """Entries whose path matches a glob (`pattern`), or whose name contains a text in either case (`name`).
+
+    What `.gitignore` files exclude is left out, unless `ignored` is given.
+    """
+    if (pattern is None) == (name is None):
+        raise InputInvalid("A search has a `pattern` or a `name`, not both.")
     viewed = await _viewed(request, instance_id)
-    found = await viewed.workspace.glob(pattern, limit=limit + 1, ignored=ignored)
+    wanted = pattern if name is None else containing(name)
+    found = await viewed.workspace.glob(wanted or "", limit=limit + 1, ignored=ignored)
     return {"items": [_entry(entry) for entry in found[:limit]], "is_cut": len(found) > limit}
 
 
