@@ -180,7 +180,7 @@ class Turn(models.Model):
     step_count = models.PositiveIntegerField(_("steps"), default=0)
     changed_file_count = models.PositiveIntegerField(
         _("changed files"), default=0
-    )  # in workspaces, as its end found it
+    )  # in workspaces
     retry = JSONText(null=True)  # the last time that its model was to be asked again: attempt, attempts, retryAt, code
     error_text = models.TextField(blank=True, default="")  # the text for clients
     error_code = models.CharField(max_length=64, blank=True, default="")
