@@ -2,7 +2,8 @@
 
 The wall is weaker than the proxy of a browser of our own. Each request of a page is held back until its address was
 checked here (`Fetch`), but the browser resolves the name itself: the address that it connected to is known only
-afterwards, and ends the session if it is not allowed. Web sockets are seen when they are made, not before.
+afterwards, and ends the session if it is not allowed. Web sockets are seen when they are made, not before. Windows that
+pages open are closed, but the first request of one may have been sent.
 """
 
 import asyncio

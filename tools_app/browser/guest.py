@@ -140,7 +140,10 @@ class GuestCalls:
         return target_id
 
     def _is_own(self, info: JSONObject) -> bool:
-        return info.get("browserContextId") == self.session.context_id
+        is_page = info.get("type") == "page"
+        return info.get("browserContextId") == self.session.context_id and (
+            not is_page or info.get("targetId") in self.session.pages
+        )
 
     async def _wait(self, value: JSONObject) -> JSONObject:
         """The first event of a kind that this run has not been given yet. Errors: `BrowserFailed` without one."""

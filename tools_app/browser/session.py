@@ -135,6 +135,7 @@ class Session:
     blocked: dict[str, str] = field(default_factory=dict)  # what a guard did not let through
     _main: str = ""
     _windows: int = 0
+    _creating: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     _events: dict[str, list[Events]] = field(default_factory=dict)
 
@@ -195,7 +196,10 @@ class Session:
     async def new_page(self, params: JSONObject | None = None) -> Page:
         """Open an empty page. Errors: `BrowserFailed`."""
         wanted = {**(params or {}), "url": ABOUT_BLANK, "browserContextId": self.context_id}
-        made = await self.connection.send("Target.createTarget", wanted)
+        async with self._creating:
+            made = await self.connection.send("Target.createTarget", wanted)
+            if self.guard is not None:
+                self._created(str(made.get("targetId")), ABOUT_BLANK)
         page = self.pages.get(str(made.get("targetId")))
         if page is None:
             raise BrowserFailed(f"There are at most {MAX_PAGES} pages at a time.")
@@ -278,7 +282,10 @@ class Session:
         elif isinstance(info, dict) and info.get("browserContextId") == self.context_id:
             target_id, url = str(info["targetId"]), str(info.get("url", ""))
             if method == "Target.targetCreated" and info.get("type") == "page":
-                self._created(target_id, url)
+                if self.guard is None:
+                    self._created(target_id, url)
+                else:
+                    self._do(self._close_unless_ours(target_id))
             if target_id in self.pages:
                 self.pages[target_id].url, self.pages[target_id].title = url, str(info.get("title", ""))
             if not may_show(url):
@@ -295,6 +302,12 @@ class Session:
             page = Page(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
             self.pages[target_id] = page
             self._do(self._attach(page))
+
+    async def _close_unless_ours(self, target_id: str) -> None:
+        """Close a window that a page opened by itself: a guard sees it too late to hold back its first request."""
+        async with self._creating:
+            if target_id not in self.pages:
+                await self.connection.send("Target.closeTarget", {"targetId": target_id})
 
     async def _attach(self, page: Page) -> None:
         try:
