@@ -40,7 +40,7 @@ def check_cdp_url(text: str) -> None:
 
 
 def http_base(cdp_url: str) -> str:
-    """Where a browser answers to HTTP; empty for none."""
+    """The address at which a browser answers to HTTP; empty for none."""
     url = URL(cdp_url)
     return str(url.origin().with_scheme(_SCHEMES[url.scheme])) if cdp_url else ""
 

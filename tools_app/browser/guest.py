@@ -132,7 +132,7 @@ class GuestCalls:
         return {"sessionId": made["sessionId"]}
 
     async def _own_target(self, value: JSONObject) -> str:
-        """Errors: `BrowserFailed` for a target of somebody else, which looks like one that is not there."""
+        """Errors: `BrowserFailed` for a target of another session, which looks like one that is not there."""
         target_id = str(value.get("targetId", ""))
         found = await self.session.connection.send("Target.getTargets")
         if not any(each.get("targetId") == target_id and self._is_own(each) for each in found["targetInfos"]):

@@ -96,7 +96,7 @@ class Pool:
             self._sweeping = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
-        """End browsers that nobody has used for a while, until there are none."""
+        """End browsers that were not used for a while, until there are none."""
         while self.kept:
             idle = browser_settings.idle_seconds
             oldest = min(session.last_used for session in self.kept.values())
@@ -107,7 +107,7 @@ class Pool:
                     self._close_apart(session)
 
     def _close_apart(self, session: Session) -> None:
-        """End a browser, whatever becomes of whoever asks for it."""
+        """End a browser in a task of its own, which goes on when the caller is cancelled."""
         task = asyncio.create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

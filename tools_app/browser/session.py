@@ -43,7 +43,7 @@ class Page:
 
 
 class Guard(Protocol):
-    """What stands between pages and the network where there is no proxy."""
+    """A guard between pages and the network where there is no proxy."""
 
     async def watch(self, session: "Session", page: Page, control: str) -> None:
         """Begin to watch a page. Errors: `BrowserFailed`."""
@@ -158,14 +158,14 @@ class Session:
         """Make the context and its first page. Errors: `BrowserFailed`."""
         self.connection.listeners.append(self._take)
         if self.chrome is not None:
-            self._do(self._watch_memory(self.chrome))
+            self._do(_watch_memory(self, self.chrome))
         made = await self.connection.send("Target.createBrowserContext", {"disposeOnDetach": True})
         self.context_id = str(made.get("browserContextId", ""))
         no_files = {"behavior": "deny", "browserContextId": self.context_id}
         await self.connection.send("Browser.setDownloadBehavior", no_files)
         await self.connection.send("Target.setDiscoverTargets", {"discover": True})
         if self.proxy is not None:
-            await self._log_in(self.proxy, await (await self.page()).control)
+            await _log_in(self, self.proxy, await (await self.page()).control)
 
     async def close(self) -> None:
         """End it with all of its pages. Safe to call again."""
@@ -223,7 +223,7 @@ class Session:
             self._events[session_id].remove(events)
 
     def end(self, reason: str) -> None:
-        """End the browser now, for a reason that whoever uses it is told."""
+        """End the browser now, for a reason that becomes the error of its calls."""
         self.connection.end_reason = reason
         if self.chrome is not None:
             self.chrome.kill()
@@ -242,29 +242,6 @@ class Session:
             self.proxy.refused.clear()
         if self.chrome is not None:
             self.chrome.resume()
-
-    async def _log_in(self, proxy: Proxy, control: str) -> None:
-        """Present the credential of the proxy, which the browser then sends with every request of this context."""
-        send = self.connection.send
-        await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
-        login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
-        async with self.events_of(control) as events:
-            going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
-            try:
-                if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
-                    await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
-                if asked := await events.wait("Fetch.authRequired", LOGIN_SECONDS):
-                    answer = {"requestId": asked["requestId"], "authChallengeResponse": login}
-                    await send("Fetch.continueWithAuth", answer, control)
-                gone = await going
-            finally:
-                going.cancel()
-        if gone.get("errorText") or not proxy.has_login:
-            raise BrowserFailed("The browser could not be connected to its proxy.")
-        await send("Fetch.disable", {}, control)
-        async with self.events_of(control) as events:
-            await send("Page.navigate", {"url": ABOUT_BLANK}, control)
-            await events.wait("Page.loadEventFired", LOGIN_SECONDS)
 
     def _take(self, method: str, params: JSONObject, session_id: str) -> None:
         for events in self._events.get(session_id, ()):
@@ -318,7 +295,7 @@ class Session:
             await self.connection.send("Page.enable", {}, control)
         except (ToolError, KeyError):
             page.control.set_exception(BrowserFailed("The page is gone."))
-            page.control.exception()  # whoever waits for it gets it; nobody has to
+            page.control.exception()  # read once, so that it may be left alone
         else:
             page.control.set_result(control)
 
@@ -326,18 +303,43 @@ class Session:
         ready = [page.control for page in self.pages.values() if page.control.done() and not page.control.exception()]
         return session_id in {control.result() for control in ready}
 
-    async def _watch_memory(self, chrome: starting.Chrome) -> None:
-        while chrome.is_alive:
-            if memory_of(chrome.pid) > browser_settings.memory_bytes:
-                self.end("The browser needed too much memory, and was ended.")
-                return
-            await asyncio.sleep(MEMORY_CHECK_SECONDS)
-
     def _do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something without waiting for it. What the browser refuses is no matter: it is about pages that go."""
         task = asyncio.create_task(_quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _log_in(session: Session, proxy: Proxy, control: str) -> None:
+    """Present the credential of the proxy, which the browser then sends with every request of this context."""
+    send = session.connection.send
+    await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
+    login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
+    async with session.events_of(control) as events:
+        going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
+        try:
+            if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
+                await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
+            if asked := await events.wait("Fetch.authRequired", LOGIN_SECONDS):
+                answer = {"requestId": asked["requestId"], "authChallengeResponse": login}
+                await send("Fetch.continueWithAuth", answer, control)
+            gone = await going
+        finally:
+            going.cancel()
+    if gone.get("errorText") or not proxy.has_login:
+        raise BrowserFailed("The browser could not be connected to its proxy.")
+    await send("Fetch.disable", {}, control)
+    async with session.events_of(control) as events:
+        await send("Page.navigate", {"url": ABOUT_BLANK}, control)
+        await events.wait("Page.loadEventFired", LOGIN_SECONDS)
+
+
+async def _watch_memory(session: Session, chrome: starting.Chrome) -> None:
+    while chrome.is_alive:
+        if memory_of(chrome.pid) > browser_settings.memory_bytes:
+            session.end("The browser needed too much memory, and was ended.")
+            return
+        await asyncio.sleep(MEMORY_CHECK_SECONDS)
 
 
 async def _quietly(work: Coroutine[Any, Any, Any]) -> None:

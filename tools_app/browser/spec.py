@@ -72,7 +72,7 @@ async def _port(file: Path) -> int:
 
 
 def _written(file: Path) -> str:
-    """What a file has, as soon as it has anything. Errors: `OSError` where it stays empty."""
+    """The text of a file, as soon as it has any. Errors: `OSError` where it stays empty."""
     for _ in range(int(READ_SECONDS / POLL_SECONDS)):
         if file.is_file() and (text := file.read_text()):
             return text

@@ -78,7 +78,7 @@ PAGE = """
 async def test_requests_to_other_addresses_are_held_back(outside: Browser, site: Site, elsewhere: Site) -> None:
     answer = await outside("markdown", url=site.page("/tries", PAGE.format(to=elsewhere.url(""))))
     assert elsewhere.url("/img") in answer["refused"]
-    assert set(elsewhere.paths) <= {"/window"}  # it is closed, and nobody reads it
+    assert set(elsewhere.paths) <= {"/window"}  # it is closed, and never read
     pages = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos.map((target) => target.url)"
     assert elsewhere.url("/window") not in await outside.run(pages)
     elsewhere.paths.clear()

@@ -56,7 +56,17 @@ export function BrowserCall({ part }: CallProps) {
           </ul>
         </Section>
       )}
-      <Addresses title={t("browser.pages")} addresses={pages} />
+      {pages.length > 0 && (
+        <Section title={t("browser.pages")}>
+          <ul class="fates">
+            {pages.map((page) => (
+              <li key={page}>
+                <Address address={page} />
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
       {console && (
         <Section title={t("calls.console")}>
           <Lines text={terminalText(console)} label={t("calls.console")} class="is-wrapped" />
@@ -67,7 +77,17 @@ export function BrowserCall({ part }: CallProps) {
           <Value value={value} />
         </Section>
       )}
-      <Addresses title={t("browser.refused")} addresses={refused} />
+      {refused.length > 0 && (
+        <Section title={t("browser.refused")}>
+          <ul class="fates">
+            {refused.map((each) => (
+              <li key={each}>
+                <bdi dir="ltr" class="muted">{withoutTricks(each)}</bdi>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
     </>
   );
 }
@@ -81,21 +101,6 @@ function Step({ step: { method, address, isOk, ms } }: { step: BrowserStep }) {
       <span class="muted">{t(isOk ? "calls.call-ok" : "calls.call-failed")}</span>
       {ms !== null && <span class="muted">{duration(ms)}</span>}
     </li>
-  );
-}
-
-function Addresses({ title, addresses }: { title: string; addresses: readonly string[] }) {
-  if (!addresses.length) return null;
-  return (
-    <Section title={title}>
-      <ul class="fates">
-        {addresses.map((address) => (
-          <li key={address}>
-            <Address address={address} />
-          </li>
-        ))}
-      </ul>
-    </Section>
   );
 }
 
