@@ -18,7 +18,7 @@ from tools_app.browser import starting
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.policy import ABOUT_BLANK, may_show
-from tools_app.browser.proxy import LOGIN_URL, USER, NetworkPolicy, Proxy
+from tools_app.browser.proxy import LOGIN_URL, MAX_REFUSED, USER, NetworkPolicy, Proxy
 from tools_app.browser.wire import Connection
 from tools_app.errors import ToolError
 from tools_app.processes.running import memory_of
@@ -132,6 +132,7 @@ class Session:
     context_id: str = ""
     pages: dict[str, Page] = field(default_factory=dict)
     last_used: float = 0.0
+    share: str = ""  # whose it is, while it is kept
     blocked: dict[str, str] = field(default_factory=dict)  # what a guard did not let through
     _main: str = ""
     _windows: int = 0
@@ -223,10 +224,17 @@ class Session:
             self._events[session_id].remove(events)
 
     def end(self, reason: str) -> None:
-        """End the browser now, for a reason that becomes the error of its calls."""
+        """End the browser now, or leave one elsewhere, for a reason that becomes the error of its calls."""
         self.connection.end_reason = reason
         if self.chrome is not None:
             self.chrome.kill()
+        else:
+            self._do(self.connection.close())
+
+    def block(self, address: str, reason: str) -> None:
+        """Note an address that was not let through."""
+        if len(self.blocked) < MAX_REFUSED:
+            self.blocked[address[:200]] = reason
 
     def pause(self) -> None:
         """Let its pages do nothing until `resume`, where that is possible."""
@@ -238,6 +246,7 @@ class Session:
         """Let its pages go on."""
         self.connection.allow_more()
         self.blocked.clear()
+        self._windows = 0
         if self.proxy is not None:
             self.proxy.refused.clear()
         if self.chrome is not None:
@@ -266,12 +275,12 @@ class Session:
             if target_id in self.pages:
                 self.pages[target_id].url, self.pages[target_id].title = url, str(info.get("title", ""))
             if not may_show(url):
-                self.blocked[url[:200]] = "No page may be at this address."
+                self.block(url, "No page may be at this address.")
                 self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
 
     def _created(self, target_id: str, url: str) -> None:
         self._windows += 1
-        if self._windows > MAX_WINDOWS and self.chrome is not None:
+        if self._windows > MAX_WINDOWS:
             self.end("The pages of the browser opened too many windows, and it was ended.")
         elif len(self.pages) >= MAX_PAGES:
             self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))

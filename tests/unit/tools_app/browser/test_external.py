@@ -8,7 +8,7 @@ import pytest_asyncio
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Browser, Site, browser_of, context
 from tests.unit.tools_app.browser.test_code import opened
 from tools_app.browser import starting
-from tools_app.browser.errors import BrowserFailed, BrowserUnavailable
+from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.pool import pool
 from tools_app.browser.spec import PORT_FILE, _port
 from tools_app.fetching.errors import FetchFailed
@@ -71,11 +71,15 @@ PAGE = """
   fetch("{to}/fetch", {{ mode: "no-cors" }}).catch(() => 0);
   navigator.sendBeacon("{to}/beacon", "x");
   new Worker(URL.createObjectURL(new Blob(["fetch('{to}/worker', {{ mode: 'no-cors' }})"])));
+  navigator.serviceWorker.register("/sw.js");
   window.open("{to}/window");
 </script>"""
 
 
 async def test_requests_to_other_addresses_are_held_back(outside: Browser, site: Site, elsewhere: Site) -> None:
+    elsewhere.paths.clear()
+    script = f"fetch('{elsewhere.url('/serviceworker')}', {{ mode: 'no-cors' }})"
+    site.put("/sw.js", text=script, content_type="text/javascript")
     answer = await outside("markdown", url=site.page("/tries", PAGE.format(to=elsewhere.url(""))))
     assert elsewhere.url("/img") in answer["refused"]
     assert set(elsewhere.paths) <= {"/window"}  # it is closed, and never read
@@ -86,6 +90,13 @@ async def test_requests_to_other_addresses_are_held_back(outside: Browser, site:
     with pytest.raises(FetchFailed):
         await outside("markdown", url=site.url("/moved"))
     assert elsewhere.paths == []
+
+
+async def test_a_web_socket_to_another_address_ends_the_session(outside: Browser, site: Site, elsewhere: Site) -> None:
+    script = f"<script>new WebSocket('{elsewhere.url('/socket').replace('http', 'ws')}')</script>"
+    code = opened(f"await go('{site.page('/socket', script)}'); await cdp.waitForEvent({{ method: 'Page.never' }})")
+    with pytest.raises(BrowserGone, match="not allowed, and the browser was left"):
+        await outside.run(code, within=context(instance="socket"))
 
 
 async def test_a_name_whose_address_is_not_public_is_held_back(cdp_url: str, site: Site) -> None:
