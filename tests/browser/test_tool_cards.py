@@ -80,7 +80,37 @@ FETCH = call(
     {"url": "https://example.com/b", "status": 200, "contentType": "text/markdown", "content": "# Example\n\nHello."},
 )
 REMOVE = call("delete", {"path": "/old.txt"}, {"deleted": "/old.txt"})
-ALL = (EDIT, WRITE, READ, LIST, FIND, GREP, BASH, EXECUTE, FETCH, REMOVE)
+SHOT = {"url": PIXEL, "mediaType": "image/png", "filename": "page.png"}
+BROWSE = call(
+    "browser_markdown",
+    {"url": "https://example.com/shop"},
+    {
+        "url": "https://example.com/shop/",
+        "title": "Shop",
+        "status": 200,
+        "markdown": "# Shop\n\nThree things.",
+        "truncated": False,
+        "refused": ["http://169.254.169.254/latest/meta-data/"],
+    },
+    title="Read a page in a browser",
+)
+DRIVE = call(
+    "browser_execute",
+    {"code": "async () => {\n  await cdp.send({ method: 'Page.navigate', params: { url } });\n}"},
+    {
+        "value": {"title": "Shop"},
+        "console": [{"level": "log", "text": "there"}],
+        "steps": [
+            {"method": "Target.createTarget", "url": "about:blank", "ok": True, "ms": 40},
+            {"method": "Page.navigate", "url": "https://example.com/shop?" + "q" * 200, "ok": True, "ms": 310},
+            {"method": "Browser.close", "ok": False, "ms": 0, "error": "not allowed"},
+        ],
+        "pages": ["https://example.com/shop/"],
+    },
+    title="Drive a browser",
+    **details(attachments=[SHOT]),
+)
+ALL = (EDIT, WRITE, READ, LIST, FIND, GREP, BASH, EXECUTE, FETCH, REMOVE, BROWSE, DRIVE)
 
 
 def seeded(product: LiveProduct, *parts: dict[str, Any]) -> str:
@@ -160,6 +190,35 @@ def test_a_page_that_was_fetched_has_its_address_and_status(tab: ChatPage, live_
     expect(body.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer nofollow")
     expect(body).to_contain_text("Status 200")
     expect(body.get_by_role("group")).to_contain_text("# Example")
+
+
+def test_a_page_in_a_browser_shows_its_address_and_what_was_not_let_through(
+    tab: ChatPage, live_product: LiveProduct
+) -> None:
+    tab.open(seeded(live_product, BROWSE))
+    expect(tab.page.locator("details.tool summary")).to_contain_text("Read a page in a browser")
+    body = opened(tab)
+    expect(body.get_by_role("link").first).to_have_attribute("href", "https://example.com/shop/")
+    expect(body).to_contain_text("Status 200")
+    expect(body.get_by_role("group")).to_contain_text("Three things.")
+    expect(body.get_by_role("heading", name="Addresses that were not let through")).to_be_visible()
+    expect(body).to_contain_text("http://169.254.169.254/latest/meta-data/")
+    expect(body.get_by_role("link")).to_have_count(1)  # a refused address is no link
+
+
+@pytest.mark.smoke
+def test_code_that_drove_a_browser_shows_its_steps_and_its_pictures(tab: ChatPage, live_product: LiveProduct) -> None:
+    links = call("browser_links", {"url": "x"}, {"links": [{"text": "Evil", "url": "javascript:alert(1)"}]})
+    tab.open(seeded(live_product, DRIVE, links))
+    body = opened(tab)
+    expect(body.get_by_role("heading", name="3 steps in the browser")).to_be_visible()
+    expect(body.locator(".inner-calls code")).to_have_text(["Target.createTarget", "Page.navigate", "Browser.close"])
+    expect(body.locator(".inner-calls .is-failed")).to_contain_text("Browser.close")
+    expect(body.get_by_role("img", name="Image: page.png")).to_be_visible()
+    expect(body.get_by_role("link", name="https://example.com/shop/")).to_be_visible()
+    listed = opened(tab, 1)
+    expect(listed).to_contain_text("javascript:alert(1)")
+    expect(listed.get_by_role("link")).to_have_count(0)
 
 
 def test_errors_that_are_values_are_errors(tab: ChatPage, live_product: LiveProduct) -> None:
@@ -284,7 +343,7 @@ def test_cards_at_every_size(tab: ChatPage, live_product: LiveProduct) -> None:
     look(tab, "cards-closed")
     for index in range(len(ALL)):
         opened(tab, index)
-    for index in (0, 3, 6, 8):
+    for index in (0, 3, 6, 8, 10, 11):
         tab.page.locator("details.tool").nth(index).evaluate("card => card.scrollIntoView()")
         assert tab.page.locator(".columns").evaluate("page => page.scrollTop") == 0, "the page itself moves"
         look(tab, f"cards-{index}")

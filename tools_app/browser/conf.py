@@ -20,6 +20,7 @@ class BrowserSettings:
         "THINK_BROWSER_NETWORK_BYTES", 100_000_000, doc="Bytes that one browser may send and receive in its life."
     )
     kept = Setting("THINK_BROWSER_KEPT", 4, doc='Browsers of `session="reuse"` kept at a time between calls.')
+    kept_per_user = Setting("THINK_BROWSER_KEPT_PER_USER", 2, doc="The same for one user's browsers.")
     idle_seconds = Setting("THINK_BROWSER_IDLE_SECONDS", 600.0, doc="How long such a browser is kept unused.")
     without_walls = Setting(
         "THINK_BROWSER_WITHOUT_WALLS",

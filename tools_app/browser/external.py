@@ -2,7 +2,8 @@
 
 The wall is weaker than the proxy of a browser of our own. Each request of a page is held back until its address was
 checked here (`Fetch`), but the browser resolves the name itself: the address that it connected to is known only
-afterwards, and ends the session if it is not allowed. Web sockets are seen when they are made, not before.
+afterwards, and ends the session if it is not allowed. Web sockets are seen when they are made, not before. Windows that
+pages open are closed, but the first request of one may have been sent.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ def check_cdp_url(text: str) -> None:
 
 
 def http_base(cdp_url: str) -> str:
-    """Where a browser answers to HTTP; empty for none."""
+    """The address at which a browser answers to HTTP; empty for none."""
     url = URL(cdp_url)
     return str(url.origin().with_scheme(_SCHEMES[url.scheme])) if cdp_url else ""
 
@@ -130,20 +131,18 @@ class FetchGuard:
             url = session.policy.check_url(address)
             await checked_addresses(url, session.policy.resolver, session.policy.private)
         except FetchFailed as error:
-            session.blocked[address[:200]] = error.message
+            session.block(address, error.message)
             return False
         return True
 
     async def _check_socket(self, session: Session, address: str) -> None:
         if not await self._may_load(session, "http" + address.removeprefix("ws")):
-            await session.connection.close()
+            session.end("A page connected to an address that is not allowed, and the browser was left.")
 
     def _check_peer(self, session: Session, text: str) -> None:
         address = parse_address(text.strip("[]"))
         if address is not None and not is_allowed(address, session.policy.private):
-            session.blocked[text] = "The browser connected to an address that is not public."
-            session.connection.end_reason = "The browser connected to an address that is not public, and was left."
-            self._do(session.connection.close())
+            session.end("The browser connected to an address that is not public, and was left.")
 
     def _do(self, work: Any) -> None:
         task = asyncio.create_task(_quietly(work))

@@ -132,7 +132,7 @@ class GuestCalls:
         return {"sessionId": made["sessionId"]}
 
     async def _own_target(self, value: JSONObject) -> str:
-        """Errors: `BrowserFailed` for a target of somebody else, which looks like one that is not there."""
+        """Errors: `BrowserFailed` for a target of another session, which looks like one that is not there."""
         target_id = str(value.get("targetId", ""))
         found = await self.session.connection.send("Target.getTargets")
         if not any(each.get("targetId") == target_id and self._is_own(each) for each in found["targetInfos"]):
@@ -140,7 +140,10 @@ class GuestCalls:
         return target_id
 
     def _is_own(self, info: JSONObject) -> bool:
-        return info.get("browserContextId") == self.session.context_id
+        is_page = info.get("type") == "page"
+        return info.get("browserContextId") == self.session.context_id and (
+            not is_page or info.get("targetId") in self.session.pages
+        )
 
     async def _wait(self, value: JSONObject) -> JSONObject:
         """The first event of a kind that this run has not been given yet. Errors: `BrowserFailed` without one."""

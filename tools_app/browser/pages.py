@@ -1,4 +1,4 @@
-"""What quick actions do with a page: go there, wait until it is there, and read it.
+"""The work of quick actions on a page: go there, wait until it is there, and read it.
 
 Our own scripts run in a world of their own within the page (`Page.createIsolatedWorld`): what the page's scripts did to
 built-in functions does not reach them.
@@ -132,7 +132,7 @@ def _status(events: Events, loader_id: object) -> int:
 
 
 def _not_reached(session: Session, before: set[str], url: str, text: str) -> FetchFailed:
-    """Why a page could not be gone to: because of what the proxy refused, or as the browser says."""
+    """The error of a page that was not reached: of what the proxy refused, or as the browser says."""
     new = [reason for address, reason in session.refused.items() if address not in before]
     if new:
         return FetchFailed("disallowed_url", f"It led to an address that may not be reached. {new[-1]}", url=url)
@@ -177,7 +177,7 @@ async def links_of(session: Session, page: Page) -> list[JSONObject]:
 
 
 async def extracted(session: Session, page: Page, fields: dict[str, str], each: str) -> JSONValue:
-    """What selectors find. Errors: `BrowserFailed`, also for a selector that is none."""
+    """The texts and attributes that selectors find. Errors: `BrowserFailed`, also for a selector that is none."""
     wanted = json.dumps({"fields": fields, "each": each})
     return await run(session, page, _EXTRACT % {"rows": MAX_ROWS, "chars": MAX_TEXT_CHARS, "wanted": wanted})
 

@@ -59,11 +59,13 @@ class Pool:
                     yield session
             except BaseException as error:
                 is_alive = session.is_alive
-                await (self._keep(key, session) if is_alive and isinstance(error, Exception) else session.close())
+                await (
+                    self._keep(key, share, session) if is_alive and isinstance(error, Exception) else session.close()
+                )
                 if isinstance(error, ToolError) and not is_alive:
                     raise BrowserGone(session.connection.end_reason) from error
                 raise
-            await self._keep(key, session)
+            await self._keep(key, share, session)
 
     async def close(self) -> None:
         """End all kept browsers."""
@@ -84,19 +86,27 @@ class Pool:
         await session.close()
         return None
 
-    async def _keep(self, key: str, session: Session) -> None:
+    async def _keep(self, key: str, share: str, session: Session) -> None:
         if not key or not session.is_alive:
             await session.close()
             return
         session.pause()
+        session.share = share
         self.kept[key] = session
-        while len(self.kept) > max(0, browser_settings.kept):
-            await self.kept.pop(min(self.kept, key=lambda each: self.kept[each].last_used)).close()
+        await self._drop([each for each in self.kept if self.kept[each].share == share], browser_settings.kept_per_user)
+        await self._drop(list(self.kept), browser_settings.kept)
         if self._sweeping is None or self._sweeping.done():
             self._sweeping = asyncio.create_task(self._sweep())
 
+    async def _drop(self, keys: list[str], most: int) -> None:
+        """End those of these browsers that were idle longest, beyond a number."""
+        oldest = sorted(keys, key=lambda each: self.kept[each].last_used)
+        for key in oldest[: max(0, len(keys) - max(0, most))]:
+            if key in self.kept:
+                await self.kept.pop(key).close()
+
     async def _sweep(self) -> None:
-        """End browsers that nobody has used for a while, until there are none."""
+        """End browsers that were not used for a while, until there are none."""
         while self.kept:
             idle = browser_settings.idle_seconds
             oldest = min(session.last_used for session in self.kept.values())
@@ -107,7 +117,7 @@ class Pool:
                     self._close_apart(session)
 
     def _close_apart(self, session: Session) -> None:
-        """End a browser, whatever becomes of whoever asks for it."""
+        """End a browser in a task of its own, which goes on when the caller is cancelled."""
         task = asyncio.create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

@@ -53,7 +53,7 @@ _NOT_SENT: Final = _HOP_BY_HOP | {"content-length"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkPolicy:
-    """What a browser may reach. `max_bytes`: sent and received in its whole life."""
+    """The addresses that a browser may reach. `max_bytes`: sent and received in its whole life."""
 
     rules: tuple[AllowRule, ...]
     private: Sequence[Network] = ()

@@ -18,7 +18,7 @@ from tools_app.browser import starting
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.policy import ABOUT_BLANK, may_show
-from tools_app.browser.proxy import LOGIN_URL, USER, NetworkPolicy, Proxy
+from tools_app.browser.proxy import LOGIN_URL, MAX_REFUSED, USER, NetworkPolicy, Proxy
 from tools_app.browser.wire import Connection
 from tools_app.errors import ToolError
 from tools_app.processes.running import memory_of
@@ -43,7 +43,7 @@ class Page:
 
 
 class Guard(Protocol):
-    """What stands between pages and the network where there is no proxy."""
+    """A guard between pages and the network where there is no proxy."""
 
     async def watch(self, session: "Session", page: Page, control: str) -> None:
         """Begin to watch a page. Errors: `BrowserFailed`."""
@@ -132,9 +132,11 @@ class Session:
     context_id: str = ""
     pages: dict[str, Page] = field(default_factory=dict)
     last_used: float = 0.0
+    share: str = ""  # whose it is, while it is kept
     blocked: dict[str, str] = field(default_factory=dict)  # what a guard did not let through
     _main: str = ""
     _windows: int = 0
+    _creating: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     _events: dict[str, list[Events]] = field(default_factory=dict)
 
@@ -157,14 +159,14 @@ class Session:
         """Make the context and its first page. Errors: `BrowserFailed`."""
         self.connection.listeners.append(self._take)
         if self.chrome is not None:
-            self._do(self._watch_memory(self.chrome))
+            self._do(_watch_memory(self, self.chrome))
         made = await self.connection.send("Target.createBrowserContext", {"disposeOnDetach": True})
         self.context_id = str(made.get("browserContextId", ""))
         no_files = {"behavior": "deny", "browserContextId": self.context_id}
         await self.connection.send("Browser.setDownloadBehavior", no_files)
         await self.connection.send("Target.setDiscoverTargets", {"discover": True})
         if self.proxy is not None:
-            await self._log_in(self.proxy, await (await self.page()).control)
+            await _log_in(self, self.proxy, await (await self.page()).control)
 
     async def close(self) -> None:
         """End it with all of its pages. Safe to call again."""
@@ -195,7 +197,10 @@ class Session:
     async def new_page(self, params: JSONObject | None = None) -> Page:
         """Open an empty page. Errors: `BrowserFailed`."""
         wanted = {**(params or {}), "url": ABOUT_BLANK, "browserContextId": self.context_id}
-        made = await self.connection.send("Target.createTarget", wanted)
+        async with self._creating:
+            made = await self.connection.send("Target.createTarget", wanted)
+            if self.guard is not None:
+                self._created(str(made.get("targetId")), ABOUT_BLANK)
         page = self.pages.get(str(made.get("targetId")))
         if page is None:
             raise BrowserFailed(f"There are at most {MAX_PAGES} pages at a time.")
@@ -219,10 +224,17 @@ class Session:
             self._events[session_id].remove(events)
 
     def end(self, reason: str) -> None:
-        """End the browser now, for a reason that whoever uses it is told."""
+        """End the browser now, or leave one elsewhere, for a reason that becomes the error of its calls."""
         self.connection.end_reason = reason
         if self.chrome is not None:
             self.chrome.kill()
+        else:
+            self._do(self.connection.close())
+
+    def block(self, address: str, reason: str) -> None:
+        """Note an address that was not let through."""
+        if len(self.blocked) < MAX_REFUSED:
+            self.blocked[address[:200]] = reason
 
     def pause(self) -> None:
         """Let its pages do nothing until `resume`, where that is possible."""
@@ -234,33 +246,11 @@ class Session:
         """Let its pages go on."""
         self.connection.allow_more()
         self.blocked.clear()
+        self._windows = 0
         if self.proxy is not None:
             self.proxy.refused.clear()
         if self.chrome is not None:
             self.chrome.resume()
-
-    async def _log_in(self, proxy: Proxy, control: str) -> None:
-        """Present the credential of the proxy, which the browser then sends with every request of this context."""
-        send = self.connection.send
-        await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
-        login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
-        async with self.events_of(control) as events:
-            going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
-            try:
-                if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
-                    await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
-                if asked := await events.wait("Fetch.authRequired", LOGIN_SECONDS):
-                    answer = {"requestId": asked["requestId"], "authChallengeResponse": login}
-                    await send("Fetch.continueWithAuth", answer, control)
-                gone = await going
-            finally:
-                going.cancel()
-        if gone.get("errorText") or not proxy.has_login:
-            raise BrowserFailed("The browser could not be connected to its proxy.")
-        await send("Fetch.disable", {}, control)
-        async with self.events_of(control) as events:
-            await send("Page.navigate", {"url": ABOUT_BLANK}, control)
-            await events.wait("Page.loadEventFired", LOGIN_SECONDS)
 
     def _take(self, method: str, params: JSONObject, session_id: str) -> None:
         for events in self._events.get(session_id, ()):
@@ -278,16 +268,19 @@ class Session:
         elif isinstance(info, dict) and info.get("browserContextId") == self.context_id:
             target_id, url = str(info["targetId"]), str(info.get("url", ""))
             if method == "Target.targetCreated" and info.get("type") == "page":
-                self._created(target_id, url)
+                if self.guard is None:
+                    self._created(target_id, url)
+                else:
+                    self._do(self._close_unless_ours(target_id))
             if target_id in self.pages:
                 self.pages[target_id].url, self.pages[target_id].title = url, str(info.get("title", ""))
             if not may_show(url):
-                self.blocked[url[:200]] = "No page may be at this address."
+                self.block(url, "No page may be at this address.")
                 self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
 
     def _created(self, target_id: str, url: str) -> None:
         self._windows += 1
-        if self._windows > MAX_WINDOWS and self.chrome is not None:
+        if self._windows > MAX_WINDOWS:
             self.end("The pages of the browser opened too many windows, and it was ended.")
         elif len(self.pages) >= MAX_PAGES:
             self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
@@ -295,6 +288,12 @@ class Session:
             page = Page(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
             self.pages[target_id] = page
             self._do(self._attach(page))
+
+    async def _close_unless_ours(self, target_id: str) -> None:
+        """Close a window that a page opened by itself: a guard sees it too late to hold back its first request."""
+        async with self._creating:
+            if target_id not in self.pages:
+                await self.connection.send("Target.closeTarget", {"targetId": target_id})
 
     async def _attach(self, page: Page) -> None:
         try:
@@ -305,7 +304,7 @@ class Session:
             await self.connection.send("Page.enable", {}, control)
         except (ToolError, KeyError):
             page.control.set_exception(BrowserFailed("The page is gone."))
-            page.control.exception()  # whoever waits for it gets it; nobody has to
+            page.control.exception()  # read once, so that it may be left alone
         else:
             page.control.set_result(control)
 
@@ -313,18 +312,43 @@ class Session:
         ready = [page.control for page in self.pages.values() if page.control.done() and not page.control.exception()]
         return session_id in {control.result() for control in ready}
 
-    async def _watch_memory(self, chrome: starting.Chrome) -> None:
-        while chrome.is_alive:
-            if memory_of(chrome.pid) > browser_settings.memory_bytes:
-                self.end("The browser needed too much memory, and was ended.")
-                return
-            await asyncio.sleep(MEMORY_CHECK_SECONDS)
-
     def _do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something without waiting for it. What the browser refuses is no matter: it is about pages that go."""
         task = asyncio.create_task(_quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _log_in(session: Session, proxy: Proxy, control: str) -> None:
+    """Present the credential of the proxy, which the browser then sends with every request of this context."""
+    send = session.connection.send
+    await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
+    login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
+    async with session.events_of(control) as events:
+        going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
+        try:
+            if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
+                await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
+            if asked := await events.wait("Fetch.authRequired", LOGIN_SECONDS):
+                answer = {"requestId": asked["requestId"], "authChallengeResponse": login}
+                await send("Fetch.continueWithAuth", answer, control)
+            gone = await going
+        finally:
+            going.cancel()
+    if gone.get("errorText") or not proxy.has_login:
+        raise BrowserFailed("The browser could not be connected to its proxy.")
+    await send("Fetch.disable", {}, control)
+    async with session.events_of(control) as events:
+        await send("Page.navigate", {"url": ABOUT_BLANK}, control)
+        await events.wait("Page.loadEventFired", LOGIN_SECONDS)
+
+
+async def _watch_memory(session: Session, chrome: starting.Chrome) -> None:
+    while chrome.is_alive:
+        if memory_of(chrome.pid) > browser_settings.memory_bytes:
+            session.end("The browser needed too much memory, and was ended.")
+            return
+        await asyncio.sleep(MEMORY_CHECK_SECONDS)
 
 
 async def _quietly(work: Coroutine[Any, Any, Any]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import aiohttp
 
@@ -19,6 +20,7 @@ POLL_SECONDS: Final = 0.02
 PORT_FILE: Final = "DevToolsActivePort"
 
 _CACHE: dict[str, tuple[float, JSONObject]] = {}
+_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 async def spec_of(cdp_url: str = "") -> JSONObject:
@@ -28,12 +30,14 @@ async def spec_of(cdp_url: str = "") -> JSONObject:
     [{method, …}], types: [{id, …}]}]}`. Errors: `BrowserUnavailable`.
     """
     key = cdp_url or starting.browser_path()
-    known = _CACHE.get(key)
-    if known is not None and time.monotonic() - known[0] < CACHE_SECONDS:
-        return known[1]
-    found = normalised(await (read_protocol(cdp_url) if cdp_url else _own_protocol()))
-    _CACHE[key] = (time.monotonic(), found)
-    return found
+    lock = _LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with lock:  # calls that come together start one browser
+        known = _CACHE.get(key)
+        if known is not None and time.monotonic() - known[0] < CACHE_SECONDS:
+            return known[1]
+        found = normalised(await (read_protocol(cdp_url) if cdp_url else _own_protocol()))
+        _CACHE[key] = (time.monotonic(), found)
+        return found
 
 
 async def read_protocol(http_url: str) -> JSONObject:
@@ -72,7 +76,7 @@ async def _port(file: Path) -> int:
 
 
 def _written(file: Path) -> str:
-    """What a file has, as soon as it has anything. Errors: `OSError` where it stays empty."""
+    """The text of a file, as soon as it has any. Errors: `OSError` where it stays empty."""
     for _ in range(int(READ_SECONDS / POLL_SECONDS)):
         if file.is_file() and (text := file.read_text()):
             return text

@@ -361,7 +361,7 @@ def _reported(result: RunResult) -> JSONObject:
 
 
 def _refused(session: Session) -> JSONObject:
-    """What was not let through, where anything was not."""
+    """The addresses that were not let through, as a field of the result, if there are any."""
     return {"refused": list(session.refused)} if session.refused else {}
 
 

@@ -35,7 +35,7 @@ class Transport(Protocol):
         ...
 
     def messages(self) -> AsyncIterator[bytes]:
-        """Those that arrive, until the other end is gone."""
+        """The messages that arrive, until the other end is gone."""
         ...
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ class PipeTransport:
             self._stdin.write(message + b"\0")
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Those that arrive. One that is too large ends it."""
+        """The messages that arrive. One that is too large ends it."""
         with contextlib.suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             while True:
                 yield (await self._stdout.readuntil(b"\0"))[:-1]
@@ -89,7 +89,7 @@ class SocketTransport:
             await self._socket.send_str(text)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Those that arrive."""
+        """The messages that arrive."""
         async for message in self._socket:
             if message.type is not aiohttp.WSMsgType.TEXT:
                 return

@@ -5,6 +5,7 @@ import { diffLines } from "../../../static/src/app/lib/diff.ts";
 import { languageOf } from "../../../static/src/app/lib/language_of.ts";
 import { lineDiff } from "../../../static/src/app/lib/line_diff.ts";
 import { fileText, terminalText, withoutTricks } from "../../../static/src/app/lib/readable.ts";
+import { browserVisit, isBrowserCall, isWebAddress } from "../../../static/src/app/store/browser_calls.ts";
 import {
   codeRun,
   errorIn,
@@ -279,4 +280,55 @@ Deno.test("two texts that have nothing in common are replaced without a search",
 Deno.test("names of files above a patch are left out", () => {
   same(diffLines("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n").map((line) => line.kind), ["place", "gone", "added"]);
   same(diffLines("--- x").map((line) => line.kind), ["gone"]);
+});
+
+Deno.test("a call of the browser is known by its name, and shows where it was and what it read", () => {
+  same(
+    ["browser_markdown", "browser_execute", "browser_other", "my_browser_links"].map((name) =>
+      isBrowserCall(call(name, { url: "https://a.b/" }))
+    ),
+    [true, true, false, false],
+  );
+  same(isBrowserCall(call("browser_markdown", undefined)), false);
+  const given = { url: "https://a.b/asked" };
+  same(browserVisit(call("browser_markdown", given)).address, "https://a.b/asked");
+  const output = {
+    url: "https://a.b/there",
+    title: "T",
+    status: 404,
+    markdown: "# T",
+    refused: ["http://10.0.0.1/", 7],
+  };
+  const visit = browserVisit(call("browser_markdown", given, output));
+  same([visit.address, visit.title, visit.status, visit.text], ["https://a.b/there", "T", 404, "# T"]);
+  same([visit.refused, visit.links, visit.steps, visit.value], [["http://10.0.0.1/"], [], [], undefined]);
+});
+
+Deno.test("code that drives a browser shows its steps, its pages and its value", () => {
+  const output = {
+    value: 0,
+    console: [{ level: "warn", text: "slow" }],
+    steps: [
+      { method: "Page.navigate", url: "https://a.b/", ok: true, ms: 12 },
+      { method: "Browser.close", ok: false },
+      1,
+    ],
+    pages: ["https://a.b/"],
+  };
+  const visit = browserVisit(call("browser_execute", { code: "async () => 0" }, output));
+  same(visit.code, "async () => 0");
+  same(visit.steps, [
+    { method: "Page.navigate", address: "https://a.b/", isOk: true, ms: 12 },
+    { method: "Browser.close", address: "", isOk: false, ms: null },
+  ]);
+  same([visit.pages, visit.console, visit.value, visit.address], [["https://a.b/"], "[warn] slow", 0, ""]);
+});
+
+Deno.test("an address that a page names is a link only if it is one of the web", () => {
+  same(
+    ["https://a.b/", "HTTP://a.b/", "javascript:alert(1)", "file:///etc/passwd", " https://a.b", "/c/1"].map(
+      isWebAddress,
+    ),
+    [true, true, false, false, false, false],
+  );
 });

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tools_app.checks import check_sandbox, check_workspaces
+from tools_app.checks import check_browser, check_sandbox, check_workspaces
 
 
 def ids(settings: Any, **values: object) -> list[str | None]:
     for name, value in values.items():
         setattr(settings, name, value)
-    return [each.id for each in [*check_workspaces(), *check_sandbox()]]
+    return [each.id for each in [*check_workspaces(), *check_sandbox(), *check_browser()]]
 
 
 def test_the_defaults_fit_each_other(settings: Any) -> None:
@@ -40,3 +40,17 @@ def test_packages_without_one_exact_version_are_an_error(settings: Any, value: o
 def test_limits_that_never_count_are_warnings(settings: Any) -> None:
     found = ids(settings, THINK_SANDBOX_RUNS=1, THINK_SANDBOX_CPU_SECONDS=100)
     assert found == ["think_tools.W002", "think_tools.W002"]
+
+
+@pytest.mark.parametrize("name", ["RUNS", "RUNS_PER_USER", "SECONDS", "MEMORY_BYTES", "NETWORK_BYTES", "IDLE_SECONDS"])
+def test_limits_under_which_no_browser_can_run_are_errors(settings: Any, name: str) -> None:
+    assert ids(settings, **{f"THINK_BROWSER_{name}": 0}) == ["think_tools.E051"]
+
+
+def test_a_browser_that_is_no_program_is_an_error(settings: Any) -> None:
+    assert ids(settings, THINK_BROWSER_PATH="/nowhere/chromium") == ["think_tools.E052"]
+
+
+def test_browsers_that_one_user_can_take_and_browsers_without_walls_are_warnings(settings: Any) -> None:
+    assert ids(settings, THINK_BROWSER_RUNS_PER_USER=50) == ["think_tools.W051"]
+    assert ids(settings, THINK_BROWSER_RUNS_PER_USER=1, THINK_BROWSER_WITHOUT_WALLS=True) == ["think_tools.W052"]

@@ -164,12 +164,22 @@ async def test_a_kept_browser_that_nobody_uses_is_ended(site: Site, settings: An
 async def test_of_many_kept_browsers_the_one_that_was_idle_longest_is_ended(site: Site, settings: Any) -> None:
     settings.THINK_BROWSER_KEPT = 1
     browser, url = browser_of(site, session="reuse"), site.page("/fine", "fine")
-    await browser("markdown", url=url, within=context(instance="first"))
+    await browser("links", url=url, within=context(user_id=1))
     [first] = pool().kept.values()
-    await browser("markdown", url=url, within=context(instance="second"))
+    await browser("links", url=url, within=context(user_id=2))
     [second] = pool().kept.values()
     assert second is not first
     assert not first.is_alive
+
+
+async def test_one_user_keeps_few_browsers_and_not_those_of_others(site: Site, settings: Any) -> None:
+    settings.THINK_BROWSER_KEPT_PER_USER = 1
+    browser, url = browser_of(site, session="reuse"), site.page("/fine", "fine")
+    await browser("links", url=url, within=context(user_id=2))
+    await browser("links", url=url, within=context(instance="first"))
+    await browser("links", url=url, within=context(instance="second"))
+    assert [session.share for session in pool().kept.values()] == ["2", "1"]
+    assert (await browser("markdown", within=context(instance="second")))["markdown"] == "fine"
 
 
 async def test_a_call_that_finds_no_slot_in_time_fails(site: Site, settings: Any) -> None:

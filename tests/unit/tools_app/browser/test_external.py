@@ -8,7 +8,7 @@ import pytest_asyncio
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Browser, Site, browser_of, context
 from tests.unit.tools_app.browser.test_code import opened
 from tools_app.browser import starting
-from tools_app.browser.errors import BrowserFailed, BrowserUnavailable
+from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.pool import pool
 from tools_app.browser.spec import PORT_FILE, _port
 from tools_app.fetching.errors import FetchFailed
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cdp_url(chromium: str) -> AsyncIterator[str]:
     """A browser that listens on this machine, with no proxy and no guard of its own."""
-    flags = ("--remote-debugging-port=0", "--no-proxy-server", "--host-resolver-rules=MAP other.test 127.0.0.1")
+    flags = ("--remote-debugging-port=0", "--proxy-server=direct://", "--host-resolver-rules=MAP other.test 127.0.0.1")
     chrome = await starting.started(chromium, starting.bare_walls(), flags=flags)
     yield f"http://127.0.0.1:{await _port(chrome.profile.folder / PORT_FILE)}"
     await pool().close()
@@ -42,8 +42,8 @@ async def test_a_browser_elsewhere_reads_pages_and_runs_code(outside: Browser, s
 async def test_a_session_neither_sees_nor_reaches_the_pages_of_another(outside: Browser, site: Site) -> None:
     url = site.page("/mine", "<script>document.cookie = 'mine=1; path=/'</script>")
     list_them = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos"
-    await outside("markdown", url=url, within=context(user_id=1))
-    [mine] = await outside.run(list_them, within=context(user_id=1))
+    await outside("markdown", url=url, within=context(instance="mine"))
+    [mine] = await outside.run(list_them, within=context(instance="mine"))
     assert mine["url"] == url
     others = await outside.run(list_them, within=context(user_id=2))
     assert mine["targetId"] not in [target["targetId"] for target in others]
@@ -71,18 +71,32 @@ PAGE = """
   fetch("{to}/fetch", {{ mode: "no-cors" }}).catch(() => 0);
   navigator.sendBeacon("{to}/beacon", "x");
   new Worker(URL.createObjectURL(new Blob(["fetch('{to}/worker', {{ mode: 'no-cors' }})"])));
+  navigator.serviceWorker.register("/sw.js");
   window.open("{to}/window");
 </script>"""
 
 
 async def test_requests_to_other_addresses_are_held_back(outside: Browser, site: Site, elsewhere: Site) -> None:
+    elsewhere.paths.clear()
+    script = f"fetch('{elsewhere.url('/serviceworker')}', {{ mode: 'no-cors' }})"
+    site.put("/sw.js", text=script, content_type="text/javascript")
     answer = await outside("markdown", url=site.page("/tries", PAGE.format(to=elsewhere.url(""))))
     assert elsewhere.url("/img") in answer["refused"]
-    assert elsewhere.paths == []
+    assert set(elsewhere.paths) <= {"/window"}  # it is closed, and never read
+    pages = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos.map((target) => target.url)"
+    assert elsewhere.url("/window") not in await outside.run(pages)
+    elsewhere.paths.clear()
     site.put("/moved", status=302, headers={"Location": elsewhere.url("/redirected")})
     with pytest.raises(FetchFailed):
         await outside("markdown", url=site.url("/moved"))
     assert elsewhere.paths == []
+
+
+async def test_a_web_socket_to_another_address_ends_the_session(outside: Browser, site: Site, elsewhere: Site) -> None:
+    script = f"<script>new WebSocket('{elsewhere.url('/socket').replace('http', 'ws')}')</script>"
+    code = opened(f"await go('{site.page('/socket', script)}'); await cdp.waitForEvent({{ method: 'Page.never' }})")
+    with pytest.raises(BrowserGone, match="not allowed, and the browser was left"):
+        await outside.run(code, within=context(instance="socket"))
 
 
 async def test_a_name_whose_address_is_not_public_is_held_back(cdp_url: str, site: Site) -> None:

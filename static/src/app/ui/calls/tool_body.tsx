@@ -9,7 +9,6 @@ import { messageOf } from "../../net/api.ts";
 import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
 import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
-import { kindOf } from "../../store/tool_kinds.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { ArgumentsTable } from "../arguments_table.tsx";
 import { useApp } from "../context.ts";
@@ -18,12 +17,11 @@ import { Lines } from "../lines.tsx";
 import type { Parts } from "../parts_context.ts";
 import { Value } from "../value.tsx";
 import { PlainResult, Section } from "./pieces.tsx";
-import { CALL_VIEWS } from "./registry.ts";
+import { viewOf } from "./registry.ts";
 
 export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) {
   const details = detailsOf(part);
-  const kind = kindOf(part);
-  const View = kind ? CALL_VIEWS[kind] : null;
+  const View = viewOf(part);
   const error = part.errorText || (View ? errorIn(part.output) : "");
   const name = toolName(part);
   return (
