@@ -5,6 +5,7 @@ Each command calls one service and sends its outcome. How turns are sent is the 
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from django.db import DatabaseError
@@ -127,8 +128,9 @@ class ClientCommands:
         """Stop a turn. Unknown and ended turns are ignored."""
         turn = await db(snapshots.find_turn, self._connection.key, request_id=request_id)
         if turn is not None:
-            is_over = not await db(cancel_turn, turn.turn_id)
-            await self._connection.sender.stopped(turn, is_over=is_over)
+            is_delivering = partial(self._connection.feed.is_delivering, turn)
+            stop = partial(db, cancel_turn, turn.turn_id)
+            await self._connection.sender.stop(turn, stop, is_delivering=is_delivering)
 
     async def _clear(self) -> None:
         """Empty the conversation.

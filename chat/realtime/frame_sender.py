@@ -55,6 +55,7 @@ class FrameSender:
         self._reads_pages = reads_pages
         self._has_path_to = RecentSet[str]()  # requests whose question this client has in its place
         self._stopped = RecentSet[str]()  # requests that this connection stopped
+        self._ended = RecentSet[str]()  # requests whose end was sent
         self._cleared = RecentSet[str]()  # turns that were cleared away
         # Answers that this client may hold otherwise than they are stored: each is sent as stored at its end.
         self.doubted = RecentSet[str]()
@@ -200,6 +201,7 @@ class FrameSender:
         is_doubted = ended.assistant_id in self.doubted or (is_late and _was_answered(shown, ended.assistant_id))
         self.doubted.discard(ended.assistant_id)
         is_odd = is_doubted or is_copy or (is_empty and ended.has_begun and not failed)
+        self._ended.add(ended.request_id)
         if ended.has_begun and _is_followed(shown, ended.assistant_id):
             await self.transcript()
         elif is_odd or ended.request_id in self._stopped:
@@ -207,13 +209,19 @@ class FrameSender:
         if failed:
             await db(snapshots.mark_seen, ended.turn_id, self._user_id)
 
-    async def stopped(self, turn: TurnRef, *, is_over: bool) -> None:
-        """The client stopped this turn and has not listened to it since: at its end it gets the answer as stored.
+    async def stop(
+        self, turn: TurnRef, stop: Callable[[], Awaitable[bool]], *, is_delivering: Callable[[], bool]
+    ) -> None:
+        """The client stops this turn and does not listen to it any more: at its end it gets the answer as stored.
 
-        Its own copy, which it protects against transcripts, lacks what was under way to it when it stopped.
+        Its own copy, which it protects against transcripts, lacks what was under way to it when it stopped. `stop`
+        stops the turn; false: it was over. The end may be sent before that returns. `is_delivering`: it is to come yet.
         """
+        had_ended = turn.request_id in self._ended
         self._stopped.add(turn.request_id)
-        if is_over:
+        if await stop():
+            return
+        if had_ended or not (turn.request_id in self._ended or is_delivering()):
             await self.mend(turn)
 
     async def mend(self, turn: TurnRef, *, unless_stored: bool = False) -> None:

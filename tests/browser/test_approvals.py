@@ -1,10 +1,12 @@
 """The page of all calls that wait for a decision, and the marks that lead to it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
+from tests.acceptance.product import wait_for
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
@@ -63,6 +65,25 @@ def test_all_are_decided_one_after_the_other(tab: ChatPage, open_tab: OpenTab) -
     page.locator("#conversations").get_by_role("link", name="Bills").click()
     expect(tab.answers.last).to_contain_text("Thank you.")
     expect(page.locator("#approvals-link")).to_have_count(0)
+
+
+def test_a_question_that_lasts_is_decided_after_the_conversation_has_gone_on(tab: ChatPage, tmp_path: Path) -> None:
+    paper = tmp_path / "paper"
+    tab.open("/c/new?agent=notary")
+    tab.write(f'call tool seal {{"path": "{paper}"}}\nsay: It says {{result}}.')
+    question = tab.page.locator(".question")
+    expect(question).to_have_count(1, timeout=20_000)
+    tab.write("say: Something else.")
+    expect(tab.answers.last).to_contain_text("Something else.", timeout=20_000)
+    expect(question).to_have_count(1)
+    expect(count(tab.page)).to_contain_text("1")
+    assert not paper.exists()
+    question.get_by_role("button", name="Allow").click()
+    expect(question).to_have_count(0)
+    expect(tab.answers).to_have_count(3, timeout=20_000)
+    expect(tab.page.locator("#approvals-link")).to_have_count(0)
+    wait_for(paper.exists, what="the effect")
+    assert len(paper.read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_page_is_embedded_and_leads_to_the_message(tab: ChatPage) -> None:

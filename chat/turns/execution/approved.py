@@ -52,7 +52,7 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
 
 
 async def late_note(facts: TurnFacts) -> str:
-    """How calls ended that stand further up than the end of the conversation, for the model; else empty. Not stored.
+    """The note for the model about calls that stand further up than the end of the conversation, or nothing.
 
     Of a turn that goes on from an answer with lasting questions, after messages that came in between.
     """
