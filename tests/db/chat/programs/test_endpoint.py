@@ -255,7 +255,9 @@ async def test_a_list_of_conversations_has_pages(alice: User, monkeypatch: pytes
         await sync_to_async(ensure_instance)(
             (await sync_to_async(open_agent)(alice, "assistant", f"talk-{number}")).key
         )
-    token, seen, cursor = await token_of(alice), [], {}
+    token = await token_of(alice)
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
     for _ in range(3):
         page = answer_of(await post(call("resources/list", **cursor), token=token))["result"]
         seen += [item["name"] for item in page["resources"]]
@@ -267,5 +269,3 @@ async def test_a_list_of_conversations_has_pages(alice: User, monkeypatch: pytes
 async def test_the_list_of_tools_is_bounded(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.http.mcp.tools.MAX_TOOLS", 2)
     assert len(await names(await token_of(alice))) == 2
-
-
