@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import mcp_types as types
 from django.conf import settings
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from chat.agent.think import Think
 from chat.http.mcp import calls, resources, tools
 from chat.http.mcp.callers import McpCaller
-from chat.http.mcp.cancelling import CANCELLED, SESSION, cancel
+from chat.http.mcp.cancelling import SESSION, watch_cancellations
 from chat.http.oauth.addresses import offered_agents, title_of
 
 VERSION: Final = "1.0.0"
@@ -29,12 +29,14 @@ async def serve(caller: McpCaller, scope: Any, receive: Any, send: Any) -> None:
     """Serve one POST. Errors of the protocol are answers of the protocol."""
     limit = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 2**24)
     manager = StreamableHTTPSessionManager(_server(caller), stateless=True, max_request_body_size=limit)
-    has_session = any(name == SESSION.encode() for name, _ in scope["headers"])
+    session = dict(scope["headers"]).get(SESSION.encode())
+    if session is not None:
+        receive = watch_cancellations(caller, session.decode("latin-1"), receive)
 
     async def send_with_session(message: Mapping[str, Any]) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 200 and not has_session:
-            session = (SESSION.encode(), secrets.token_urlsafe(24).encode())
-            message = {**message, "headers": [*message["headers"], session]}
+        if message["type"] == "http.response.start" and message["status"] == 200 and session is None:
+            given = (SESSION.encode(), secrets.token_urlsafe(24).encode())
+            message = {**message, "headers": [*message["headers"], given]}
         await send(message)
 
     async with manager.run():
@@ -43,7 +45,7 @@ async def serve(caller: McpCaller, scope: Any, receive: Any, send: Any) -> None:
 
 def _server(caller: McpCaller) -> Server[Any]:
     agent_class = offered_agents()[caller.agent]
-    served: Server[Any] = Server(
+    return Server(
         caller.agent,
         version=VERSION,
         title=title_of(caller.agent),
@@ -55,8 +57,6 @@ def _server(caller: McpCaller) -> Server[Any]:
         on_list_resource_templates=_Handlers(caller).list_resource_templates,
         on_read_resource=_Handlers(caller).read_resource,
     )
-    served.middleware.append(_Cancelling(caller))
-    return served
 
 
 def _instructions(agent_class: type[Think]) -> str:
@@ -92,15 +92,3 @@ class _Handlers:
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         return await resources.read_resource(self._caller, params.uri)
-
-
-class _Cancelling:
-    """Stops what another request of the same client runs, when the client says so."""
-
-    def __init__(self, caller: McpCaller) -> None:
-        self._caller = caller
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        if ctx.method == CANCELLED:
-            await cancel(self._caller, ctx.request, (ctx.params or {}).get("requestId"))
-        return await call_next(ctx)
