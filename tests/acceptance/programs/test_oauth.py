@@ -1,4 +1,4 @@
-"""A program is authorised as people see it: its own client of OAuth, a page of consent in a browser, and what follows."""
+"""A program is authorised as people see it: a client of OAuth, the page of consent in a browser, and what follows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -93,7 +93,7 @@ def provider_of(product: Product, storage: Storage, callback: Callback, decide: 
         answer = await callback.answers.get()
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
-    metadata = OAuthClientMetadata(client_name="Acceptance tester", redirect_uris=[callback.url])  # type: ignore[list-item]  # parsed
+    metadata = OAuthClientMetadata(client_name="Acceptance tester", redirect_uris=[callback.url])
     return OAuthClientProvider(
         endpoint(product), metadata, storage, redirect_handler=decide, callback_handler=come_back
     )
@@ -101,9 +101,11 @@ def provider_of(product: Product, storage: Storage, callback: Callback, decide: 
 
 @asynccontextmanager
 async def using(product: Product, auth: OAuthClientProvider) -> AsyncIterator[Client]:
-    async with httpx2.AsyncClient(auth=auth, timeout=60) as http:
-        async with Client(streamable_http_client(endpoint(product), http_client=http)) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(auth=auth, timeout=60) as http,
+        Client(streamable_http_client(endpoint(product), http_client=http)) as client,
+    ):
+        yield client
 
 
 async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_product: Any) -> None:
@@ -130,7 +132,8 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
             while storage.tokens.refresh_token == first:  # its access token ends after a second
                 assert (await client.call_tool("add", {"a": 1, "b": 1})).structured_content == {"sum": 2}
         assert len(asked) == 1  # refreshing asked nobody
-        stolen = {"grant_type": "refresh_token", "client_id": storage.client.client_id, "refresh_token": first}  # type: ignore[union-attr]  # registered
+        assert storage.client is not None
+        stolen = {"grant_type": "refresh_token", "client_id": storage.client.client_id, "refresh_token": first}
         async with httpx2.AsyncClient() as http:
             reply = await http.post(product.url("/oauth/token"), data=stolen)
             assert reply.json()["error"] == "invalid_grant"
@@ -150,26 +153,27 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_consent_page_fits_a_phone_and_denies(shared_product: Product, scheme: str) -> None:
     product = shared_product
-    async with asyncio.timeout(SECONDS), listening() as callback:
-        async with (
-            browser_of(product, "bob", color_scheme=scheme, bypass_csp=True, **PHONE) as page,
-            httpx2.AsyncClient() as http,
-        ):
-            name = "A program with quite-a-long-name-that-has-no-place-to-break-anywhere-at-all-in-it"
-            body = {"client_name": name, "redirect_uris": [callback.url]}
-            client = (await http.post(product.url("/oauth/register"), json=body)).json()
-            query = {
-                "client_id": client["client_id"],
-                "response_type": "code",
-                "redirect_uri": callback.url,
-                "code_challenge": "x" * 43,
-                "state": "s",
-                "resource": endpoint(product),
-            }
-            await page.goto(str(httpx2.URL(product.url("/oauth/authorize"), params=query)))
-            width = await page.evaluate("document.documentElement.scrollWidth")
-            assert width <= 360
-            found = await Axe().run(page)
-            assert found.violations_count == 0, found.generate_report()
-            await page.get_by_role("button", name="Deny").click()
-            assert (await callback.answers.get())["error"] == "access_denied"
+    async with (
+        asyncio.timeout(SECONDS),
+        listening() as callback,
+        browser_of(product, "bob", color_scheme=scheme, bypass_csp=True, **PHONE) as page,
+        httpx2.AsyncClient() as http,
+    ):
+        name = "A program with quite-a-long-name-that-has-no-place-to-break-anywhere-at-all-in-it"
+        body = {"client_name": name, "redirect_uris": [callback.url]}
+        client = (await http.post(product.url("/oauth/register"), json=body)).json()
+        query = {
+            "client_id": client["client_id"],
+            "response_type": "code",
+            "redirect_uri": callback.url,
+            "code_challenge": "x" * 43,
+            "state": "s",
+            "resource": endpoint(product),
+        }
+        await page.goto(str(httpx2.URL(product.url("/oauth/authorize"), params=query)))
+        width = await page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360
+        found = await Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        await page.get_by_role("button", name="Deny").click()
+        assert (await callback.answers.get())["error"] == "access_denied"

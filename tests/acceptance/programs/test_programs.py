@@ -163,6 +163,21 @@ async def test_any_process_serves_any_request_and_cancels_what_another_runs(make
         assert '"status": "stopped"' in (await running).text or '"status":"stopped"' in (await running).text
 
 
+async def test_a_server_that_stops_stops_no_turn(make_product: Any) -> None:
+    product = make_product()
+    async with asyncio.timeout(SECONDS):
+        async with connected(product) as client:
+            message = {"message": "stream 60 words at 20/s", "conversation": "kept"}
+            call = asyncio.create_task(client.call_tool("chat", message))
+            turn = await asyncio.to_thread(wait_for, lambda: _turn(product, "alice", "kept"))
+            await asyncio.to_thread(product.webs[0].stop)
+            await asyncio.gather(call, return_exceptions=True)
+        product.webs[0].start()
+        product.wait_until_ready()
+        ended = await asyncio.to_thread(wait_for, lambda: _ended(product, "alice", turn["id"]))
+        assert ended["status"] == "completed"
+
+
 async def test_a_lost_connection_of_a_program_with_a_handshake_stops_nothing(shared_product: Product) -> None:
     headers = {
         "Authorization": f"Bearer {shared_product.token('alice')}",
