@@ -99,7 +99,7 @@ class OAuthGrantAdmin(ActionAdmin):
 
     @admin.display(description=_("scopes"))
     def abilities(self, row: OAuthGrant) -> str:
-        """What it may do."""
+        """Name what it may do."""
         return ", ".join(row.scopes)
 
     @admin.display(description=_("state"))

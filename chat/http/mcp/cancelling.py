@@ -1,7 +1,7 @@
 """Cancellation between requests, for revisions of the protocol in which a client cancels with a message of its own.
 
 Django's cache has, for each running request of a client, the turn that it waits for. The name of an entry has the user,
-so nobody can stop what is another's. A cancellation that arrives before the turn is known leaves a mark for it.
+so a person's programs stop only what is theirs. A cancellation that arrives before the turn is known leaves a mark.
 
 Cancellations are read here. The transport of the protocol's authors accepts a notification and ends before it
 handles it: without sessions there is nothing that it could cancel.

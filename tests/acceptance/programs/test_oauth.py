@@ -131,7 +131,7 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
             first = storage.tokens.refresh_token
             while storage.tokens.refresh_token == first:  # its access token ends after a second
                 assert (await client.call_tool("add", {"a": 1, "b": 1})).structured_content == {"sum": 2}
-        assert len(asked) == 1  # refreshing asked nobody
+        assert len(asked) == 1  # refreshing asks no person
         assert storage.client is not None
         stolen = {"grant_type": "refresh_token", "client_id": storage.client.client_id, "refresh_token": first}
         async with httpx2.AsyncClient() as http:

@@ -6,7 +6,7 @@ from ninja import Schema
 
 
 class ProgramOut(Schema):
-    """A grant to a program. `program`: the name that it gives itself, which nobody has verified."""
+    """A grant to a program. `program`: the name that it gives itself, which is not verified."""
 
     id: str
     program: str
