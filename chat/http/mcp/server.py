@@ -8,7 +8,7 @@ reach another process. So such a client is given a session id, which names its r
 import asyncio
 import secrets
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final
+from typing import Any
 
 import mcp_types as types
 from django.conf import settings
@@ -17,12 +17,12 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from chat.agent.think import Think
+from chat.http.api.router import VERSION
 from chat.http.mcp import calls, resources, tools
 from chat.http.mcp.callers import McpCaller
 from chat.http.mcp.cancelling import SESSION, watch_cancellations
 from chat.http.oauth.addresses import offered_agents, title_of
 
-VERSION: Final = "1.0.0"
 Context = ServerRequestContext[Any, Any]
 
 
