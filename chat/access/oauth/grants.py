@@ -144,10 +144,9 @@ def find_access(secret: str) -> OAuthToken | None:
     return token
 
 
-def access_holds(token_id: int) -> bool:
-    """Whether an access token still holds; for requests that last."""
-    token = OAuthToken.objects.select_related("grant__user").filter(pk=token_id).first()
-    return token is not None and _holds(token)
+def grant_holds(grant_id: str) -> bool:
+    """Whether a grant still holds; for requests that last longer than the access token that they began with."""
+    return OAuthGrant.objects.filter(pk=grant_id, revoked_at=None, user__is_active=True).exists()
 
 
 def revoke_by_secret(client_id: str, secret: str) -> None:

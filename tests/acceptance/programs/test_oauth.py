@@ -109,7 +109,7 @@ async def using(product: Product, auth: OAuthClientProvider) -> AsyncIterator[Cl
 
 
 async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_product: Any) -> None:
-    product = make_product(environ={"THINK_OAUTH_ACCESS_SECONDS": "1"})
+    product = make_product(environ={"THINK_OAUTH_ACCESS_SECONDS": "1", "THINK_AUTHORITY_SECONDS": "0.2"})
     asked: list[str] = []
     storage = Storage()
     async with asyncio.timeout(SECONDS), listening() as callback, browser_of(product, "alice") as page:
@@ -140,14 +140,32 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
         await page.goto(product.url("/oauth/programs"))
         assert "There are none." in await page.inner_text("main")  # a reused token ended the grant
         async with using(product, auth) as client:
-            await client.call_tool("add", {"a": 1, "b": 1})
-        assert len(asked) == 2
-        await page.goto(product.url("/oauth/programs"))
-        await page.get_by_role("button", name="End").click()
-        await page.get_by_text("There are none.").wait_for()
+            # A call outlives its access token, and not its grant.
+            begun = asyncio.Event()
+            call = asyncio.create_task(_talk(client, "stream 2000 words at 20/s", begun))
+            await begun.wait()
+            assert len(asked) == 2
+            await page.goto(product.url("/oauth/programs"))
+            await page.get_by_role("button", name="End").click()
+            await page.get_by_text("There are none.").wait_for()
+            ended = await call
+            assert (ended.is_error, ended.structured_content["error"]) == (True, "unauthenticated")
         async with using(product, auth) as client:
             await client.call_tool("add", {"a": 1, "b": 1})
         assert len(asked) == 3
+
+
+async def _talk(client: Client, message: str, begun: asyncio.Event) -> Any:
+    """Talk; `begun` is set once the answer has gone on for longer than an access token works."""
+    first: list[float] = []
+
+    async def on_progress(_progress: float, _total: float | None, _message: str | None) -> None:
+        now = asyncio.get_running_loop().time()
+        first.append(now)
+        if now - first[0] > 2:
+            begun.set()
+
+    return await client.call_tool("chat", {"message": message}, progress_callback=on_progress)  # type: ignore[arg-type]  # names of parameters
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
