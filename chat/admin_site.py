@@ -89,6 +89,7 @@ SECTIONS: Final = (
             "auth.user": _("People, and what they may do."),
             "auth.group": _("Permissions that several people share."),
             "think_chat.apitoken": _("Tokens that programs sign in with. Revoke what is not needed."),
+            "think_chat.oauthgrant": _("Programs that people authorised to use agents over MCP."),
             "axes.accessattempt": _("Failed attempts to sign in that still count."),
             "axes.accesslog": _("Who signed in and out, and when."),
             "axes.accessfailurelog": _("All failed attempts to sign in."),

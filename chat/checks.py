@@ -42,6 +42,8 @@ from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 from thinkproject.kernel.object_storage import object_storage
+from tools_app.core.tool_names import check_patterns
+from tools_app.errors import ToolDeclarationInvalid
 
 RESERVED = {"sub"}
 _CAMEL_CASE = (
@@ -221,6 +223,11 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     text: Any = agent_class.interrupted_text
     if not isinstance(text, str) or not text.strip():
         problems.append(f"interrupted_text must be a text, not {text!r}.")
+    if not isinstance(agent_class.mcp_server, bool):
+        try:
+            check_patterns(agent_class.mcp_server)
+        except ToolDeclarationInvalid as error:
+            problems.append(f"mcp_server: {error.message}")
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems

@@ -11,8 +11,7 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
 django_application = get_asgi_application()  # loads the apps, so it stands before what imports models
 
-from chat.http.mcp.endpoint import McpEndpoint  # noqa: E402 - after the apps
-from chat.routing import websocket_urlpatterns  # noqa: E402 - after the apps
+from chat.routing import McpEndpoint, websocket_urlpatterns  # noqa: E402 - after the apps
 from thinkproject.web.body_limits import BodyLimits  # noqa: E402 - after the apps
 from thinkproject.web.compression import Compression  # noqa: E402 - after the apps
 from thinkproject.web.static_files import StaticFiles  # noqa: E402 - after the apps

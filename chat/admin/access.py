@@ -1,4 +1,4 @@
-"""API tokens in the admin: whose they are, whether they are used, and their end."""
+"""API tokens and grants to programs in the admin: whose they are, whether they are used, and their end."""
 
 from typing import Any
 
@@ -11,9 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from chat.access import api_tokens
+from chat.access.oauth import grants
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import state
-from chat.models import ApiToken
+from chat.models import ApiToken, OAuthGrant
 from sessions_app.admin.confirming import confirmation
 from thinkproject.kernel.read_only_admin import moment
 
@@ -74,5 +75,70 @@ class ApiTokenAdmin(ActionAdmin):
         for row in done:
             self.log_change(request, row, str(_("Revoked.")))
         text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", len(done))
+        self.message_user(request, text % {"count": len(done)}, messages.SUCCESS)
+        return None
+
+
+@admin.register(OAuthGrant)
+class OAuthGrantAdmin(ActionAdmin):
+    """Grants by person and program; tokens and codes are nowhere."""
+
+    list_display = ("program", "user", "agent", "validity", "used", "created")
+    list_filter = ("created_at", "used_at")
+    list_select_related = ("user", "client")
+    search_fields = ("=id", "^client__name", f"=user__{get_user_model().USERNAME_FIELD}")
+    search_help_text = _("The exact user name, or how the name of the program begins.")
+    fields = ("program", "user", "agent", "resource", "abilities", "validity", "created_at", "used_at", "revoked_at")
+    ordering = ("-created_at",)
+    actions = ("revoke_grants",)
+
+    @admin.display(description=_("program"), ordering="client__name")
+    def program(self, row: OAuthGrant) -> str:
+        """The name that the program gives itself."""
+        return str(row.client)
+
+    @admin.display(description=_("scopes"))
+    def abilities(self, row: OAuthGrant) -> str:
+        """Name what it may do."""
+        return ", ".join(row.scopes)
+
+    @admin.display(description=_("state"))
+    def validity(self, row: OAuthGrant) -> str:
+        """Whether it works."""
+        if row.revoked_at is not None:
+            return state("aborted", _("Ended"))
+        if row.exchanged_at is None:
+            return state("skipped", _("Not used"))
+        return state("completed", _("Valid"))
+
+    @admin.display(description=_("last used"), ordering="used_at")
+    def used(self, row: OAuthGrant) -> str:
+        """When the program last asked for something."""
+        return moment(row.used_at)
+
+    @admin.display(description=_("created"), ordering="created_at")
+    def created(self, row: OAuthGrant) -> str:
+        """When the person agreed."""
+        return moment(row.created_at)
+
+    @admin.action(description=_("End"), permissions=["manage"])
+    def revoke_grants(self, request: HttpRequest, queryset: QuerySet[OAuthGrant]) -> HttpResponse | None:
+        """End the selected grants for good."""
+        chosen: list[Any] = list(queryset)
+        asking = confirmation(
+            self,
+            request,
+            action="revoke_grants",
+            title=_("End these grants?"),
+            consequence=_("The programs are refused from now on. The person has to authorise them again."),
+            rows=[(row.pk, f"{row.client}, {row.agent}, {row.user}") for row in chosen],
+            button=_("End"),
+        )
+        if asking is not None:
+            return asking
+        done = [row for row in chosen if grants.revoke(row.pk)]
+        for row in done:
+            self.log_change(request, row, str(_("Ended.")))
+        text = ngettext("%(count)d grant has ended.", "%(count)d grants have ended.", len(done))
         self.message_user(request, text % {"count": len(done)}, messages.SUCCESS)
         return None

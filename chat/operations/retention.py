@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from chat.access import api_tokens, sign_in
+from chat.access.oauth import clients, grants
 from chat.conf import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
@@ -65,6 +66,8 @@ POLICIES = (
         prune=turn_files.prune_backups,
     ),
     Policy(name="tokens", count=partial(api_tokens.prune_tokens, dry_run=True), prune=api_tokens.prune_tokens),
+    Policy(name="grants", count=partial(grants.prune_grants, dry_run=True), prune=grants.prune_grants),
+    Policy(name="programs", count=partial(clients.prune_clients, dry_run=True), prune=clients.prune_clients),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),

@@ -68,7 +68,7 @@ def unused_clients() -> QuerySet[OAuthClient]:
 
 
 def prune_clients(*, dry_run: bool = False) -> int:
-    """Remove programs that nobody has authorised in time. Returns how many (or would be)."""
+    """Remove programs that no person has authorised in time. Returns how many (or would be)."""
     before = timezone.now() - timedelta(hours=oauth_settings.client_hours)
     rows = unused_clients().filter(created_at__lt=before)
     return rows.count() if dry_run else rows.delete()[0]

@@ -18,7 +18,9 @@ class OAuthSettings:
         doc="Programs that may be registered without anybody's consent at one time; 0 lets none register.",
     )
     client_hours = Setting(
-        "THINK_OAUTH_CLIENT_HOURS", 24, doc="Hours after which a registered program that nobody authorised is removed."
+        "THINK_OAUTH_CLIENT_HOURS",
+        24,
+        doc="Hours after which a registered program that no person authorised is removed.",
     )
     registrations_per_hour = Setting(
         "THINK_OAUTH_REGISTRATIONS_PER_HOUR", 30, doc="Programs registered from one network in an hour; 0: no limit."

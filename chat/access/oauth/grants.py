@@ -1,6 +1,6 @@
 """Grants: a person's consent, the code that it begins with, and its tokens. The database holds hashes alone.
 
-A code is used once, within a minute, by whoever has the verifier of its challenge. A refresh token is replaced at each
+A code is used once, within a minute, together with the verifier of its challenge. A refresh token is replaced at each
 use. A code or refresh token that comes a second time was stolen, by either side: the whole grant ends.
 """
 
@@ -34,7 +34,7 @@ _conf = AccessSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What a person agreed to, besides who: the request of the program, checked."""
+    """A decision of a person to let a program act: the program's request, checked. The person is not in it."""
 
     client_id: str
     agent: str
@@ -123,7 +123,7 @@ def refresh(token_id: int) -> TokenPair | None:
         return None
     now = timezone.now()
     with transaction.atomic():
-        # The grant first, which whoever ends it locks first, too; without joins, as above.
+        # The grant first, as `revoke` locks them; without joins, as above.
         is_live = OAuthGrant.objects.filter(pk=token.grant_id, revoked_at=None).update(used_at=now)
         if is_live and OAuthToken.objects.filter(pk=token_id, replaced_at=None).update(replaced_at=now):
             return _issue(token.grant)
@@ -144,10 +144,9 @@ def find_access(secret: str) -> OAuthToken | None:
     return token
 
 
-def access_holds(token_id: int) -> bool:
-    """Whether an access token still holds; for requests that last."""
-    token = OAuthToken.objects.select_related("grant__user").filter(pk=token_id).first()
-    return token is not None and _holds(token)
+def grant_holds(grant_id: str) -> bool:
+    """Whether a grant still holds; for requests that last longer than the access token that they began with."""
+    return OAuthGrant.objects.filter(pk=grant_id, revoked_at=None, user__is_active=True).exists()
 
 
 def revoke_by_secret(client_id: str, secret: str) -> None:

@@ -1,4 +1,4 @@
-"""What of an agent other programs may use over the Model Context Protocol. See `docs/howto/mcp-server.md`."""
+"""The offer of an agent to other programs, over the Model Context Protocol. See `docs/howto/mcp-server.md`."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -23,6 +23,7 @@ from chat.http.api.endpoints import (
     instances,
     memory,
     preview,
+    programs,
     search,
     sessions,
     settings,
@@ -75,6 +76,7 @@ def build_router() -> Router:
     router.add_router("", search.router)
     router.add_router("", settings.router)
     router.add_router("", summaries.router)
+    router.add_router("", programs.router)
     return router
 
 

@@ -41,7 +41,7 @@ def find_caller(authorization: str, *, origin: str, agent: str) -> McpCaller | N
             origin=origin,
             scopes=frozenset(known_scopes(access.grant.scopes)),
             program=str(access.grant.client),
-            holds=partial(grants.access_holds, access.pk),
+            holds=partial(grants.grant_holds, access.grant_id),
         )
     token = api_tokens.find_token(secret)
     if token is None:

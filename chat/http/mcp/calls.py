@@ -6,6 +6,9 @@ for an approval keeps its conversation until it is decided, as a later message t
 beside it use further conversations, with the same files.
 """
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -44,22 +47,33 @@ _SHOWN_INPUT: Final = 4_000
 """Characters of a call's arguments that its conversation shows before the call itself."""
 
 
-async def call_tool(caller: McpCaller, context: Any, name: str, arguments: JSONObject) -> types.CallToolResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request of a program's. `context`: the protocol's; `left`: set when its connection is gone."""
+
+    caller: McpCaller
+    context: Any
+    left: asyncio.Event
+
+
+async def call_tool(request: Request, name: str, arguments: JSONObject) -> types.CallToolResult:
     """Make a call and wait for its end, with reports of progress. What the product refuses is a result, too.
 
     Errors: `MCPError` for a tool that is none of the caller's.
     """
+    caller = request.caller
     try:
         if name == CHAT and Scope.CHAT in caller.scopes:
-            return await _chat(caller, context, arguments)
+            return await _chat(request, arguments)
         if Scope.TOOLS in caller.scopes and any(tool.name == name for tool in await own_tools(caller)):
-            return await _call(caller, context, name, arguments)
+            return await _call(request, name, arguments)
     except ThinkError as error:
         return error_result(error)
     raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
 
 
-async def _chat(caller: McpCaller, context: Any, arguments: JSONObject) -> types.CallToolResult:
+async def _chat(asked: Request, arguments: JSONObject) -> types.CallToolResult:
+    caller = asked.caller
     message, name = _read_message(arguments)
     key = await key_named(caller, name or new_id("mcp"))
     words = {"role": "user", "parts": [{"type": "text", "text": message}]}
@@ -68,7 +82,7 @@ async def _chat(caller: McpCaller, context: Any, arguments: JSONObject) -> types
     def accept() -> Turn:
         return admit(key, request).turn
 
-    turn, followed = await _run(caller, context, accept)
+    turn, followed = await _run(asked, accept)
     return await db(answer_result, caller, turn.pk, followed)
 
 
@@ -86,7 +100,8 @@ def _read_message(arguments: JSONObject) -> tuple[str, str]:
 _CHAT_ARGUMENTS: Final = frozenset({"message", "conversation"})
 
 
-async def _call(caller: McpCaller, context: Any, name: str, arguments: JSONObject) -> types.CallToolResult:
+async def _call(asked: Request, name: str, arguments: JSONObject) -> types.CallToolResult:
+    caller = asked.caller
     shown = dump(arguments)
     shown = shown if len(shown) <= _SHOWN_INPUT else f"{shown[:_SHOWN_INPUT]}…"
     title = _("%(program)s calls %(tool)s:") % {"program": caller.program, "tool": f"`{name}`"}
@@ -100,20 +115,20 @@ async def _call(caller: McpCaller, context: Any, name: str, arguments: JSONObjec
     main = await key_named(caller, CALLS)
     for number in range(1, mcp_server_settings.parallel_calls + 1):
         key = main if number == 1 else await key_named(caller, f"{CALLS}-{number}")
-        turn = await _free(caller, context, key, main, request)
+        turn = await _free(asked, key, main, request)
         if turn is not None:
             return await db(call_result, caller, turn[0].pk, turn[1])
     raise QuotaExceeded("Too many calls of your programs run or wait for an approval. Decide some of them first.")
 
 
 async def _free(
-    caller: McpCaller, context: Any, key: InstanceKey, main: InstanceKey, request: TurnRequest
+    asked: Request, key: InstanceKey, main: InstanceKey, request: TurnRequest
 ) -> tuple[Turn, Followed] | None:
     """Run a call in this conversation, if nothing else runs or waits there."""
     accept = partial(_accept_if_free, key, main, request)
     with anyio.CancelScope(shield=True):
         turn = await db(accept)
-    return None if turn is None else (turn, await _follow(caller, context, turn))
+    return None if turn is None else (turn, await _follow(asked, turn))
 
 
 def _accept_if_free(key: InstanceKey, main: InstanceKey, request: TurnRequest) -> Turn | None:
@@ -134,19 +149,23 @@ def _share_files(key: InstanceKey, main: InstanceKey) -> None:
         return
 
 
-async def _run(caller: McpCaller, context: Any, accept: Any) -> tuple[Turn, Followed]:
+async def _run(asked: Request, accept: Callable[[], Turn]) -> tuple[Turn, Followed]:
     with anyio.CancelScope(shield=True):  # a turn that is accepted is one that can be stopped
         turn: Turn = await db(accept)
-    return turn, await _follow(caller, context, turn)
+    return turn, await _follow(asked, turn)
 
 
-async def _follow(caller: McpCaller, context: Any, turn: Turn) -> Followed:
-    """Wait for the turn. A client of a revision without a handshake cancels by leaving; others say so."""
+async def _follow(asked: Request, turn: Turn) -> Followed:
+    """Wait for the turn. A client of a revision without a handshake cancels by leaving; others say so.
+
+    A server that stops cancels, too, which is nothing to the turn.
+    """
+    caller, context = asked.caller, asked.context
     await note_turn(caller, context.request, context.request_id, turn.pk)
     try:
         return await follow_turn(turn.pk, report=context.session.report_progress, holds=caller.holds)
     except anyio.get_cancelled_exc_class():
-        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if asked.left.is_set() and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             with anyio.CancelScope(shield=True):
                 await db(cancel_turn, turn.pk)
         raise

@@ -30,7 +30,7 @@ class Report(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """How a turn was left. `waits_for`: what it is parked for; nothing when it has ended."""
+    """The state in which a turn was left. `waits_for`: what it is parked for; nothing when it has ended."""
 
     waits_for: tuple[str, ...] = ()
 

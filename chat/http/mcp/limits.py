@@ -1,4 +1,4 @@
-"""How often a user's programs may ask, over all processes. What they do is limited where it is done."""
+"""The limit of requests by a user's programs, over all processes. What they do is limited where it is done."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 def count_request(user_id: object) -> None:
     """Count one request of this user. Errors: `QuotaExceeded` beyond the limit of the minute.
 
-    Without its cache it counts nothing, and says so in the log: turns are still limited by the database.
+    Without its cache it counts nothing, and the log has a warning: turns are still limited by the database.
     """
     limit = mcp_server_settings.requests_per_minute
     if not limit:

@@ -45,7 +45,7 @@ def templates(caller: McpCaller) -> types.ListResourceTemplatesResult:
 
 
 async def read_resource(caller: McpCaller, uri: str) -> types.ReadResourceResult:
-    """The newest messages of a conversation. Errors: `MCPError` for an unknown one, whoever's it is."""
+    """The newest messages of a conversation. Errors: `MCPError`; another's conversation is an unknown one."""
     _require(caller)
     parts = urlsplit(str(uri))
     name = unquote(parts.path.removeprefix("/"))

@@ -1,4 +1,4 @@
-"""What a program gets of a turn: text for its model, and the same as data. Read from what is stored."""
+"""Results of turns for programs: text for a model, and the same as data. Read from what is stored."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -5,58 +5,67 @@ reach another process. So such a client is given a session id, which names its r
 (`cancelling.py`).
 """
 
+import asyncio
 import secrets
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, MutableMapping
+from typing import Any
 
 import mcp_types as types
 from django.conf import settings
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from chat.agent.think import Think
+from chat.http.api.router import VERSION
 from chat.http.mcp import calls, resources, tools
 from chat.http.mcp.callers import McpCaller
-from chat.http.mcp.cancelling import CANCELLED, SESSION, cancel
+from chat.http.mcp.cancelling import SESSION, watch_cancellations
 from chat.http.oauth.addresses import offered_agents, title_of
 
-VERSION: Final = "1.0.0"
 Context = ServerRequestContext[Any, Any]
 
 
 async def serve(caller: McpCaller, scope: Any, receive: Any, send: Any) -> None:
     """Serve one POST. Errors of the protocol are answers of the protocol."""
+    left = asyncio.Event()
     limit = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 2**24)
-    manager = StreamableHTTPSessionManager(_server(caller), stateless=True, max_request_body_size=limit)
-    has_session = any(name == SESSION.encode() for name, _ in scope["headers"])
+    manager = StreamableHTTPSessionManager(_server(caller, left), stateless=True, max_request_body_size=limit)
+    session = dict(scope["headers"]).get(SESSION.encode())
+    if session is not None:
+        receive = watch_cancellations(caller, session.decode("latin-1"), receive)
+
+    async def receive_until_left() -> MutableMapping[str, Any]:
+        message: MutableMapping[str, Any] = await receive()
+        if message["type"] == "http.disconnect":
+            left.set()
+        return message
 
     async def send_with_session(message: Mapping[str, Any]) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 200 and not has_session:
-            session = (SESSION.encode(), secrets.token_urlsafe(24).encode())
-            message = {**message, "headers": [*message["headers"], session]}
+        if message["type"] == "http.response.start" and message["status"] == 200 and session is None:
+            given = (SESSION.encode(), secrets.token_urlsafe(24).encode())
+            message = {**message, "headers": [*message["headers"], given]}
         await send(message)
 
     async with manager.run():
-        await manager.handle_request(scope, receive, send_with_session)
+        await manager.handle_request(scope, receive_until_left, send_with_session)
 
 
-def _server(caller: McpCaller) -> Server[Any]:
+def _server(caller: McpCaller, left: asyncio.Event) -> Server[Any]:
     agent_class = offered_agents()[caller.agent]
-    served: Server[Any] = Server(
+    handlers = _Handlers(caller, left)
+    return Server(
         caller.agent,
         version=VERSION,
         title=title_of(caller.agent),
         instructions=_instructions(agent_class),
         get_tool_input_schema=lambda _name: None,  # none of them asks for headers
-        on_list_tools=_Handlers(caller).list_tools,
-        on_call_tool=_Handlers(caller).call_tool,
-        on_list_resources=_Handlers(caller).list_resources,
-        on_list_resource_templates=_Handlers(caller).list_resource_templates,
-        on_read_resource=_Handlers(caller).read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
     )
-    served.middleware.append(_Cancelling(caller))
-    return served
 
 
 def _instructions(agent_class: type[Think]) -> str:
@@ -65,10 +74,11 @@ def _instructions(agent_class: type[Think]) -> str:
 
 
 class _Handlers:
-    """The requests of one caller."""
+    """The requests of one caller. `left` is set when the connection is gone."""
 
-    def __init__(self, caller: McpCaller) -> None:
+    def __init__(self, caller: McpCaller, left: asyncio.Event) -> None:
         self._caller = caller
+        self._left = left
 
     async def list_tools(
         self, _context: Context, _params: types.PaginatedRequestParams | None
@@ -76,7 +86,8 @@ class _Handlers:
         return types.ListToolsResult(tools=await tools.list_tools(self._caller))
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await calls.call_tool(self._caller, context, params.name, params.arguments or {})
+        request = calls.Request(caller=self._caller, context=context, left=self._left)
+        return await calls.call_tool(request, params.name, params.arguments or {})
 
     async def list_resources(
         self, _context: Context, params: types.PaginatedRequestParams | None
@@ -92,15 +103,3 @@ class _Handlers:
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         return await resources.read_resource(self._caller, params.uri)
-
-
-class _Cancelling:
-    """Stops what another request of the same client runs, when the client says so."""
-
-    def __init__(self, caller: McpCaller) -> None:
-        self._caller = caller
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        if ctx.method == CANCELLED:
-            await cancel(self._caller, ctx.request, (ctx.params or {}).get("requestId"))
-        return await call_next(ctx)

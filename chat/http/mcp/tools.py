@@ -96,7 +96,7 @@ async def own_tools(caller: McpCaller) -> list[Tool]:
 def patterns_of(agent: str) -> Sequence[str]:
     """The patterns of an agent's class for tools; none where it offers only itself."""
     declared = offered_agents()[agent].mcp_server
-    return () if isinstance(declared, bool) else tuple(declared)
+    return () if isinstance(declared, bool) else declared  # one text alone is no list: `only` refuses it
 
 
 async def key_named(caller: McpCaller, name: str) -> InstanceKey:

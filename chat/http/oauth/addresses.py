@@ -1,4 +1,4 @@
-"""Addresses of the endpoints for programs, and what clients are told about them (RFC 8414, RFC 9728). Pure."""
+"""Addresses of the endpoints for programs, and their metadata for clients (RFC 8414, RFC 9728). Pure."""
 
 from typing import Final
 from urllib.parse import quote

@@ -4,7 +4,7 @@ They know no cookie, except that the consent page behind `authorize` asks who is
 call those that answer JSON.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
 from urllib.parse import unquote
@@ -20,7 +20,7 @@ from chat.http.api.problems import problem, problem_of
 from chat.http.oauth.addresses import offered_agents, resource_metadata, server_metadata
 from thinkproject.kernel.aio import db
 
-View = Callable[..., Awaitable[HttpResponse]]
+View = Callable[..., Coroutine[Any, Any, HttpResponse]]
 
 
 def _open_to_pages(*methods: str) -> Callable[[View], View]:

@@ -40,6 +40,7 @@ QUERIES = {  # parameters that an operation needs
 }
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
+    ("DELETE", "/api/v1/programs/{grant_id}"): None,
     ("GET", "/api/v1/instances/{instance_id}"): None,
     ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken", "model_choice": None},
     ("DELETE", "/api/v1/instances/{instance_id}"): None,
@@ -136,6 +137,7 @@ GUARDED |= {
 }
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
+    ("GET", "/api/v1/programs"): None,
     ("GET", "/api/v1/agents"): None,
     ("GET", "/api/v1/model"): None,
     ("GET", "/api/v1/models"): None,

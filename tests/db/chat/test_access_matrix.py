@@ -19,6 +19,8 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
+from chat.access.oauth import clients, grants
+from chat.access.oauth.scopes import Scope
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.rows import key_of
@@ -60,6 +62,7 @@ class Hers:
     call: ToolCallRecord
     compaction_id: str
     server: McpServer
+    grant_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -70,6 +73,7 @@ class Hers:
             "submission_id": self.submission.id,
             "file_id": self.file.id,
             "compaction_id": self.compaction_id,
+            "grant_id": self.grant_id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "message_id": "alices-answer",
@@ -111,10 +115,19 @@ PUBLIC = {
     "sign-out/": "ends one's own session",
     "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
     "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
+    "oauth/authorize": "leads to the consent page; these: tests/db/chat/programs",
+    "oauth/token": "guarded by the code or refresh token and the verifier",
+    "oauth/register": "open to programs, and limited",
+    "oauth/revoke": "guarded by the token",
+    ".well-known/oauth-authorization-server": "tells nothing of anybody",
+    ".well-known/oauth-protected-resource/mcp/<str:agent>": "tells nothing of anybody",
+    "mcp/<str:agent>": "says that there is no MCP; the endpoint is in front of Django",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
 BY_NAME = {
+    "oauth/consent": "the person's own decision; tests in programs/test_authorisation.py",
+    "oauth/programs": "one's own grants; tested there, too",
     "^agents/.+/get-messages$": "names are scoped to the caller; tested below",
     "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
     "^agents/.+/chat/.+/stream$": "the same",
@@ -198,7 +211,26 @@ def hers(
         call=call,
         compaction_id=summary.id,
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
+        grant_id=grant_of(alice),
     )
+
+
+def grant_of(user: User) -> str:
+    """A grant to a program of hers, in use."""
+    program = clients.register("hers", ["https://app.example/callback"], network="")
+    consent = grants.Consent(
+        client_id=program.pk,
+        agent="assistant",
+        resource="http://testserver/mcp/assistant",
+        scopes=(Scope.CHAT,),
+        code_challenge="x" * 43,
+        redirect_uri="https://app.example/callback",
+        redirect_is_explicit=True,
+    )
+    found = grants.find_code(program.pk, grants.create_grant(user, consent))
+    assert found is not None
+    grants.exchange_code(found.pk)
+    return found.pk
 
 
 def client_of(user: User | None) -> Client:

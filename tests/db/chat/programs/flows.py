@@ -117,7 +117,7 @@ async def post(
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    transport = httpx2.ASGITransport(app=application)  # type: ignore[arg-type]  # any ASGI application
+    transport = httpx2.ASGITransport(app=application)
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as http:
         return await http.request(method, f"/mcp/{agent}", content=content, headers=given)
 

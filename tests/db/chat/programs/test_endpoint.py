@@ -1,5 +1,6 @@
 """The endpoint of an agent: who may ask for what, by which token, from where, and how often."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -249,13 +250,29 @@ async def test_two_people_see_their_own_conversations_alone(alice: User) -> None
         assert json.loads(both["result"]["contents"][0]["text"])["title"] == "bobs-title"
 
 
+async def test_a_name_leads_to_ones_own_conversation(alice: User) -> None:
+    bob = await make_user("bob")
+    hers = await sync_to_async(ensure_instance)((await sync_to_async(open_agent)(alice, "assistant", "hers")).key)
+    request = call("tools/call", name="chat", arguments={"message": "hi", "conversation": "hers"})
+    token = await token_of(bob)
+    sent = asyncio.create_task(post(request, token=token))
+    async with asyncio.timeout(20):
+        while (turn := await Turn.objects.select_related("instance").afirst()) is None:  # noqa: ASYNC110 - rows publish nothing
+            await asyncio.sleep(0.02)
+    sent.cancel()
+    await asyncio.gather(sent, return_exceptions=True)
+    assert (turn.instance.owner_id, turn.instance_id == hers.pk) == (bob.pk, False)
+
+
 async def test_a_list_of_conversations_has_pages(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.http.mcp.resources.PAGE", 2)
     for number in range(5):
         await sync_to_async(ensure_instance)(
             (await sync_to_async(open_agent)(alice, "assistant", f"talk-{number}")).key
         )
-    token, seen, cursor = await token_of(alice), [], {}
+    token = await token_of(alice)
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
     for _ in range(3):
         page = answer_of(await post(call("resources/list", **cursor), token=token))["result"]
         seen += [item["name"] for item in page["resources"]]
