@@ -158,10 +158,10 @@ async def test_a_decision_counts_for_the_turn_that_runs(clerk: Guarded) -> None:
 
     class Deciding(type(clerk.room.model)):  # type: ignore[misc]
         async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
+            if not self.requests:
+                await clerk.decide(GuardDecision.CONVERSATION)
             async for event in super().stream(request):
                 yield event
-            if len(self.requests) == 1:
-                await clerk.decide(GuardDecision.CONVERSATION)
 
     clerk.room.model = MODELS["current"] = Deciding()
     await clerk.room.say(one_after_another(call("clock"), call("transmit", to="Ann")))
