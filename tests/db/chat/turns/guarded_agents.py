@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from chat.conversations.guarding import decide_guard, guard_state
-from chat.conversations.services import AgentInstance
 from chat.instances.rows import find_instance
+from chat.models import AgentInstance
 from chat.think import (
     AgentHandle,
     Origin,
