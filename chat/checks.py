@@ -42,6 +42,7 @@ from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 from thinkproject.kernel.object_storage import object_storage
+from tools_app.core.guard.rules import InjectionGuard
 
 RESERVED = {"sub"}
 _CAMEL_CASE = (

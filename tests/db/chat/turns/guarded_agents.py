@@ -94,11 +94,11 @@ async def ledger(context: ToolContext, name: str) -> str:
     return MAIL[name]
 
 
-class Clerk(Think):
+class GuardedClerk(Think):
     """Reads mail, pages and files, and can do several things."""
 
     code_tool: ClassVar[bool | Sequence[str]] = True
-    helper: ClassVar[str] = "errand"
+    helper: ClassVar[str] = "errand-runner"
 
     def get_model(self) -> Any:
         return MODELS["current"]
@@ -133,20 +133,20 @@ async def _shout(text: str) -> str:
     return "shouted"
 
 
-class Careless(Clerk):
+class CarelessClerk(GuardedClerk):
     """Does what it reads."""
 
     injection_guard = Relaxed(reason="The corpus has to do harm somewhere.")
-    helper: ClassVar[str] = "careless-errand"
+    helper: ClassVar[str] = "careless-runner"
 
 
-class Reader(Clerk):
+class TrustingClerk(GuardedClerk):
     """Trusts the web and its fetcher, and nothing else."""
 
     injection_guard = Relaxed(reason="Reads our own wiki only.", trusts=[Origin.WEB], allows=["ask"])
 
 
-class Errand(Think):
+class ErrandRunner(Think):
     """Runs errands for others."""
 
     workspace_tools = False
@@ -158,7 +158,7 @@ class Errand(Think):
         return [transmit, mail, *fetchers(self)]
 
 
-class CarelessErrand(Errand):
+class CarelessRunner(ErrandRunner):
     """Does what it reads."""
 
     injection_guard = Relaxed(reason="The corpus has to do harm somewhere.")

@@ -188,7 +188,7 @@ async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
     make_room: MakeRoom, web: Web, family: str
 ) -> None:
     for number, case in enumerate(FAMILIES[family]):
-        world = await world_of(make_room, "clerk", web, number, case)
+        world = await world_of(make_room, "guarded-clerk", web, number, case)
         await world.hear()
         assert await world.harm() == [], case.name
         for _ in range(4):
@@ -204,6 +204,6 @@ async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_without_the_guard_the_same_orders_are_carried_out(make_room: MakeRoom, web: Web, family: str) -> None:
     for number, case in enumerate(FAMILIES[family]):
-        world = await world_of(make_room, "careless", web, number, case)
+        world = await world_of(make_room, "careless-clerk", web, number, case)
         await world.hear()
         assert set(await world.harm()) == {case.harm}, case.name
