@@ -222,6 +222,9 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     text: Any = agent_class.interrupted_text
     if not isinstance(text, str) or not text.strip():
         problems.append(f"interrupted_text must be a text, not {text!r}.")
+    guard: Any = agent_class.injection_guard
+    if not isinstance(guard, InjectionGuard):
+        problems.append(f"injection_guard must be an InjectionGuard or Relaxed(reason=…), not {guard!r}.")
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems

@@ -52,9 +52,11 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     expect(question(tab)).to_have_count(0)
 
     bar(other).get_by_role("button", name="Ask again").click()
-    expect(bar(tab)).to_contain_text("The agent asks before it changes or sends anything.")
+    expect(bar(tab)).to_contain_text("so the agent asks before it changes or sends anything.")
     tab.ask(WRITE)
     expect(question(tab)).to_be_visible()
+    bar(tab).get_by_role("button", name="Allow until something new is read").click()
+    expect(bar(tab)).to_contain_text("until something new is read")
 
 
 def test_long_names_and_many_texts_find_room(tab: ChatPage) -> None:
@@ -65,7 +67,9 @@ def test_long_names_and_many_texts_find_room(tab: ChatPage) -> None:
     bar(tab).locator("summary").click()
     expect(bar(tab).locator("li")).to_have_count(3)
     look(tab, "guard-long")
+    tab.ask(WRITE)
     bar(tab).get_by_role("button", name="Keep asking").click()
-    expect(bar(tab)).to_contain_text("The agent asks before it changes or sends anything.")
     expect(bar(tab).get_by_role("button", name="Keep asking")).to_have_count(0)
+    expect(bar(tab)).to_contain_text("so the agent asks before it changes or sends anything.")
+    expect(question(tab)).to_be_visible()
     look(tab, "guard-kept")

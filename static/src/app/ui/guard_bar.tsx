@@ -1,5 +1,5 @@
 // Says that text from elsewhere is in the conversation and that the agent therefore asks; which text it is, and what can be
-// decided about it. One line where that has been decided.
+// decided about it. One line, unless a call waits and nothing has been decided yet.
 
 import type { ComponentChild } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -33,11 +33,24 @@ export function GuardBar({ version }: { version: string }) {
   const button = (decision: Parameters<Guards["decide"]>[0], label: MessageKey) => (
     <button type="button" class="button" disabled={isBusy} onClick={decide(decision)}>{t(label)}</button>
   );
-  const isLoud = state.is_guarded && state.decision !== "ask";
+  const isLoud = state.is_guarded && state.decision !== "ask" && instance.waitingCount > 0;
+  const buttons = !instance.isReadOnly && (
+    <p class="guard-buttons">
+      {!state.is_guarded && button("ask", "guard.turn-on")}
+      {state.is_guarded && button("conversation", "guard.allow")}
+      {state.is_guarded && button("until_new", "guard.allow-until-new")}
+      {isLoud && button("ask", "guard.keep")}
+    </p>
+  );
+  const isInside = state.is_guarded && !isLoud; // nothing asks just now
   return (
     <section id="guard" class={isLoud ? "guard" : "guard is-quiet"} aria-label={t("guard.about")}>
       <div role="status">
-        <p>{isLoud ? <Reason places={places} /> : t(wordsOf(state))}</p>
+        <p>
+          {state.is_guarded
+            ? <Reason places={places} isLong={isLoud} />
+            : t(state.decision === "until_new" ? "guard.allowed-until-new" : "guard.allowed")}
+        </p>
       </div>
       <details>
         <summary>{t("guard.show")}</summary>
@@ -49,27 +62,19 @@ export function GuardBar({ version }: { version: string }) {
           ))}
         </ul>
         {state.relaxed && <p class="muted">{t("guard.relaxed", { reason: state.relaxed.reason })}</p>}
+        {isInside && buttons}
       </details>
       {error && <p class="is-error" role="alert">{error}</p>}
-      {!instance.isReadOnly && (
-        <p class="guard-buttons">
-          {!state.is_guarded && button("ask", "guard.turn-on")}
-          {state.is_guarded && button("conversation", "guard.allow")}
-          {isLoud && button("until_new", "guard.allow-until-new")}
-          {isLoud && button("ask", "guard.keep")}
-        </p>
-      )}
+      {!isInside && buttons}
     </section>
   );
 }
 
-const wordsOf = ({ is_guarded, decision }: { is_guarded: boolean; decision: string }): MessageKey =>
-  is_guarded ? "guard.goes-on-asking" : decision === "until_new" ? "guard.allowed-until-new" : "guard.allowed";
-
-function Reason({ places }: { places: GuardText[] }) {
+function Reason({ places, isLong }: { places: GuardText[]; isLong: boolean }) {
   const source = <Place text={places[0]} />;
   const more = places.length - 1;
-  return more ? <Text id="guard.asks-more" source={source} count={more} /> : <Text id="guard.asks" source={source} />;
+  if (more) return <Text id={isLong ? "guard.asks-more" : "guard.short-more"} source={source} count={more} />;
+  return <Text id={isLong ? "guard.asks" : "guard.short"} source={source} />;
 }
 
 /** A text by its source: it leads to where it is in the conversation, or to its file. The source is a stranger's text. */
