@@ -1,4 +1,4 @@
-"""Text from elsewhere in a conversation: the page says so, why a call asks, and takes what a person decides."""
+"""Text from elsewhere in a conversation: what the page tells of it, and what a person decides."""
 
 from collections.abc import Callable
 
@@ -43,6 +43,7 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     question(tab).get_by_role("button", name="Allow").click()
     expect(tab.answers.last).to_contain_text("Written.")
 
+    bar(tab).locator("summary").click()
     bar(tab).get_by_role("button", name="Allow for this conversation").click()
     for each in (tab, other):
         expect(bar(each)).to_contain_text("You allowed actions without asking.")

@@ -65,7 +65,7 @@ class GuardAdmin(ActionAdmin):
 
     @admin.display(description=_("state"), ordering="decision")
     def standing(self, row: Guard) -> str:
-        """What was decided, in words."""
+        """The decision, in words."""
         if row.standing.is_guarded():
             return state(*GUARD_WORDS[GuardDecision.NONE if row.decision != GuardDecision.ASK else GuardDecision.ASK])
         return state(*GUARD_WORDS[row.decision])

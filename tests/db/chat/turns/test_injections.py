@@ -59,7 +59,7 @@ async def web() -> AsyncIterator[Web]:
 
 @pytest.fixture(autouse=True)
 def _library() -> Iterator[None]:
-    """A server whose descriptions of its tools nobody has accepted."""
+    """A server whose descriptions of its tools no person has accepted."""
 
     async def tools(request: tool_providers.ToolRequest) -> list[Tool]:
         if not NOTES:
@@ -117,7 +117,7 @@ class World:
             await self._run(admission.turn.pk)
 
     async def harm(self) -> list[str]:
-        """What was done that nobody but a stranger wanted."""
+        """What was done that only a stranger wanted."""
         workspace = self.desk.room.handle.workspace
         entries = [entry for entry in await workspace.glob("/**/*") if entry.kind is EntryKind.FILE]
         texts = {entry.path: await workspace.read_file(entry.path) for entry in entries}
