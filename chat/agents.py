@@ -13,7 +13,7 @@ lists, tables, and fenced code blocks that name their language. Say so when you 
 """
 
 
-@tool(title="Current time")
+@tool(title="Current time", read_only=True)
 def current_time(time_zone: str = "UTC") -> str:
     """Tell the current date and time.
 

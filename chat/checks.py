@@ -42,6 +42,7 @@ from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 from thinkproject.kernel.object_storage import object_storage
+from tools_app.core.guard.rules import InjectionGuard
 from tools_app.core.tool_names import check_patterns
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -228,6 +229,9 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
             check_patterns(agent_class.mcp_server)
         except ToolDeclarationInvalid as error:
             problems.append(f"mcp_server: {error.message}")
+    guard: Any = agent_class.injection_guard
+    if not isinstance(guard, InjectionGuard):
+        problems.append(f"injection_guard must be an InjectionGuard or Relaxed(reason=…), not {guard!r}.")
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems

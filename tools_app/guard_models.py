@@ -49,7 +49,7 @@ class Guard(models.Model):
 
     @property
     def standing(self) -> Standing:
-        """How it stands."""
+        """The standing, as a value."""
         return Standing(seen=self.seen, decision=GuardDecision(self.decision), decided_through=self.decided_through)
 
 

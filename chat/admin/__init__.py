@@ -1,12 +1,13 @@
 """Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import access, files, instances, lower_apps, streams, turns
-from chat.admin.tools import executions, workspace_files, workspaces
+from chat.admin.tools import executions, guards, workspace_files, workspaces
 
 __all__ = [
     "access",
     "executions",
     "files",
+    "guards",
     "instances",
     "lower_apps",
     "streams",

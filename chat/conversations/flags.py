@@ -53,7 +53,7 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
 
 
 def guard_of(row: AgentInstance) -> str:
-    """What differs after every change of the current session's guard; empty where no text of strangers was in it."""
+    """A text that differs after every change of the current session's guard; empty without text of strangers."""
     return str(getattr(row, "guard", None) or "")
 
 

@@ -60,14 +60,13 @@ def guard_state(instance: AgentInstance) -> GuardState:
 def decide_guard(instance: AgentInstance, decision: GuardDecision, *, seen: int, actor: Actor) -> GuardState:
     """Take a person's decision, and notify the owner's open pages. The last decision counts.
 
-    `seen`: how many texts that person was shown. A turn that runs asks again before each of its calls.
-    Errors: `InputInvalid` where there is nothing to decide.
+    `seen`: how many texts that person was shown. A turn that runs asks again before each of its calls. Nothing changes
+    in a conversation without text of strangers. Errors: `InputInvalid` for a decision that is none.
     """
     if decision is GuardDecision.NONE:
         raise InputInvalid("A decision is one of ask, until_new and conversation.")
     with transaction.atomic():
         deciding = Deciding(decision=decision, seen=seen, actor_id=actor.user_id, via=actor.via)
-        if decide(instance.session_id or "", deciding) is None:
-            raise InputInvalid("There is no text of strangers in this conversation.")
-        notify_conversation(instance.owner_id, instance.pk)
+        if decide(instance.session_id or "", deciding) is not None:
+            notify_conversation(instance.owner_id, instance.pk)
     return guard_state(instance)

@@ -109,7 +109,7 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
 
     rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
     imported = import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
-    if imported.message_count:  # whoever wrote the file may have written all of it
+    if imported.message_count:  # the writer of the file may have written all of it
         place = Place(session_id=imported.session_id, scope=instance.pk, owner_id=key.owner_id)
         see(place, [SeenText(Origin.FILE, str(getattr(file, "name", "") or ""))], at=Spot(name="import"))
     return imported

@@ -110,7 +110,7 @@ def decide(session_id: str, deciding: Deciding) -> Standing | None:
 
 
 def standing_of(session_id: str) -> Standing:
-    """How the guard of a conversation stands. One query."""
+    """The standing of the guard of a conversation. One query."""
     row = Guard.objects.filter(pk=session_id).first()
     return CLEAN if row is None else row.standing
 

@@ -28,6 +28,8 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from chat.agent.registry import list_agents
+from chat.conversations.guarding import rules_of
 from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
@@ -35,6 +37,7 @@ from chat.llm.registry import default_choice
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.browser.starting import browser_report
+from tools_app.core.guard.rules import ON
 from tools_app.processes.tool import processes_report
 from tools_app.sandbox.report import TierReport, sandbox_report
 
@@ -90,10 +93,22 @@ def examine() -> list[Finding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
-        *(model, chromium),
+        *(model, chromium, injection_guard),
     )
     found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
     return [*found, *code_of_models()]
+
+
+def injection_guard() -> tuple[State, str]:
+    """The agents whose class weakens the guard, each with its reason."""
+    relaxed = [
+        f"{appearance.name}: {rules.reason}"
+        for appearance in list_agents()
+        if (rules := rules_of(appearance.name)) != ON
+    ]
+    if not relaxed:
+        return State.OK, "on for every agent"
+    return State.NOTE, f"weakened by {len(relaxed)} of the agents: {'; '.join(relaxed)}"
 
 
 def _examined(check: Callable[[], tuple[State, str] | None]) -> Finding | None:

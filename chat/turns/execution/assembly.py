@@ -116,8 +116,7 @@ async def assemble(
     seconds = config.stall_timeout_seconds
     toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
     chosen = gathered.choice if config.model is None else config.model
-    is_same = config.model is None and seconds is None
-    model = gathered.model if is_same else guarded_model(agent, chosen, seconds)
+    model = gathered.model if config.model is None and seconds is None else guarded_model(agent, chosen, seconds)
     prompt = gathered.prompt(model=model, override=config.messages)
     reader = _reader(agent, config, toolset)
     plan = TurnPlan(

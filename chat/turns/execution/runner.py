@@ -158,26 +158,22 @@ class TurnRun:
             await self._ask_recovery(agent)
         guard = await guard_of(agent, self._facts, self._context)
         with reaching(TurnReach(guard)):
-            await self._answer_guarded(agent, guard, writer)
-
-    async def _answer_guarded(self, agent: Think, guard: TurnGuard, writer: StreamWriter) -> None:
-        assembled = await assemble(
-            agent,
-            self._facts,
-            guard,
-            attempt=self._context.attempt,
-            partial_output_shown=self._standing.partial_output_shown,
-            answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
-        )
-        self._assembled = assembled
-        limit = asyncio.timeout(assembled.timeout_seconds or None)
-        try:
-            async with limit:
-                await self._stream(assembled, writer)
-        except TimeoutError as error:
-            if limit.expired():
-                raise TurnTimeout(f"The turn took longer than {assembled.timeout_seconds:g} s.") from error
-            raise
+            self._assembled = assembled = await assemble(
+                agent,
+                self._facts,
+                guard,
+                attempt=self._context.attempt,
+                partial_output_shown=self._standing.partial_output_shown,
+                answer=with_recorded(self._standing.fold.message, dict(self._context.records())),
+            )
+            limit = asyncio.timeout(assembled.timeout_seconds or None)
+            try:
+                async with limit:
+                    await self._stream(assembled, writer)
+            except TimeoutError as error:
+                if limit.expired():
+                    raise TurnTimeout(f"The turn took longer than {assembled.timeout_seconds:g} s.") from error
+                raise
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")

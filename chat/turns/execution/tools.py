@@ -29,6 +29,7 @@ from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_file
 from chat.turns.execution.assembly import Assembled
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import lets_run
 from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
 from fibers.context import FiberContext
@@ -169,16 +170,13 @@ class TurnTools:
         if tool.is_client:
             return ToolResult(output=CLOSED, is_error=True) if await guard.must_ask(tool) else _HANDED_OUT
         context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
-        if not await must_ask(tool, call, context) or await self._has_begun(tool, call, context):
+        if not await must_ask(tool, call, context):
             return None
+        if guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None)):
+            # Only the guard asks: not about a call that began before the text was there.
+            if await db(has_begun, self._facts.turn_id, call.call_id):
+                return None
         return await self.question(tool, call)
-
-    async def _has_begun(self, tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-        """Whether a call runs already that only the guard asks about now: it began before the text was there."""
-        if not self.guard.may_be_guarded(includes_step=False):
-            return False
-        is_own = await must_ask(tool, call, replace(context, guard=None))
-        return not is_own and await db(has_begun, self._facts.turn_id, call.call_id)
 
     async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that may not run whatever that person says."""
@@ -189,7 +187,7 @@ class TurnTools:
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        is_guarded = not self.guard.lets_run(tool) and await self.guard.is_guarded(includes_step=True)
+        is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
         question = await question_for(tool, call, self.guard.named() if is_guarded else ())
         return ToolPause(
             status=CallStatus.ASKED,

@@ -34,6 +34,7 @@ class TurnGuard:
     def __init__(self, rules: InjectionGuard, place: Place, fenced: Fenced) -> None:
         """Clean, as far as is known. `fenced`: opens a transaction of the turn's."""
         self.rules = rules
+        self.session_id = place.session_id
         self._place = place
         self._fenced = fenced
         self._count = 0  # texts that are stored, also those that do not count
@@ -41,11 +42,6 @@ class TurnGuard:
         self._known: dict[Found, int] = {}  # stored, with their numbers, the oldest first
         self._fresh: dict[Found, None] = {}  # seen by this step
         self._loose: dict[Found, None] = {}  # in no result, and not stored yet
-
-    @property
-    def session_id(self) -> str:
-        """The conversation."""
-        return self._place.session_id
 
     async def load(self) -> None:
         """Read what was seen before. Two queries."""
@@ -70,7 +66,7 @@ class TurnGuard:
         await self._store_found([(Spot(name=name), text) for text in texts])
 
     async def scan(self, messages: Sequence[Message], tools: Toolset) -> None:
-        """Store what these messages hold of others and nobody has stored yet: attached files, results of clients."""
+        """Store what these messages hold of others and is not stored yet: attached files, results of clients."""
         await self._store_found([found for message in messages for found in _texts_of(message, tools)])
 
     async def begin_step(self) -> None:
@@ -91,7 +87,7 @@ class TurnGuard:
             notify_conversation(self._place.owner_id, self._place.scope)
 
     def fresh_of(self, spot: Spot) -> list[SeenText]:
-        """What a call has seen so far."""
+        """The texts that a call has seen so far."""
         return [text for each, text in list(self._fresh) if each == spot]
 
     def texts(self, *, includes_step: bool) -> list[SeenText]:
@@ -100,12 +96,8 @@ class TurnGuard:
         return list(dict.fromkeys(text for _, text in reversed(found)))
 
     def named(self, *, includes_step: bool = True) -> list[SeenText]:
-        """Those that a question names."""
+        """The texts that a question names."""
         return self.texts(includes_step=includes_step)[:MAX_NAMED]
-
-    def lets_run(self, tool: Tool) -> bool:
-        """Whether calls of a tool need no decision in a guarded conversation."""
-        return self.rules.lets_run(tool.name, is_read_only=tool.read_only, is_open_world=tool.open_world)
 
     def may_be_guarded(self, *, includes_step: bool) -> bool:
         """Whether the conversation holds texts of others, as far as is known without a query."""
@@ -158,6 +150,11 @@ class TurnGuard:
                 self._known[each] = self._count
 
 
+def lets_run(rules: InjectionGuard, tool: Tool) -> bool:
+    """Whether calls of a tool need no decision in a guarded conversation."""
+    return rules.lets_run(tool.name, is_read_only=tool.read_only, is_open_world=tool.open_world)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OneCall:
     guard: TurnGuard
@@ -173,7 +170,7 @@ class _OneCall:
         return self.may_ask(tool) and await self.guard.is_guarded(includes_step=self.includes_step)
 
     def may_ask(self, tool: Tool) -> bool:
-        return not self.guard.lets_run(tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
+        return not lets_run(self.guard.rules, tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
 
     async def check_egress(self, target: str) -> None:
         if not self.is_approved and await self.guard.is_guarded(includes_step=True):
@@ -195,7 +192,7 @@ class _OneCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnReach:
-    """What a turn reads and writes beside its calls, as its hooks do: a `tools_app.core.guard.reach.Reach`."""
+    """The reading and writing of a turn beside its calls, as of its hooks: a `tools_app.core.guard.reach.Reach`."""
 
     guard: TurnGuard
 

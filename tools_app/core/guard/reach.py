@@ -116,6 +116,6 @@ class _WrittenAs(_Held):
 
 @contextmanager
 def written_as(origin: Origin | None) -> Iterator[None]:
-    """What is written within the block is of this origin; nothing is noted."""
+    """Have all that is written within the block be of this origin, and note nothing."""
     with reaching(_WrittenAs(origin)):
         yield

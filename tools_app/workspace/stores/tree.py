@@ -21,7 +21,7 @@ PIECE_BYTES: Final = 256 * 1024
 class Content:
     """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
 
-    `object_name`: where the store has put them already. `origin`: of strangers, as whoever writes says
+    `object_name`: where the store has put them already. `origin`: of strangers, as the writer says
     (`tools_app.core.guard.reach`).
     """
 

@@ -10,13 +10,21 @@ from chat.http.api.schemas.common import Input
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
+class SourceOut(Schema):
+    """A text of strangers. `kind`: web, mcp or file; `source`: an address, a path, a server's name; it is theirs."""
+
+    kind: str
+    source: str
+
+
 class QuestionOut(Schema):
     """The question to a person about a call, in words for people.
 
     `tool_title`: the tool's name for people. `sentence`: the tool's own question with the arguments filled in, empty
     where it has none. `may_edit`: which arguments may be changed when approving: all of them (true), none (false), or
     those of these names. `input_schema`: the schema that changed arguments have to fit; null where none may change.
-    `risk`: how much is at stake, empty where the tool does not say.
+    `risk`: how much is at stake, empty where the tool does not say. `because`: the texts of strangers for which the
+    injection guard asks; empty where the tool itself does.
     """
 
     tool_title: str
@@ -24,6 +32,7 @@ class QuestionOut(Schema):
     may_edit: bool | list[str]
     input_schema: JSONObject | None
     risk: Literal["", "low", "medium", "high"]
+    because: list[SourceOut]
 
 
 class OpenCallOut(QuestionOut):

@@ -25,7 +25,7 @@ class GuardTextOut(Schema):
 
 
 class RelaxedOut(Schema):
-    """How the agent's class weakens the guard, and why."""
+    """The weakening of the guard by the agent's class, with its reason."""
 
     reason: str
     trusts: list[str]
@@ -51,7 +51,7 @@ class GuardOut(Schema):
 
 
 class GuardIn(Input):
-    """A decision. `seen`: the `count` that was shown to whoever decides; later texts are not covered."""
+    """A decision. `seen`: the `count` that was shown to the person who decides; later texts are not covered."""
 
     decision: Literal["ask", "until_new", "conversation"]
     seen: Annotated[int, Field(ge=0, le=2_147_483_647)]

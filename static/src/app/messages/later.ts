@@ -7,6 +7,7 @@ import browser from "./en/browser.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
+import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
@@ -18,6 +19,7 @@ export const later = {
   ...calls,
   ...choice,
   ...files,
+  ...guard,
   ...histories,
   ...memory,
   ...panel,

@@ -61,6 +61,7 @@ export interface ConversationFrame {
   isRunning?: boolean;
   waitingCount?: number;
   hasFailed?: boolean;
+  guard?: string;
 }
 
 /** Another model or other settings were chosen for a conversation: names and values as in the API. */

@@ -20,6 +20,8 @@ export interface Approval {
   may_edit: boolean | string[];
   /** How much is at stake; empty where the tool does not say. */
   risk: Risk;
+  /** The texts of others for which the injection guard asks. */
+  because?: { kind: string; source: string }[];
   requested_at: string;
   expires_at: string | null;
 }

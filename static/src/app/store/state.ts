@@ -17,6 +17,7 @@ export interface Listed {
   isRunning?: boolean;
   waitingCount?: number;
   hasFailed?: boolean;
+  guard?: string;
 }
 
 export interface ConversationEvents {

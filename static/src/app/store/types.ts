@@ -43,7 +43,7 @@ export type Risk = "" | "low" | "medium" | "high";
 export interface ToolApproval {
   id: string;
   approved?: boolean;
-  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk };
+  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk; because?: unknown };
   /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
   edited?: boolean;
   originalInput?: unknown;
@@ -213,6 +213,8 @@ export interface Instance {
   waitingCount: number;
   /** Its last answer failed. */
   hasFailed: boolean;
+  /** Differs after each change of its injection guard; empty where nothing was read from elsewhere. */
+  guard?: string;
   sessionId: string | null;
   keepsSessions: boolean;
   origin: { id: string; messageId: string; title: string } | null;

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import type { Decision } from "../store/deciding.ts";
+import { textIn } from "../store/tool_details.ts";
 import type { JsonObject, Risk } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
@@ -17,6 +18,8 @@ export interface ApprovalCardProps {
   /** The tool's own sentence with the arguments in it; may be empty. */
   sentence: string;
   risk: Risk;
+  /** Where the text comes from for which the injection guard asks. */
+  because?: readonly string[];
   input: unknown;
   /** JSON schema of the arguments; null where it is not known. */
   schema: JsonObject | null;
@@ -49,6 +52,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
     <div class="question" role="group" aria-label={t("approvals.approve", { title })}>
       <p class="question-text" dir="auto">{sentence || t("approvals.question", { title })}</p>
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
+      {props.because?.length
+        ? <p class="question-because">{t("guard.because", { sources: props.because.join(", ") })}</p>
+        : null}
       {isEditing && schema
         ? (
           <ArgumentsForm
@@ -95,6 +101,10 @@ export function ApprovalCard(props: ApprovalCardProps) {
     </div>
   );
 }
+
+/** The sources of the texts for which a question is asked; those that are no texts are left out. */
+export const sourcesIn = (because: unknown): string[] =>
+  (Array.isArray(because) ? because : []).map((each) => textIn(each, "source") || textIn(each, "kind")).filter(Boolean);
 
 const LOOK_MS = 30_000;
 

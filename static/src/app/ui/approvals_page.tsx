@@ -8,7 +8,7 @@ import type { App } from "../store/app.ts";
 import type { Approval } from "../store/approvals.ts";
 import type { Decision } from "../store/deciding.ts";
 import { AgentName } from "./agent_mark.tsx";
-import { ApprovalCard } from "./approval_card.tsx";
+import { ApprovalCard, sourcesIn } from "./approval_card.tsx";
 import { Skeleton } from "./conversation_list.tsx";
 import { useApp } from "./context.ts";
 import { FollowLink } from "./follow_link.tsx";
@@ -135,6 +135,7 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
         title={item.tool_title || item.tool}
         sentence={item.sentence}
         risk={item.risk}
+        because={sourcesIn(item.because)}
         input={item.input}
         schema={item.input_schema}
         mayEdit={item.may_edit}

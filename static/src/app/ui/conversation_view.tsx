@@ -12,6 +12,7 @@ import { ModelBanner } from "./model_banner.tsx";
 import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
 
+const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
@@ -33,6 +34,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       <PlaceBar />
       <ConnectionBar />
       <ModelBanner />
+      {instance.guard && <GuardBar version={instance.guard} />}
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {instance.isReadOnly
         ? (

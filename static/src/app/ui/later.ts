@@ -7,6 +7,7 @@ export { ApprovalsPage } from "./approvals_page.tsx";
 export { ArgumentsForm } from "./arguments_form.tsx";
 export { Choice } from "./model_choice.tsx";
 export { FindBar } from "./find_bar.tsx";
+export { GuardBar } from "./guard_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
 export { InnerQuestions } from "./inner_questions.tsx";
 export { Panel } from "../panels/panel.tsx";

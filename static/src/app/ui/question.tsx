@@ -6,7 +6,7 @@ import { follow } from "../lib/store.ts";
 import { asksApproval } from "../store/runs.ts";
 import { titleOfTool } from "../store/tool_words.ts";
 import type { ToolPart } from "../store/types.ts";
-import { ApprovalCard } from "./approval_card.tsx";
+import { ApprovalCard, sourcesIn } from "./approval_card.tsx";
 import type { Parts } from "./parts_context.ts";
 
 interface Props {
@@ -30,6 +30,7 @@ function Approval({ context, part }: Props) {
       title={titleOfTool(part)}
       sentence={descriptor?.sentence ?? ""}
       risk={descriptor?.risk ?? ""}
+      because={sourcesIn(descriptor?.because)}
       input={part.input}
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 from aiohttp import web
 
 from chat.conversations.guarding import decide_guard, guard_state
-from chat.conversations.services import AgentInstance
 from chat.instances.rows import find_instance
+from chat.models import AgentInstance
 from chat.think import (
+    AgentHandle,
     Origin,
     Relaxed,
     SessionSetup,
@@ -93,10 +94,11 @@ async def ledger(context: ToolContext, name: str) -> str:
     return MAIL[name]
 
 
-class Clerk(Think):
+class GuardedClerk(Think):
     """Reads mail, pages and files, and can do several things."""
 
     code_tool: ClassVar[bool | Sequence[str]] = True
+    helper: ClassVar[str] = "errand-runner"
 
     def get_model(self) -> Any:
         return MODELS["current"]
@@ -104,16 +106,25 @@ class Clerk(Think):
     def configure_session(self, session: SessionSetup) -> SessionSetup:
         return session.with_memory()
 
-    async def delegate(self, text: str) -> str:
-        answer = await self.host.sub_agent(Errand, "errand").chat(text)
-        return "".join(part.get("text", "") for part in (answer.message or {"parts": []})["parts"])
-
     def get_tools(self) -> list[Tool]:
+        @tool
+        async def delegate(text: str) -> str:
+            """Have another agent do something."""
+            answer = await AgentHandle(self.key).sub_agent(self.helper, "helper").chat(text)
+            return "".join(part.get("text", "") for part in (answer.message or {"parts": []})["parts"])
+
         lowered = with_approval(tool(name="shout", needs_approval=True)(_shout), False, lowers=True)
-        return [transmit, refund, ask, clock, mail, lookup, ledger, lowered, client_tool("beep"), *FETCHERS]
+        mine = [transmit, refund, ask, clock, mail, lookup, ledger, lowered, delegate, client_tool("beep")]
+        return [*mine, *fetchers(self)]
 
 
-FETCHERS: list[Tool] = []
+SERVERS: list[str] = []
+"""Addresses that the agents may fetch from."""
+
+
+def fetchers(agent: Think) -> Sequence[Tool]:
+    """The fetch tool of an agent, while there is a server."""
+    return create_fetch_tools(SERVERS, workspace=agent.workspace, allow_private=LOOPBACK) if SERVERS else ()
 
 
 async def _shout(text: str) -> str:
@@ -122,19 +133,20 @@ async def _shout(text: str) -> str:
     return "shouted"
 
 
-class Careless(Clerk):
+class CarelessClerk(GuardedClerk):
     """Does what it reads."""
 
     injection_guard = Relaxed(reason="The corpus has to do harm somewhere.")
+    helper: ClassVar[str] = "careless-runner"
 
 
-class Reader(Clerk):
+class TrustingClerk(GuardedClerk):
     """Trusts the web and its fetcher, and nothing else."""
 
     injection_guard = Relaxed(reason="Reads our own wiki only.", trusts=[Origin.WEB], allows=["ask"])
 
 
-class Errand(Think):
+class ErrandRunner(Think):
     """Runs errands for others."""
 
     workspace_tools = False
@@ -143,7 +155,13 @@ class Errand(Think):
         return MODELS["current"]
 
     def get_tools(self) -> list[Tool]:
-        return [transmit, mail, *FETCHERS]
+        return [transmit, mail, *fetchers(self)]
+
+
+class CarelessRunner(ErrandRunner):
+    """Does what it reads."""
+
+    injection_guard = Relaxed(reason="The corpus has to do harm somewhere.")
 
 
 @dataclass
@@ -176,11 +194,11 @@ async def served_web() -> AsyncIterator[Web]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     made.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
-    FETCHERS[:] = create_fetch_tools([made.url("")], allow_private=LOOPBACK)
+    SERVERS[:] = [made.url("")]
     try:
         yield made
     finally:
-        FETCHERS.clear()
+        SERVERS.clear()
         await runner.cleanup()
 
 

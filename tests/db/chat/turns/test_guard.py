@@ -39,7 +39,7 @@ async def web() -> AsyncIterator[Web]:
 
 @pytest.fixture
 def clerk(make_room: MakeRoom) -> Guarded:
-    return Guarded(make_room("clerk"))
+    return Guarded(make_room("guarded-clerk"))
 
 
 async def asked(desk: Guarded) -> list[str]:
@@ -158,10 +158,10 @@ async def test_a_decision_counts_for_the_turn_that_runs(clerk: Guarded) -> None:
 
     class Deciding(type(clerk.room.model)):  # type: ignore[misc]
         async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
+            if not self.requests:
+                await clerk.decide(GuardDecision.CONVERSATION)
             async for event in super().stream(request):
                 yield event
-            if len(self.requests) == 1:
-                await clerk.decide(GuardDecision.CONVERSATION)
 
     clerk.room.model = MODELS["current"] = Deciding()
     await clerk.room.say(one_after_another(call("clock"), call("transmit", to="Ann")))
@@ -273,7 +273,7 @@ async def test_code_is_asked_about_what_it_calls(clerk: Guarded) -> None:
 
 
 async def test_a_class_may_trust_some_origins_and_tools(make_room: MakeRoom) -> None:
-    desk = Guarded(make_room("reader"))
+    desk = Guarded(make_room("trusting-clerk"))
     await desk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Ann")))
     assert DONE == ["transmit Ann"]
     await desk.room.say(
@@ -286,7 +286,7 @@ async def test_a_class_may_trust_some_origins_and_tools(make_room: MakeRoom) -> 
 
 
 async def test_a_relaxed_class_asks_nothing(make_room: MakeRoom) -> None:
-    desk = Guarded(make_room("careless"))
+    desk = Guarded(make_room("careless-clerk"))
     await desk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Ann")))
     assert DONE == ["transmit Ann"]
     assert (await desk.state()).count == 0

@@ -20,6 +20,7 @@ from chat.http.api.schemas.calls import (
     PendingApprovalOut,
     PendingApprovalsOut,
     ResultIn,
+    SourceOut,
 )
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
@@ -142,6 +143,7 @@ def _pending(view: PendingApproval) -> PendingApprovalOut:
         may_edit=_may_edit(view.question),
         input_schema=view.question.input_schema,
         risk=_risk(view.question),
+        because=_because(view.question),
         input=view.input,
         requested_at=view.requested_at,
         expires_at=view.expires_at,
@@ -150,6 +152,10 @@ def _pending(view: PendingApproval) -> PendingApprovalOut:
 
 def _may_edit(question: Question) -> bool | list[str]:
     return question.may_edit if isinstance(question.may_edit, bool) else list(question.may_edit)
+
+
+def _because(question: Question) -> list[SourceOut]:
+    return [SourceOut(kind=text.origin.value, source=text.source) for text in question.because]
 
 
 def _risk(question: Question) -> Literal["", "low", "medium", "high"]:
@@ -185,6 +191,7 @@ def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
         may_edit=_may_edit(question),
         input_schema=question.input_schema,
         risk=_risk(question),
+        because=_because(question),
         call_id=row.call_id,
         tool_name=row.tool_name,
         input=row.input,

@@ -1,0 +1,94 @@
+"""The injection guard in the admin: which conversations hold text of strangers, which, and what people decided."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
+
+from chat.admin.base import ActionAdmin
+from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, state
+from chat.conversations.guarding import rules_of
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from tools_app.core.guard.rules import ON, GuardDecision
+from tools_app.models import Guard, GuardEvent
+
+GUARD_WORDS: dict[str, tuple[str, Text]] = {
+    GuardDecision.NONE: ("asked", _("Asks")),
+    GuardDecision.ASK: ("asked", _("Asks, as a person decided")),
+    GuardDecision.UNTIL_NEW: ("completed", _("Allowed until there is further text")),
+    GuardDecision.CONVERSATION: ("completed", _("Allowed in this conversation")),
+}
+"""Colour and words of each decision."""
+
+
+class GuardEventInline(ReadOnlyInline):
+    """Texts of strangers and decisions, in order."""
+
+    template = "admin/think_sessions/read_only_inline.html"
+    model = GuardEvent
+    fields = ("number", "kind", "origin", "source", "turn_id", "call_id", "actor", "via", "created_at")
+    readonly_fields = fields
+    ordering = ("pk",)
+
+
+@admin.register(Guard)
+class GuardAdmin(ActionAdmin):
+    """Guards, newest first. Read only: people decide in their conversations."""
+
+    list_display = ("conversation", "owner", "standing", "texts", "decided", "began")
+    list_filter = ("decision", "created_at")
+    list_select_related = ("owner", "decided_by")
+    search_fields = ("=session__id", "=scope", "events__source")
+    search_help_text = _("The exact id of a conversation, or an address, a path or a name.")
+    ordering = ("-created_at",)
+    inlines = (GuardEventInline,)
+    fieldsets = ((None, {"fields": ("conversation", "owner", "standing", "texts", "decided", "began", "relaxed")}),)
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Guard]:
+        """Add the conversation."""
+        rows: QuerySet[Guard] = super().get_queryset(request)
+        return rows.annotate(**of_conversation("scope"))
+
+    @override
+    def page_title(self, row: Any) -> str:
+        """The conversation."""
+        return str(_("Guard of “%(title)s”")) % {"title": about(row, reads=row.reads)}
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Any) -> str:
+        """Link to the conversation."""
+        return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+
+    @admin.display(description=_("state"), ordering="decision")
+    def standing(self, row: Guard) -> str:
+        """The decision, in words."""
+        if row.standing.is_guarded():
+            return state(*GUARD_WORDS[GuardDecision.NONE if row.decision != GuardDecision.ASK else GuardDecision.ASK])
+        return state(*GUARD_WORDS[row.decision])
+
+    @admin.display(description=_("texts"), ordering="seen")
+    def texts(self, row: Guard) -> str:
+        """The count of texts of strangers."""
+        return f"{row.seen:,}"
+
+    @admin.display(description=_("decided by"))
+    def decided(self, row: Guard) -> str:
+        """The person who decided last, and when."""
+        if row.decided_at is None:
+            return NOTHING
+        return noted(NOTHING if row.decided_by is None else row.decided_by.get_username(), moment(row.decided_at))
+
+    @admin.display(description=_("begun"), ordering="created_at")
+    def began(self, row: Guard) -> str:
+        """When the first text came in."""
+        return moment(row.created_at)
+
+    @admin.display(description=_("weakened by its agent"))
+    def relaxed(self, row: Any) -> str:
+        """The reason that the agent's class gives."""
+        rules = rules_of(row.about_agent or "")
+        return NOTHING if rules == ON else noted(agent_title(row.about_agent), rules.reason)
