@@ -1,7 +1,7 @@
 """The extensions of one conversation, for its agent, for code of the server, and for people.
 
 The rows are those of `tools_app.extensions`. Here they are brought together with what the agent's class has, and open
-pages are told of a change.
+pages are notified of a change.
 """
 
 from collections.abc import Awaitable, Callable
