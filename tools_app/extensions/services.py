@@ -46,7 +46,7 @@ HOUR: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Where an extension belongs: to one conversation (`scope`, with its owner), to a user, or to the site."""
+    """The holder of extensions: one conversation (`scope`, with its owner), a user, or the site."""
 
     level: ExtensionLevel
     owner_id: int | None = None
@@ -71,7 +71,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who writes a version, and by what way. `user_id`: the person, or the one whom a model works for."""
+    """The author of a version, and the way it came. `user_id`: the person, or the one whom a model works for."""
 
     via: ExtensionAuthor
     user_id: int | None = None

@@ -172,12 +172,12 @@ class ExtensionAdmin(PageAdmin):
 
     @admin.display(description=_("may"))
     def may(self, row: Extension) -> str:
-        """What is granted, in words."""
+        """The granted permissions, in words."""
         return _words(parse_permissions(row.granted), row)
 
     @admin.display(description=_("asks for"))
     def asked_for(self, row: Extension) -> str:
-        """What its manifest asks for, where that is more."""
+        """The permissions of its manifest, where they are more."""
         asked = parse_manifest(row.manifest).permissions
         return NOTHING if asked == parse_permissions(row.granted) else _words(asked, row)
 
@@ -217,9 +217,8 @@ class ExtensionAdmin(PageAdmin):
             return NOTHING
         lines = ((shown.at(each), each.during, shown.made(each), shown.outcome(each)) for each in found)
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", lines)
-        heads = format_html_join(
-            "", '<th scope="col">{}</th>', ((_(h),) for h in ("when", "during", "call", "outcome"))
-        )
+        titles = (_("when"), _("during"), _("call"), _("outcome"))
+        heads = format_html_join("", '<th scope="col">{}</th>', ((title,) for title in titles))
         return format_html(
             '<div class="think-wide" tabindex="0" role="region" aria-label="{}"><table><thead><tr>{}</tr></thead>'
             "<tbody>{}</tbody></table></div>",
@@ -245,7 +244,7 @@ class ExtensionAdmin(PageAdmin):
         for row in queryset:
             done += ban_source(row.sha256, reason=row.name, by=request.user.pk)
             self.log_change(request, row, str(_("Source disabled everywhere.")))
-        self._tell(request, queryset, done, _("%(done)d sources are disabled everywhere."))
+        _report(self, request, queryset, done, _("%(done)d sources are disabled everywhere."))
 
     @admin.action(description=_("Let the source run again everywhere"), permissions=["manage"])
     def let_run_again(self, request: HttpRequest, queryset: QuerySet[Extension]) -> None:
@@ -254,7 +253,7 @@ class ExtensionAdmin(PageAdmin):
         for row in queryset:
             done += allow_source(row.sha256)
             self.log_change(request, row, str(_("Source allowed again.")))
-        self._tell(request, queryset, done, _("%(done)d sources may run again."))
+        _report(self, request, queryset, done, _("%(done)d sources may run again."))
 
     @admin.action(description=_("Give a copy to everybody"), permissions=["manage"])
     def give_to_everybody(self, request: HttpRequest, queryset: QuerySet[Extension]) -> None:
@@ -268,7 +267,7 @@ class ExtensionAdmin(PageAdmin):
                 continue
             done += 1
             self.log_change(request, row, str(_("Given to everybody.")))
-        self._tell(request, queryset, done, _("%(done)d extensions are everybody's now."))
+        _report(self, request, queryset, done, _("%(done)d extensions are everybody's now."))
 
     @admin.action(description=_("Unload"), permissions=["remove"])
     def unload(self, request: HttpRequest, queryset: QuerySet[Extension]) -> None:
@@ -287,12 +286,7 @@ class ExtensionAdmin(PageAdmin):
             set_enabled(holder_of(row), row.name, is_enabled)
             self.log_change(request, row, str(_("Enabled.") if is_enabled else _("Disabled.")))
         text = _("%(done)d extensions are enabled.") if is_enabled else _("%(done)d extensions are disabled.")
-        self._tell(request, queryset, len(chosen), text)
-
-    def _tell(self, request: HttpRequest, queryset: QuerySet[Extension], done: int, text: Text) -> None:
-        for row in queryset:
-            _notify(row)
-        self.message_user(request, str(text) % {"done": done}, messages.SUCCESS)
+        _report(self, request, queryset, len(chosen), text)
 
 
 @admin.register(ExtensionCall)
@@ -364,6 +358,13 @@ def _words(permissions: Any, row: Extension) -> str:
 
 def _owner(row: Any) -> str:
     return NOTHING if row.owner is None else row.owner.get_username()
+
+
+def _report(page: ActionAdmin, request: HttpRequest, rows: QuerySet[Extension], done: int, text: Text) -> None:
+    """Notify open pages, and report to the person what was done."""
+    for row in rows:
+        _notify(row)
+    page.message_user(request, str(text) % {"done": done}, messages.SUCCESS)
 
 
 def _notify(row: Extension) -> None:

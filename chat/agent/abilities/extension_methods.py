@@ -106,7 +106,7 @@ class ExtensionMethods:
 
 
 class ExtensionDeclarations(ExtensionMethods):
-    """What a class says about extensions."""
+    """The declarations of a class about extensions."""
 
     host: Any
 

@@ -250,7 +250,7 @@ def model() -> tuple[State, str]:
 def extensions() -> tuple[State, str]:
     """Extensions that are loaded, and what of them is disabled."""
     try:
-        rows = list(with_ban(Extension.objects.all()).values_list("enabled", "is_banned"))
+        rows = [(row.enabled, vars(row)["is_banned"]) for row in with_ban(Extension.objects.only("enabled"))]
     except DatabaseError as error:
         return State.WRONG, f"their tables cannot be read ({type(error).__name__}); run `manage.py migrate`"
     stopped = sum(not enabled or is_banned for enabled, is_banned in rows)
