@@ -178,9 +178,7 @@ class Turn(models.Model):
     cached_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=20, decimal_places=10, default=0)  # in the currency of the price table
     step_count = models.PositiveIntegerField(_("steps"), default=0)
-    changed_file_count = models.PositiveIntegerField(
-        _("changed files"), default=0
-    )  # in workspaces
+    changed_file_count = models.PositiveIntegerField(_("changed files"), default=0)  # in workspaces
     retry = JSONText(null=True)  # the last time that its model was to be asked again: attempt, attempts, retryAt, code
     error_text = models.TextField(blank=True, default="")  # the text for clients
     error_code = models.CharField(max_length=64, blank=True, default="")

@@ -1,4 +1,4 @@
-"""System checks of settings of workspaces, of code of models, and of browsers. Each id is in `docs/design/tools.md`."""
+"""System checks of settings: workspaces, code of models, browsers, extensions. Each id is in `docs/design/tools.md`."""
 
 import os
 
@@ -7,6 +7,8 @@ from django.core.checks import CheckMessage, Error, register
 
 from tools_app.browser.conf import browser_settings
 from tools_app.errors import CodeInvalid
+from tools_app.extensions.conf import extension_settings
+from tools_app.extensions.services import check_networks
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
 from tools_app.workspace.conf import workspace_settings
@@ -101,3 +103,32 @@ def _check_packages() -> list[CheckMessage]:
         hint = "Name each as name@version, with a version of three numbers."
         return [Error(f"THINK_SANDBOX_PACKAGES: {error.message}", hint=hint, id="think_tools.E003")]
     return []
+
+
+@register("tools")
+def check_extensions(**_: object) -> list[CheckMessage]:
+    """E004 a network that is none, E005 a limit that is no number from 0, W003 a network that all extensions reach."""
+    limits: dict[str, object] = {
+        "THINK_EXTENSION_SOURCE_BYTES": extension_settings.source_bytes,
+        "THINK_EXTENSIONS_PER_INSTANCE": extension_settings.per_instance,
+        "THINK_EXTENSIONS_PER_USER": extension_settings.per_user,
+        "THINK_EXTENSION_CHANGES_PER_HOUR": extension_settings.changes_per_hour,
+        "THINK_EXTENSION_VERSIONS_KEPT": extension_settings.versions_kept,
+        "THINK_EXTENSION_CALLS_KEPT": extension_settings.calls_kept,
+    }
+    found: list[CheckMessage] = [
+        Error(f"{name} must be a whole number from 0, not {value!r}.", id="think_tools.E005")
+        for name, value in limits.items()
+        if type(value) is not int or value < 0
+    ]
+    found += [
+        Error(
+            f"THINK_EXTENSIONS_PRIVATE_NETWORKS: {each!r} is no network.", hint="As 10.1.0.0/16.", id="think_tools.E004"
+        )
+        for each in check_networks()
+    ]
+    if extension_settings.any_host and extension_settings.private_networks:
+        message = "Extensions that may reach every host also reach THINK_EXTENSIONS_PRIVATE_NETWORKS."
+        hint = "Switch THINK_EXTENSIONS_ANY_HOST off, or name no private network."
+        found.append(checks.Warning(message, hint=hint, id="think_tools.W003"))
+    return found

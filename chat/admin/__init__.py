@@ -1,11 +1,12 @@
 """Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import access, files, instances, lower_apps, streams, turns
-from chat.admin.tools import executions, guards, workspace_files, workspaces
+from chat.admin.tools import executions, extensions, guards, workspace_files, workspaces
 
 __all__ = [
     "access",
     "executions",
+    "extensions",
     "files",
     "guards",
     "instances",

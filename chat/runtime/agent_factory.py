@@ -6,7 +6,7 @@ from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
-from chat.agent.operations import ExtensionState, MessageFunction, SavedTurn, StoredSession, Submission
+from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
@@ -15,7 +15,7 @@ from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
-from chat.runtime.abilities.extensions import InstanceExtensions
+from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
 from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
@@ -36,22 +36,10 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves
-
-    def __init__(self, key: InstanceKey) -> None:
-        super().__init__(key)
-        self.extension_state = ExtensionState()
-
-    def extensions_of(self, agent: Agent) -> InstanceExtensions:
-        """The extensions of the agent's conversation."""
-
-        async def itself() -> Think | None:
-            return agent if isinstance(agent, Think) else None
-
-        return InstanceExtensions(self.key, itself)
 
     async def open_context(self, agent: Agent, session_id: str | None = None) -> SessionContext:
         """Open the context of a turn's session and keep it. `None`: the object's session, else the current one."""

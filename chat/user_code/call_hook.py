@@ -115,7 +115,7 @@ async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
 
 
 def watcher_of(agent: Agent) -> HookWatcher | None:
-    """What hears of the agent's hooks besides the agent: its extensions, if any subscribe to hooks."""
+    """The subscriber to the agent's hooks besides the agent: its extensions, if any have hooks."""
     state: ExtensionState | None = getattr(agent.host, "extension_state", None)
     return None if state is None else state.watcher
 

@@ -150,9 +150,14 @@ class HostBridge:
         return full if full in standing.manifest.blocks else label
 
     def _no_context(self, what: str, label: str) -> ExtensionDenied:
-        name = self.extension.name
-        text = "The extension {name!r} may not {what} the context block {label!r}."
-        return ExtensionDenied(Phrase(text, name=name, what=what, label=label))
+        return ExtensionDenied(
+            Phrase(
+                "The extension {name!r} may not {what} the context block {label!r}.",
+                name=self.extension.name,
+                what=what,
+                label=label,
+            )
+        )
 
     # The conversation
 
@@ -217,7 +222,7 @@ def private_networks() -> tuple[Any, ...]:
 
 
 def _subject(method: str, args: list[JSONValue]) -> str:
-    """What a call is about, for the record: a path, a label, or a method with an address."""
+    """The subject of a call, for the record: a path, a label, or a method with an address."""
     if not args:
         return ""
     first = args[0]
@@ -251,7 +256,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _outgoing(args: list[JSONValue]) -> Outgoing:
-    """The request of the `fetch` in the guest, or of whoever calls in its place."""
+    """The request of the `fetch` in the guest, or of other code that calls in its place."""
     given: JSONObject = args[0] if args and isinstance(args[0], dict) else {}
     url, method, headers = given.get("url"), given.get("method", "GET"), given.get("headers", [])
     is_pairs = isinstance(headers, list) and all(

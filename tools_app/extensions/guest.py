@@ -85,7 +85,7 @@ _SCRIPT: Final = """async () => {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a run of an extension is for. `args`: the input of a tool, or the events of a hook.
+    """The purpose of a run. `args`: the input of a tool, or the events of a hook.
 
     `has_host`: the extension gets the object `host`, else null.
     """

@@ -1,4 +1,4 @@
-"""What the host of extensions does for them, once they may: implemented where conversations are known."""
+"""The services of the host for extensions, once they may: implemented where conversations are known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -45,7 +45,7 @@ class LoadedExtension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What is stored of an extension at this moment. `granted` is what counts, whatever the turn has begun with."""
+    """The stored state of an extension at this moment. `granted` is what counts, whatever the turn has begun with."""
 
     manifest: Manifest
     granted: Permissions
@@ -95,7 +95,7 @@ def distinct(extensions: list[LoadedExtension]) -> tuple[LoadedExtension, ...]:
 
 
 def standing_of(extension: LoadedExtension, *, with_source: bool = False) -> Standing:
-    """What holds of an extension now. One query. Errors: `ExtensionUnloaded`."""
+    """Read the state of an extension now. One query. Errors: `ExtensionUnloaded`."""
     if extension.pk is None:
         if BannedSource.objects.filter(sha256=extension.sha256).exists():
             raise _gone(extension, is_disabled=True)
@@ -117,7 +117,7 @@ def standing_of(extension: LoadedExtension, *, with_source: bool = False) -> Sta
 
 
 def banned(sha256s: list[str]) -> set[str]:
-    """Those of these sources that are disabled everywhere. No query for none."""
+    """Find the sources among these that are disabled everywhere. No query for none."""
     return set(BannedSource.objects.filter(sha256__in=sha256s).values_list("sha256", flat=True)) if sha256s else set()
 
 

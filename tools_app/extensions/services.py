@@ -19,7 +19,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.extensions.manifest import ALL, Manifest, Permissions, parse_manifest, parse_permissions
 from tools_app.core.extensions.naming import tool_name
 from tools_app.core.extensions.permissions import is_within
-from tools_app.core.extensions.surface import Surface
+from tools_app.core.extensions.surface import Surface, stored_surface
 from tools_app.errors import (
     ExtensionExists,
     ExtensionInvalid,
@@ -46,7 +46,7 @@ HOUR: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Where an extension belongs: to one conversation (`scope`, with its owner), to a user, or to the site."""
+    """The holder of extensions: one conversation (`scope`, with its owner), a user, or the site."""
 
     level: ExtensionLevel
     owner_id: int | None = None
@@ -71,7 +71,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who writes a version, and by what way. `user_id`: the person, or the one whom a model works for."""
+    """The author of a version, and the way it came. `user_id`: the person, or the one whom a model works for."""
 
     via: ExtensionAuthor
     user_id: int | None = None
@@ -309,6 +309,14 @@ def unload_extension(holder: Holder, name: str) -> Extension | None:
     row_as_it_was = Extension.objects.filter(pk=row.pk)
     row_as_it_was.delete()
     return row
+
+
+def make_site_wide(row: Extension, *, by: int | None) -> LoadedExtension:
+    """Load a copy of an extension for everybody, with what is granted to it. Errors: as `load_extension`."""
+    manifest = parse_manifest(row.manifest).model_copy(update={"permissions": parse_permissions(row.granted)})
+    made = Checked(manifest=manifest, source=current_version(row).source, surface=stored_surface(row.surface))
+    author = Author(via=ExtensionAuthor.ADMIN, user_id=by)
+    return _store(Holder(level=ExtensionLevel.SITE), made, author, ())
 
 
 def set_enabled(holder: Holder, name: str, is_enabled: bool) -> Extension:

@@ -184,6 +184,6 @@ def _redirected(request: Outgoing, status: int, url: URL, target: URL) -> Outgoi
 
 
 def _received(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Headers of an answer; cookies and how the body was packed are nobody's concern."""
+    """Headers of an answer, without cookies and without how the body was packed."""
     left_out = {"set-cookie", "set-cookie2", "content-encoding", "content-length", "transfer-encoding"}
     return tuple((str(n), str(v)) for n, v in headers.items() if n.lower() not in left_out)[:100]

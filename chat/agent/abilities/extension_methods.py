@@ -30,7 +30,7 @@ class ExtensionMethods:
     async def load_extension(self, manifest: Mapping[str, Any], source: str) -> JSONObject:
         """Load an extension for this conversation: its tools are there from the next turn on, also after a restart.
 
-        Whoever calls this grants the permissions of the manifest. Durability: stored when it returns. Errors:
+        The permissions of the manifest are granted with it. Durability: stored when it returns. Errors:
         `ExtensionExists` for a name that is loaded already, `ExtensionInvalid`, `ExtensionLimit`, `SandboxUnavailable`.
         """
         return await self._extensions.load(manifest, source)
@@ -58,7 +58,7 @@ class ExtensionMethods:
 
 
 class ExtensionDeclarations(ExtensionMethods):
-    """What a class says about extensions."""
+    """The declarations of a class about extensions."""
 
     host: Any
 

@@ -38,6 +38,9 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.browser.starting import browser_report
 from tools_app.core.guard.rules import ON
+from tools_app.extension_models import Extension
+from tools_app.extensions.conf import extension_settings
+from tools_app.extensions.loaded import with_ban
 from tools_app.processes.tool import processes_report
 from tools_app.sandbox.report import TierReport, sandbox_report
 
@@ -93,7 +96,7 @@ def examine() -> list[Finding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
-        *(model, chromium, injection_guard),
+        *(model, extensions, chromium, injection_guard),
     )
     found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
     return [*found, *code_of_models()]
@@ -262,6 +265,18 @@ def model() -> tuple[State, str]:
             f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
         )
     return State.OK, f"{choice.name} at {base_url}"
+
+
+def extensions() -> tuple[State, str]:
+    """Extensions that are loaded, and what of them is disabled."""
+    try:
+        rows = [(row.enabled, vars(row)["is_banned"]) for row in with_ban(Extension.objects.only("enabled"))]
+    except DatabaseError as error:
+        return State.WRONG, f"their tables cannot be read ({type(error).__name__}); run `manage.py migrate`"
+    stopped = sum(not enabled or is_banned for enabled, is_banned in rows)
+    reach = "every public host" if extension_settings.any_host else "named hosts only"
+    detail = f"{len(rows)} loaded, {stopped} of them disabled; they may be given {reach}"
+    return (State.NOTE if extension_settings.any_host else State.OK), detail
 
 
 def pages() -> tuple[State, str]:

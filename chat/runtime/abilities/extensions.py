@@ -1,7 +1,7 @@
 """The extensions of one conversation, for its agent, for code of the server, and for people.
 
 The rows are those of `tools_app.extensions`. Here they are brought together with what the agent's class has, and open
-pages are told of a change.
+pages are notified of a change.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from chat.agent.base import InstanceKey
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.operations import ExtensionState
 from chat.agent.think import Think
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import ensure_instance, find_instance
+from chat.runtime.host import DatabaseHost
 from chat.user_code.extensions import class_extensions
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -81,17 +83,17 @@ class InstanceExtensions:
         return listed(loaded)
 
     async def list_all(self) -> list[JSONObject]:
-        """Those that run, in load order, as models and code read them."""
+        """Running ones, in load order, as models and code read them."""
         return [listed(each) for each in await self.running()]
 
     async def running(self) -> tuple[LoadedExtension, ...]:
-        """Those that run, in load order."""
+        """Running ones, in load order."""
         holder = await db(self._holder, makes=False)
         scope = "" if holder is None else holder.scope
         return distinct([*await self.of_class(), *await db(load_stored, self.key.owner_id, scope)])
 
     async def of_class(self) -> list[LoadedExtension]:
-        """Those that the class brings."""
+        """The extensions that the class brings."""
         agent = await self.agent()
         return [] if agent is None else await class_extensions(agent)
 
@@ -115,6 +117,22 @@ class InstanceExtensions:
         for session_id in Session.objects.filter(scope=holder.scope).values_list("pk", flat=True):
             store.forget_prompt(ContextOwner(session_id=session_id))
         notify_conversation(holder.owner_id, holder.scope)
+
+
+class ExtensionsHost(DatabaseHost):
+    """The extensions of the agent object of a host."""
+
+    def __init__(self, key: InstanceKey) -> None:
+        super().__init__(key)
+        self.extension_state = ExtensionState()
+
+    def extensions_of(self, agent: Agent) -> InstanceExtensions:
+        """The extensions of the agent's conversation."""
+
+        async def itself() -> Think | None:
+            return agent if isinstance(agent, Think) else None
+
+        return InstanceExtensions(self.key, itself)
 
 
 def _forget_blocks(scope: str, row: Extension, labels: frozenset[str] | None) -> None:

@@ -68,6 +68,16 @@ async def linger_on(context: ToolContext) -> str:
     return "back"
 
 
+class Extended(Think):
+    """Has what is loaded for a conversation, and nothing of its own."""
+
+    workspace_tools = False
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+
 class Coder(Think):
     """Has nothing but code."""
 

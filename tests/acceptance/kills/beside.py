@@ -3,11 +3,15 @@
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
 from django.core.cache import cache
 
+from chat.agent.base import InstanceKey
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, Turn
+from chat.runtime.handle import AgentHandle
+from tools_app.extension_models import Extension
 from tools_app.models import Execution, ToolCallRecord
 from tools_app.workspace.turn_files import changed_in_turn, compared
 
@@ -40,6 +44,32 @@ def calls(room: str) -> list[list[Any]]:
     turns = Turn.objects.filter(instance__name=room).values("pk")
     rows = ToolCallRecord.objects.filter(turn_id__in=turns).order_by("pk")
     return [[row.tool_name, row.attempt, row.output] for row in rows]
+
+
+SLOW = """({ tools: { work: { execute: async ({}, host) => {
+  if (await host.readFile("/begun") === null) {
+    await host.writeFile("/begun", "yes");
+    for (;;) await new Promise((ok) => setTimeout(ok, 50));
+  }
+  await host.writeFile("/ended", "yes");
+  return "worked";
+} } } })"""
+
+
+def load(room: str) -> list[str]:
+    """Load an extension for a conversation; gives its tools. Its tool never ends the first time."""
+    owner = get_user_model().objects.get(username="alice")
+    key = InstanceKey(owner_id=owner.pk, agent="extended", name=room)
+    manifest = {"name": "slow", "version": "1", "permissions": {"workspace": "read-write"}}
+    loaded = async_to_sync(AgentHandle(key).load_extension)(manifest, SLOW)
+    return list(loaded["tools"])
+
+
+def extensions(room: str) -> list[list[Any]]:
+    """The extensions of a conversation, each with what it called."""
+    instance = AgentInstance.objects.get(name=room)
+    rows = Extension.objects.filter(scope=instance.pk).order_by("pk")
+    return [[row.name, [[each.method, each.subject] for each in row.calls.order_by("pk")]] for row in rows]
 
 
 def executions(room: str) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""A worker killed while turns write files and run code: nothing is half, nothing is done twice, the turns go on.
+"""A worker killed while turns write files and run code or extensions: nothing is half or done twice, the turns go on.
 
 All of it happens to one worker at once, since the wait for its lease is the same for all. An action whose worker dies
 between its effect and its record: `tests/acceptance/parking/test_paused_actions.py`.
@@ -30,9 +30,10 @@ SCRIPTS = {
     "edited": 'call tool write {"path": "/plan", "content": "one\\ntwo\\n"} id=w\n'
     'call tool edit {"path": "/plan", "old_string": "one", "new_string": "ONE"} id=e\nsay: It says {result}.',
     "churned": "call tool churn {} id=c\nsay: It says {result}.",
+    "extended": "call tool slow_work {} id=s\nsay: It says {result}.",
     "coded": f"call tool execute {json.dumps({'code': CODE})} id=x\nsay: It says {{result}}.",
 }
-AGENTS = {"edited": "scribe", "churned": "scribe", "coded": "coder"}
+AGENTS = {"edited": "scribe", "churned": "scribe", "extended": "extended", "coded": "coder"}
 
 
 def beside(product: Product, function: str, argument: str) -> Any:
@@ -79,6 +80,7 @@ async def test_a_worker_killed_at_work_leaves_nothing_half_and_nothing_twice(
         )
         for name, room in rooms.items()
     }
+    assert await asyncio.to_thread(beside, product, "load", rooms["extended"]) == ["slow_work"]
     async with asyncio.timeout(120):
         try:
             requests = {name: await ask(line, SCRIPTS[name]) for name, line in lines.items()}
@@ -88,6 +90,7 @@ async def test_a_worker_killed_at_work_leaves_nothing_half_and_nothing_twice(
         finally:
             await asyncio.gather(*(line.close() for line in lines.values()))
     _check_files(product, rooms)
+    _check_extension(product, rooms["extended"], lines["extended"].text(requests["extended"]))
     _check_code(product, rooms["coded"], lines["coded"].text(requests["coded"]))
 
 
@@ -95,6 +98,8 @@ def _kill_at_work(product: Product, rooms: dict[str, str], guests: list[int]) ->
     marks = [f"held.{rooms['edited']}", f"churned.{rooms['churned']}", f"held.{rooms['coded']}"]
     for mark in marks:
         wait_for(partial(beside, product, "held", mark), what=mark)
+    extended = rooms["extended"]
+    wait_for(lambda: "/begun" in beside(product, "files", extended), what="the extension at work")
     at_work = beside(product, "held", marks[-1])
     guests += at_work["guests"]
     assert guests
@@ -123,6 +128,15 @@ def _check_files(product: Product, rooms: dict[str, str]) -> None:
     assert len(numbers) == 2_000
     assert len(set(numbers)) == 1
     assert int(numbers[0]) >= beside(product, "held", f"churned.{churned}")
+
+
+def _check_extension(product: Product, room: str, said: str) -> None:
+    assert "worked" in said
+    assert beside(product, "calls", room) == [["slow_work", 2, "worked"]]
+    ((name, calls),) = beside(product, "extensions", room)
+    assert name == "slow"
+    first = [["readFile", "/begun"], ["writeFile", "/begun"]]
+    assert calls == [*first, first[0], ["writeFile", "/ended"]]
 
 
 def _check_code(product: Product, room: str, said: str) -> None:

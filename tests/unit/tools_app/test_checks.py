@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from tools_app.checks import check_browser, check_sandbox, check_workspaces
+from tools_app.checks import check_browser, check_extensions, check_sandbox, check_workspaces
 
 
 def ids(settings: Any, **values: object) -> list[str | None]:
     for name, value in values.items():
         setattr(settings, name, value)
-    return [each.id for each in [*check_workspaces(), *check_sandbox(), *check_browser()]]
+    checks = (check_workspaces, check_sandbox, check_browser, check_extensions)
+    return [each.id for check in checks for each in check()]
 
 
 def test_the_defaults_fit_each_other(settings: Any) -> None:
@@ -54,3 +55,21 @@ def test_a_browser_that_is_no_program_is_an_error(settings: Any) -> None:
 def test_browsers_that_one_user_can_take_and_browsers_without_walls_are_warnings(settings: Any) -> None:
     assert ids(settings, THINK_BROWSER_RUNS_PER_USER=50) == ["think_tools.W051"]
     assert ids(settings, THINK_BROWSER_RUNS_PER_USER=1, THINK_BROWSER_WITHOUT_WALLS=True) == ["think_tools.W052"]
+
+
+def test_what_extensions_cannot_use_is_an_error(settings: Any) -> None:
+    assert ids(settings, THINK_EXTENSIONS_PRIVATE_NETWORKS=["10.0.0.0/8", "intranet", "10.0.0.1/8"]) == [
+        "think_tools.E004",
+        "think_tools.E004",
+    ]
+
+
+@pytest.mark.parametrize("value", [-1, "many", None, True])
+def test_a_limit_of_extensions_that_is_none_is_an_error(settings: Any, value: object) -> None:
+    assert ids(settings, THINK_EXTENSIONS_PER_USER=value) == ["think_tools.E005"]
+
+
+def test_every_host_and_a_private_network_together_are_a_warning(settings: Any) -> None:
+    networks = ["10.0.0.0/8"]
+    assert ids(settings, THINK_EXTENSIONS_PRIVATE_NETWORKS=networks) == []
+    assert ids(settings, THINK_EXTENSIONS_ANY_HOST=True) == ["think_tools.W003"]

@@ -6,7 +6,7 @@ from typing import Final
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.extensions.manifest import ALL, OWN, Manifest, Permissions
 
-LIST_CHARS: Final = 80
+LIST_CHARS: Final = 60
 """Width of a list of hosts or labels; the whole stands in the arguments beside the question."""
 
 _FILES: Final = ("none", "read", "read-write")

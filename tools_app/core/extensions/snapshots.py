@@ -1,6 +1,6 @@
 """Snapshots for the hooks of extensions: plain JSON of bounded depth and size, without what is not permitted.
 
-An extension gets a copy, so nothing that it does to it reaches the turn. Without `messages: "read"` it is told that
+An extension gets a copy, so nothing that it does to it reaches the turn. Without `messages: "read"` it learns that
 something happened and not what was said; the system prompt is for those that may read all context.
 """
 

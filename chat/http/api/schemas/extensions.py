@@ -60,7 +60,7 @@ class ExtensionDetailOut(ExtensionOut):
 
 
 class ExtensionIn(Input):
-    """An extension to load. Whoever loads it grants the permissions of its manifest."""
+    """An extension to load. The permissions of its manifest are granted with it."""
 
     manifest: dict[str, Any]
     source: Source

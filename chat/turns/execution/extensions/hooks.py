@@ -1,4 +1,4 @@
-"""Hooks of extensions: told of a turn after the agent's own hooks, in load order.
+"""Hooks of extensions: notified of a turn after the agent's own hooks, in load order.
 
 Each gets a snapshot of its own, cut to what it may see (`tools_app/core/extensions/snapshots.py`). A hook that fails
 or takes longer than five seconds is logged, and the turn goes on. Chunks are collected and handed over with the end of

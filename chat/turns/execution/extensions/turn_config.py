@@ -1,4 +1,4 @@
-"""What extensions say about a turn before it begins, put together with what the agent itself says.
+"""The wishes of extensions for a turn, merged before it begins with what the agent itself says.
 
 Scalars of a later extension win over those of an earlier one. A model or tools are not theirs to choose. Limits can be
 made tighter and never wider, and the system prompt is for extensions that may read it and that have no network: what
@@ -34,7 +34,7 @@ _NOT_THEIRS: Final = frozenset(
 
 
 class _Wish(BaseModel):
-    """What `beforeTurn` may return. Anything else in it is left alone, a model and tools among it."""
+    """The values that `beforeTurn` may return. Anything else in it is left alone, a model and tools among it."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chat.models import Turn
-from chat.turns.admission.intake import Submit
+from chat.conversations.services import delete_instance
+from chat.instances.rows import find_instance
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
@@ -16,7 +16,7 @@ from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
 
-from .conftest import MakeRoom, Room, text_of
+from .conftest import MakeRoom, Room
 from .extending import MATH, MATH_MANIFEST, Given
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -135,31 +135,11 @@ async def test_what_is_thrown_is_an_error_for_the_model(make_room: MakeRoom) -> 
     assert (part["state"], part["errorText"]) == ("output-error", "RangeError: too far")
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("({ add: { execute: async () => 1 } })", "top level"),
-        ("({ tools: { add: { description: 'x' } } })", 'no function "execute"'),
-        ("({ tools: {}, other: {} })", 'no "other"'),
-        ("42", "object expression"),
-        ("({ tools: { ", "SyntaxError"),
-        ("({ tools: {} })", "neither tools nor hooks"),
-        ("({ tools: { 'a b': { execute() {} } } })", "cannot be called"),
-        ("({ tools: { a: { parameters: 5, execute() {} } } })", "must be an object"),
-        ("({ tools: { a: { parameters: { x: { type: 'nonsense' } }, execute() {} } } })", "JSON Schema"),
-        ("({ hooks: { beforeTurn() {} } })", "names the hooks"),
-        ("(() => { while (true) {} })()", "cannot be loaded|too long"),
-        ("", "at most"),
-        ("await host.readFile('/x')", "cannot be loaded|cannot read|object"),
-    ],
-)
-async def test_a_source_that_is_no_extension_is_refused(
-    make_room: MakeRoom, source: str, reason: str, settings: Any
-) -> None:
-    settings.THINK_SANDBOX_SECONDS = 3.0
+async def test_a_source_that_is_no_extension_is_not_stored(make_room: MakeRoom) -> None:
     room = make_room("extended")
-    with pytest.raises(ExtensionInvalid, match=reason):
-        await load(room, "x", source)
+    for source in ("({ add: { execute: async () => 1 } })", "", "\x00", "\ud800"):
+        with pytest.raises(ExtensionInvalid):
+            await load(room, "x", source)
     assert not await db(Extension.objects.exists)
 
 
@@ -241,9 +221,6 @@ async def test_the_number_of_extensions_is_bounded(make_room: MakeRoom, settings
 
 
 async def test_deleting_a_conversation_forgets_its_extensions(make_room: MakeRoom) -> None:
-    from chat.conversations.services import delete_instance
-    from chat.instances.rows import find_instance
-
     room = make_room("extended")
     await load(room, "reader", tool_source("return await host.listFiles('/')"), workspace="read")
     await call(room, "reader_go")
@@ -252,6 +229,3 @@ async def test_deleting_a_conversation_forgets_its_extensions(make_room: MakeRoo
     await db(delete_instance, instance)
     assert not await db(Extension.objects.exists)
     assert not await db(ExtensionCall.objects.exists)
-
-
-_ = (Submit, Turn, text_of)

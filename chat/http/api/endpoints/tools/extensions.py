@@ -61,7 +61,7 @@ class Shelf:
 
     @property
     def extensions(self) -> InstanceExtensions:
-        """Those of the conversation. Only where there is one."""
+        """The extensions of the conversation. Only where there is one."""
         assert self.instance is not None
         return extensions_of(key_of(self.instance))
 
@@ -71,7 +71,7 @@ class Shelf:
         return Author(via=ExtensionAuthor.API, user_id=self.user_id)
 
     async def of_class(self) -> list[LoadedExtension]:
-        """Those that the agent's class brings."""
+        """The extensions that the agent's class brings."""
         return [] if self.instance is None else await self.extensions.of_class()
 
     async def load(self, data: ExtensionIn) -> str:
@@ -177,7 +177,7 @@ async def extension_versions(request: HttpRequest, instance_id: str, name: Path[
 async def extension_calls(
     request: HttpRequest, instance_id: str, name: Path[Name], before: int | None = None, limit: Limit = 50
 ) -> object:
-    """What extensions of this name called in this conversation, made and refused; also what is unloaded now."""
+    """Calls of extensions of this name in this conversation, made and refused; also of one that is unloaded now."""
     shelf = await _of_instance(request, instance_id)
     return await db(partial(_calls, name, before, limit, scope=shelf.holder.scope))
 
@@ -234,7 +234,7 @@ async def own_versions(request: HttpRequest, name: Path[Name]) -> object:
     openapi_extra=_ERRORS,
 )
 async def own_calls(request: HttpRequest, name: Path[Name], before: int | None = None, limit: Limit = 50) -> object:
-    """What extensions of this name called in any of your conversations, made and refused."""
+    """Calls of extensions of this name in any of your conversations, made and refused."""
     return await db(partial(_calls, name, before, limit, owner_id=_own(request).user_id))
 
 
