@@ -91,14 +91,13 @@ class Walls:
 
 def candidates() -> list[Walls]:
     """The ways, the strongest first. The last has none of the two walls, and needs the consent of a setting."""
-    is_root = os.geteuid() == 0
-    spaces = ("--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
+    network, processes = ("--net", "--ipc"), ("--pid", "--fork", "--kill-child", "--mount-proc")
     die = ("setpriv", "--pdeathsig", "KILL")
     no_rights = ("setpriv", *_nobody(), "--no-new-privs", "--pdeathsig", "KILL")  # another user loses the first signal
-    before: tuple[str, ...] = (*die, "unshare", *spaces)
+    before: tuple[str, ...] = (*die, "unshare", *network, *processes)
     after: tuple[str, ...] = no_rights
-    if not is_root:
-        before = (*die, "unshare", "--user", "--map-root-user", *spaces)
+    if os.geteuid() != 0:  # who gets a new user namespace loses the signal as well
+        before = ("unshare", "--user", "--map-root-user", "--mount", *network, *die, "unshare", *processes)
         after = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", *no_rights)
     spaced, own = "namespaces of its own", "Chromium's sandbox"
     found = [
