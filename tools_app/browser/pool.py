@@ -17,7 +17,7 @@ from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserGone, BrowserUnavailable
 from tools_app.browser.session import Session
 from tools_app.errors import SandboxUnavailable, ToolError
-from tools_app.sandbox.slots import FairSlots
+from tools_app.sandbox.slots import FairSlots, SlotLimits
 
 Open: TypeAlias = Callable[[], Awaitable[Session]]
 """Opens a session. Errors: `BrowserUnavailable`."""
@@ -50,7 +50,7 @@ class Pool:
             try:
                 async with asyncio.timeout(seconds):
                     await stack.enter_async_context(lock)
-                    await stack.enter_async_context(self.slots.slot(share, seconds=seconds))
+                    await stack.enter_async_context(self.slots.slot(share))
             except (TimeoutError, SandboxUnavailable) as error:
                 raise BrowserUnavailable(BUSY) from error
             session = await self._taken(key) or await open_it()
@@ -136,6 +136,15 @@ async def _bounded(session: Session) -> AsyncIterator[None]:
         raise BrowserGone(session.connection.end_reason) from None
 
 
+browser_runs: Final = FairSlots(
+    lambda: SlotLimits(
+        total=browser_settings.runs,
+        per_share=browser_settings.runs_per_user,
+        seconds=browser_settings.queue_seconds,
+    )
+)
+"""The policy of browsers: a number for a process, and a smaller one for each user."""
+
 _POOLS: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
 
 
@@ -143,5 +152,5 @@ def pool() -> Pool:
     """The pool of this event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _POOLS:
-        _POOLS[loop] = Pool(FairSlots(total=browser_settings.runs, per_share=browser_settings.runs_per_user))
+        _POOLS[loop] = Pool(browser_runs)
     return _POOLS[loop]

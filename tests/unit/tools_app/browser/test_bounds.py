@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tools_app.browser import starting, wire
 from tools_app.browser.errors import BrowserGone, BrowserUnavailable
 from tools_app.browser.pool import Pool, pool
 from tools_app.browser.starting import PREFIX, browser_report, candidates, started, sweep, tree_of
-from tools_app.sandbox.slots import FairSlots
+from tools_app.sandbox.slots import FairSlots, SlotLimits
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("chromium")]
 
@@ -188,11 +189,14 @@ async def test_a_call_that_finds_no_slot_in_time_fails(site: Site, settings: Any
     async def never() -> Any:
         raise AssertionError("it has no slot")
 
-    narrow = Pool(FairSlots(total=2, per_share=1))
-    async with narrow.slots.slot("1", seconds=1):
+    async def another() -> None:
+        async with narrow.session(never, share="1"):
+            pass
+
+    narrow = Pool(FairSlots(lambda: SlotLimits(total=2, per_share=1, seconds=1)))
+    async with narrow.slots.slot("1"):
         with pytest.raises(BrowserUnavailable, match="Too many browsers"):
-            async with narrow.session(never, share="1"):
-                pass
+            await asyncio.create_task(another(), context=Context())  # no call of the one that holds the slot
 
 
 WORKER = """
