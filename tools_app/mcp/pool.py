@@ -97,7 +97,7 @@ class McpPool:
             self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
-        except McpUnavailable:
+        except (McpUnavailable, MCPError):  # the client of the protocol has one error for every status
             await self._check_sign_in(target, entry)
             raise
         finally:

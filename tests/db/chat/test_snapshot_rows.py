@@ -226,5 +226,9 @@ def test_no_table_is_scanned(alice: User, make_instance: Make) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {captured.captured_queries[0]['sql']}")
         plan: list[Any] = [row[3] for row in cursor.fetchall()]
-    scans = [step for step in plan if step.startswith("SCAN") and step.split()[1] not in {"i", "picked", "always", "CONSTANT"}]
+    scans = [
+        step
+        for step in plan
+        if step.startswith("SCAN") and step.split()[1] not in {"i", "picked", "always", "CONSTANT"}
+    ]
     assert scans == [], plan
