@@ -163,7 +163,7 @@ def serving(app: Any, port: int) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port that nobody listens to."""
+    """A port that is free."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

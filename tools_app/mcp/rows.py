@@ -1,7 +1,7 @@
 """The rows of MCP servers: added, changed, removed, and what became of connections to them.
 
 All functions are sync and run on the database bridge. Who may do what was decided before; only what is always forbidden
-is refused here. Whoever follows servers adds a function to `listeners`; it is called after the commit of each change.
+is refused here. Functions in `listeners` are called after the commit of each change.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ listeners: list[Callable[[McpServer], None]] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whose a server is: a conversation's, a user's, or the site's with neither."""
+    """The holder of a server: a conversation, a user, or the site with neither."""
 
     owner_id: Any = None
     instance_id: str = ""

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,7 +13,6 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
-
 
 from fibers.testing import run_until_idle
 from tests.db.chat.access_rows import all_rows
@@ -28,7 +26,7 @@ from tools_app.mcp import tokens
 from tools_app.mcp.pool import McpPool
 from tools_app.models import McpServer, McpSignIn
 
-from .conftest import only_server, tools_offered
+from .conftest import only_server, tools_offered, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRoom = Callable[..., Room]
@@ -82,9 +80,7 @@ async def added(room: Room, consent: Consent) -> McpServer:
 
 
 async def _row_is_there() -> None:
-    async with asyncio.timeout(10):
-        while not await db(McpServer.objects.exists):
-            await asyncio.sleep(0.02)
+    await until(lambda: db(McpServer.objects.exists))
 
 
 async def signed_in(server: McpServer, client: Client | None = None) -> None:
@@ -169,7 +165,7 @@ async def test_a_code_or_state_of_others_is_of_no_use(
     forged = f"/mcp/oauth/callback?{urlencode({'code': code, 'state': state})}"
     assert (await sync_to_async(alice.get)(forged)).status_code == 422
     assert not await db(lambda: McpSignIn.objects.exclude(grant="").exists())
-    # and a server of somebody else's
+    # and a server of another user
     assert (await sync_to_async(mallory.get)(f"/mcp/oauth/start/{server.pk}")).status_code == 404
 
 
