@@ -63,6 +63,7 @@ SECTIONS: Final = (
             "think_tools.toolcallrecord": _("Calls of tools, and the decisions that wait for a person."),
             "think_tools.actionrecord": _("What actions did: each effect once, with its result, and what is stuck."),
             "think_tools.execution": _("Code that models wrote: what it called, what it gave, what it printed."),
+            "think_tools.mcpserver": _("Servers whose tools agents use: of the site, of people, of conversations."),
             "think_tools.storedworkspace": _("Workspaces of conversations, and what they take up."),
             "think_tools.workspaceentry": _("Files of conversations, to be looked at."),
         },

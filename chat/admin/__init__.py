@@ -1,7 +1,7 @@
 """Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import access, files, instances, lower_apps, streams, turns
-from chat.admin.tools import executions, workspace_files, workspaces
+from chat.admin.tools import executions, mcp, workspace_files, workspaces
 
 __all__ = [
     "access",
@@ -9,6 +9,7 @@ __all__ = [
     "files",
     "instances",
     "lower_apps",
+    "mcp",
     "streams",
     "turns",
     "workspace_files",

@@ -14,7 +14,6 @@ from tools_app.mcp.rows import Place
 from tools_app.mcp_models import McpServer
 
 SHARED_SECONDS: Final = 2
-SHARED_SECONDS: Final = 2
 CHANGED: Final[McpChanged] = {"type": "mcp.changed"}
 
 

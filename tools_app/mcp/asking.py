@@ -114,7 +114,7 @@ class Questions:
         )
 
     async def _decide(self, name: str, words: str, given: JSONObject, schema: JSONObject | None) -> JSONObject | None:
-        """The input that a person let through, changed or not; nothing when it was declined or no person could be asked."""
+        """The input that a person let through, changed or not; nothing when it was declined or none could be asked."""
         self._count += 1
         asker = self.context.asker
         if asker is None:
