@@ -124,8 +124,9 @@ def _declare(spec: McpServerSpec, place: Place, row: McpServer | None) -> McpSer
         server = row
         apply_spec(server, spec)
     server.is_declared = True
+    # Of another conversation of this owner: the same server with the same secrets.
     twin = McpServer.objects.filter(config_hash=spec.config_hash, state=McpState.READY, owner_id=place.owner_id).first()
-    if server.catalogue is None and twin is not None and not twin.needs_sign_in:  # of another conversation: the same server with the same secrets
+    if server.catalogue is None and twin is not None and not twin.needs_sign_in:
         server.catalogue, server.fingerprint, server.accepted = twin.catalogue, twin.fingerprint, twin.accepted
         server.state, server.listed_at = McpState.READY, twin.listed_at
     with transaction.atomic():
