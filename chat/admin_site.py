@@ -67,6 +67,7 @@ SECTIONS: Final = (
             "think_tools.extension": _("Extensions: what they are made of, what they may do, who has them."),
             "think_tools.extensioncall": _("Calls of extensions to their host, made and refused."),
             "think_tools.bannedsource": _("Sources of extensions that run nowhere."),
+            "think_tools.mcpserver": _("Servers whose tools agents use: of the site, of people, of conversations."),
             "think_tools.storedworkspace": _("Workspaces of conversations, and what they take up."),
             "think_tools.workspaceentry": _("Files of conversations, to be looked at."),
         },

@@ -37,7 +37,7 @@ def place_of(instance: AgentInstance) -> Place:
 def connect_soon(server: McpServer, user_id: Any, *, is_repeated: bool = False) -> None:
     """Have a worker connect to a server and read what it offers. In the caller's transaction, if there is one.
 
-    `is_repeated`: a person asks again; whoever does so within the same two seconds shares an attempt.
+    `is_repeated`: a person asks again; requests within the same two seconds share an attempt.
     """
     key = f"mcp:{server.pk}:{user_id}:{int(time.time() // SHARED_SECONDS)}" if is_repeated else None
     start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, key=key, owner_id=user_id)

@@ -13,6 +13,7 @@ import mcp_types as types
 import uvicorn
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 MARKS = Path(sys.argv[-1])
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -40,6 +41,7 @@ TOOLS: dict[str, types.Tool] = {
         types.Tool(name="fail", description="Fail.", input_schema=OBJECT),
     )
 }
+BUS = InMemorySubscriptionBus()
 NAME = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
 
 
@@ -67,7 +69,7 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
             return _text(" ".join(sorted(os.environ)))
         case "grow":
             TOOLS["grown"] = types.Tool(name="grown", description="New.", input_schema=OBJECT)
-            await context.session.send_tool_list_changed()
+            await BUS.publish(ToolsListChanged())
             return _text("grown")
         case "die":
             os._exit(3)
@@ -101,7 +103,13 @@ def _text(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)])
 
 
-server = Server("odd", instructions="Handle with care.", on_list_tools=list_tools, on_call_tool=call_tool)
+server = Server(
+    "odd",
+    instructions="Handle with care.",
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+    on_subscriptions_listen=ListenHandler(BUS),
+)
 
 
 async def main() -> None:

@@ -2,7 +2,7 @@
 
 The keys are derived from `THINK_ENCRYPTION_KEYS`, or from Django's `SECRET_KEY` and `SECRET_KEY_FALLBACKS` where that
 is empty. The first one encrypts, all of them decrypt: a new key goes first, and the old one stays until every row was
-written anew. Whoever has the database alone reads nothing.
+written anew. The database alone gives none of them away.
 """
 
 import base64

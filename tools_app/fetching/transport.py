@@ -1,7 +1,7 @@
 """An `httpx2` transport beneath clients of protocols, which reaches only addresses that a fetch may reach.
 
 Each request resolves, checks and connects anew, as `Fetcher` does, so a name that changes its mind changes nothing.
-Redirects are not followed here; whoever follows one comes back with it, and it is checked like the first address.
+Redirects are not followed here: the target of one is a new request, checked like the first address.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 A question is a call within the tool's call that a person decides about, so the page, the API, the admin and programs
 answer it as they answer any other. The turn is parked meanwhile, and the tool's call is made again once there is a
-decision; the server then asks again, and finds it. Nobody in time, or nobody to be asked: declined.
+decision; the server then asks again, and finds it. Without a decision in time, and outside of a turn, it is declined.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,7 +38,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingRequest:
-    """What a server wants to ask a model: texts by role, oldest first."""
+    """A server's question to a model: texts by role, oldest first."""
 
     system: str
     messages: tuple[tuple[str, str], ...]
@@ -114,7 +114,7 @@ class Questions:
         )
 
     async def _decide(self, name: str, words: str, given: JSONObject, schema: JSONObject | None) -> JSONObject | None:
-        """What a person let through, changed or not; nothing when it was declined or nobody could be asked."""
+        """The input that a person let through, changed or not; nothing when it was declined or none could be asked."""
         self._count += 1
         asker = self.context.asker
         if asker is None:

@@ -30,7 +30,7 @@ Question: TypeAlias = types.ElicitRequestParams | types.CreateMessageRequestPara
 Answer: TypeAlias = Callable[[Question], Awaitable[Any]]
 """Answers a question; runs in the task of the call. What it raises ends the call."""
 CLIENT_INFO: Final = types.Implementation(name="think-for-django", version="1")
-REFUSED: Final = types.ErrorData(code=types.INVALID_REQUEST, message="Nobody can be asked about this.")
+REFUSED: Final = types.ErrorData(code=types.INVALID_REQUEST, message="No person can be asked about this.")
 CLOSE_SECONDS: Final = 10.0
 
 _call: ContextVar["_Call | None"] = ContextVar("think_mcp_call", default=None)
@@ -95,7 +95,7 @@ class McpConnection:
             await asyncio.wait({self._task}, timeout=1.0)
 
     async def request(self, make: Callable[[Client], Awaitable[R]], answer: Answer | None = None) -> R:
-        """Send a request and wait for its result. Cancelling it has the server told.
+        """Send a request and wait for its result. A cancel is passed on to the server.
 
         Errors: `McpUnavailable` where the connection ends; `MCPError` for an error that the server gives; those of
         `answer`.

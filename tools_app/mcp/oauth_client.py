@@ -164,7 +164,7 @@ async def revoke_tokens(grant: JSONObject) -> bool:
 async def _discover_resource(
     client: httpx2.AsyncClient, server_url: str
 ) -> tuple[ProtectedResourceMetadata | None, list[str], str | None]:
-    """What the server says about itself: the metadata of the resource, its authorization servers, the wanted scope."""
+    """The server's own account: the metadata of the resource, its authorization servers, the wanted scope."""
     refusal = await _get(client, client.build_request("POST", server_url, json=PROBE, headers=_ACCEPT))
     named = extract_resource_metadata_from_www_auth(refusal) if refusal.status_code == 401 else None
     scope = extract_scope_from_www_auth(refusal) if refusal.status_code == 401 else None

@@ -1,6 +1,6 @@
 """The connections of one process: made when they are needed, one for each server and user, closed when they are not.
 
-Whoever needs a connection that is being made waits for it. One that failed is left alone for a time that doubles, here
+A connection that is being made is waited for. One that failed is left alone for a time that doubles, here
 and, by its row, in every other process. What fails is the call that needed the connection, and nothing else.
 """
 
@@ -97,7 +97,7 @@ class McpPool:
             self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
-        except McpUnavailable:
+        except (McpUnavailable, MCPError):  # the client of the protocol has one error for every status
             await self._check_sign_in(target, entry)
             raise
         finally:
@@ -118,7 +118,7 @@ class McpPool:
         return catalogue
 
     def refresh_soon(self, target: Target) -> "asyncio.Task[Any]":
-        """Do the same beside whoever asks; what fails is noted in the row. The task never raises."""
+        """Do the same in a task of its own; what fails is noted in the row. The task never raises."""
         return self._start(self._refresh(target))
 
     async def drop(self, server: McpServer) -> None:
@@ -192,7 +192,7 @@ class McpPool:
         await db(rows.note_failure, target.server.pk, target.server.config_hash, error.message)
 
     async def _check_sign_in(self, target: Target, entry: _Entry) -> None:
-        """Errors: `McpSignInNeeded` where the server refused us because nobody, or no longer, is signed in."""
+        """Errors: `McpSignInNeeded` where the server refused us because the user is not, or no longer, signed in."""
         if entry.auth is None or not entry.auth.was_refused:
             return
         await self._discard(target.key, entry)

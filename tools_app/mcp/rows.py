@@ -1,7 +1,7 @@
 """The rows of MCP servers: added, changed, removed, and what became of connections to them.
 
 All functions are sync and run on the database bridge. Who may do what was decided before; only what is always forbidden
-is refused here. Whoever follows servers adds a function to `listeners`; it is called after the commit of each change.
+is refused here. Functions in `listeners` are called after the commit of each change.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ listeners: list[Callable[[McpServer], None]] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whose a server is: a conversation's, a user's, or the site's with neither."""
+    """The holder of a server: a conversation, a user, or the site with neither."""
 
     owner_id: Any = None
     instance_id: str = ""
@@ -109,19 +109,24 @@ def declare_servers(specs: Sequence[McpServerSpec], place: Place) -> list[McpSer
         row = rows.pop(spec.name, None)
         if row is None or row.config_hash != spec.config_hash or row.is_trusted != spec.is_trusted:
             check_place(spec, allows_programs=True)
-            row = _declare(spec, place)
+            row = _declare(spec, place, row)
         found.append(row)
     for row in rows.values():
         remove_server(row)
     return found
 
 
-def _declare(spec: McpServerSpec, place: Place) -> McpServer:
-    mark = hashlib.sha256(f"{place.instance_id} {spec.name}".encode()).hexdigest()[:8]
-    server = _new_row(f"{slug(spec.name)}_{mark}", spec, place)
+def _declare(spec: McpServerSpec, place: Place, row: McpServer | None) -> McpServer:
+    if row is None:
+        mark = hashlib.sha256(f"{place.instance_id} {spec.name}".encode()).hexdigest()[:8]
+        server = _new_row(f"{slug(spec.name)}_{mark}", spec, place)
+    else:  # people may have disabled it: that stays
+        server = row
+        apply_spec(server, spec)
     server.is_declared = True
+    # Of another conversation of this owner: the same server with the same secrets.
     twin = McpServer.objects.filter(config_hash=spec.config_hash, state=McpState.READY, owner_id=place.owner_id).first()
-    if twin is not None and not twin.needs_sign_in:  # of another conversation: the same server with the same secrets
+    if server.catalogue is None and twin is not None and not twin.needs_sign_in:
         server.catalogue, server.fingerprint, server.accepted = twin.catalogue, twin.fingerprint, twin.accepted
         server.state, server.listed_at = McpState.READY, twin.listed_at
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Which MCP servers a conversation has, and how people and code see them."""
+"""The MCP servers that a conversation has, as people and code see them."""
 
 from collections.abc import Sequence
 from typing import Any, Final

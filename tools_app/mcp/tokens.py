@@ -28,7 +28,7 @@ POLL_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a sign-in gave, decrypted. `version` counts its changes."""
+    """The yield of a sign-in, decrypted. `version` counts its changes."""
 
     row_id: int
     version: int

@@ -69,7 +69,7 @@ class McpServerMethods:
 
 
 class McpMethods(McpServerMethods):
-    """What a class declares about MCP servers, and what its clients may call."""
+    """The declarations of a class about MCP servers, and the methods that its clients may call."""
 
     wait_for_mcp_connections: ClassVar[bool | float] = False
     """Whether a turn waits for servers whose tools are not known yet: `True` for at most 10 seconds, a number for at
@@ -82,7 +82,7 @@ class McpMethods(McpServerMethods):
     def get_mcp_servers(self) -> Any:
         """Declare the servers that conversations with this agent have: an iterable of `McpServerSpec`. Runs each turn.
 
-        Their tools are trusted only where the declaration says so. May be sync or async.
+        What they say of their tools is believed only where the declaration has `is_trusted`. May be sync or async.
         """
         return ()
 

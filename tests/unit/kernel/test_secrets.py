@@ -1,4 +1,4 @@
-"""Secrets that are stored: read by whoever has the key, and by nobody else."""
+"""Secrets that are stored: read with the key, and not without it."""
 
 import pytest
 from django.test import override_settings

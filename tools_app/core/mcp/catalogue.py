@@ -37,7 +37,7 @@ class CatalogueLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """What a server has listed, as JSON of the protocol."""
+    """The lists of a server, as JSON of the protocol."""
 
     tools: Iterable[JSONObject] = ()
     prompts: Iterable[JSONObject] = ()

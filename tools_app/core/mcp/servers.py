@@ -26,7 +26,7 @@ class McpTransport(StrEnum):
 
 
 class McpScope(StrEnum):
-    """Whose conversations have a server."""
+    """The conversations that have a server: one, all of a user, or all of the site."""
 
     INSTANCE = "instance"
     USER = "user"
@@ -47,7 +47,7 @@ class McpState(StrEnum):
 class McpServerSpec:
     """A server to be used: `url`, or the `command` of a program with its arguments and `env`.
 
-    `headers` and `env` may hold secrets: they are stored encrypted and shown to nobody. `is_trusted`: whether what the
+    `headers` and `env` may hold secrets: they are stored encrypted and never shown. `is_trusted`: whether what the
     server says of its own tools is believed, and changes of its tools are taken without asking.
     """
 

@@ -28,6 +28,6 @@ class Declaring(Connected):
 
 
 class Closed(Connected):
-    """Lets nobody add servers."""
+    """Takes no servers from people."""
 
     people_add_mcp_servers = False

@@ -1,5 +1,6 @@
 """Rooms of Alice's with MCP servers, and a pool of connections that is closed at the end."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -51,6 +52,16 @@ def count(folder: Path, name: str) -> int:
     """How often something happened at the odd server."""
     path = folder / name
     return len(path.read_text()) if path.exists() else 0
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait for what must come. The condition may be async."""
+    async with asyncio.timeout(20):
+        while True:
+            found = condition()
+            if await found if asyncio.iscoroutine(found) else found:
+                return
+            await asyncio.sleep(0.02)
 
 
 async def only_server() -> McpServer:

@@ -131,7 +131,7 @@ async def own_mcp_connect(request: HttpRequest, server_id: str) -> McpServerOut:
 
 @router.delete("/mcp-servers/{server_id}/sign-in", response={204: None}, operation_id="sign_out_of_mcp_server")
 async def mcp_sign_out(request: HttpRequest, server_id: str) -> object:
-    """Sign out at a server: its authorization server is told, and the tokens are forgotten here."""
+    """Sign out at a server: the tokens are revoked there and forgotten here."""
     user_id = caller_of(request).user.pk
     server = await db(selectors.find_own, server_id, user_id)
     await sign_out(server.pk, user_id)

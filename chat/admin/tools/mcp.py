@@ -1,0 +1,280 @@
+"""MCP servers in the admin: those of the site are added and changed here, programs among them.
+
+Servers of people and of conversations are looked after.
+Headers and variables are written and never shown again.
+"""
+
+import shlex
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from typing_extensions import override
+
+from chat.admin.base import ActionAdmin
+from chat.admin.columns import Text, noted, state
+from chat.instances.mcp_servers import connect_soon
+from thinkproject.kernel.languages import translate
+from thinkproject.kernel.read_only_admin import NOTHING, moment
+from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState
+from tools_app.errors import McpServerInvalid
+from tools_app.mcp import rows, selectors
+from tools_app.models import McpServer
+
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[McpServer]
+else:
+    _Form = forms.ModelForm
+
+STATE_WORDS: Final[dict[str, tuple[str, Text]]] = {
+    McpState.NOT_CONNECTED: ("pending", _("Not connected")),
+    McpState.CONNECTING: ("running", _("Connecting")),
+    McpState.AUTHENTICATING: ("asked", _("People sign in")),
+    McpState.READY: ("completed", _("Ready")),
+    McpState.FAILED: ("error", _("Failed")),
+}
+"""Colour and words of each state."""
+
+SCOPE_WORDS: Final[dict[str, Text]] = {
+    McpScope.SITE: _("Everybody"),
+    McpScope.USER: _("One person"),
+    McpScope.INSTANCE: _("One conversation"),
+}
+
+
+class McpServerForm(_Form):
+    """A server of the site. Secrets that are left empty stay as they are."""
+
+    command_line = forms.CharField(
+        label=_("Command"),
+        required=False,
+        widget=forms.TextInput(attrs={"size": 80}),
+        help_text=_("A program with its arguments, started by each worker without a shell. Leave the URL empty then."),
+    )
+    new_secrets = forms.CharField(
+        label=_("Headers or variables"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text=_(
+            "One on each line, as NAME=value. They are stored encrypted and not shown again; empty keeps them."
+        ),
+    )
+    forgets_secrets = forms.BooleanField(label=_("Forget the stored headers or variables"), required=False)
+
+    class Meta:
+        model = McpServer
+        fields: ClassVar = ("name", "url", "is_enabled", "is_trusted")
+        widgets: ClassVar = {"url": forms.TextInput(attrs={"size": 80})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["command_line"].initial = shlex.join(self.instance.command)
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        """Refuse what cannot be a server."""
+        data: dict[str, Any] = super().clean() or {}
+        try:
+            self.spec = self._spec(data)
+            rows.check_place(self.spec, allows_programs=True)
+        except McpServerInvalid as error:
+            raise forms.ValidationError(translate(error.phrase)) from error
+        except ValueError as error:
+            raise forms.ValidationError(_("The command or the headers cannot be read.")) from error
+        return data
+
+    def _spec(self, data: dict[str, Any]) -> McpServerSpec:
+        command = shlex.split(data.get("command_line") or "")
+        kept = None if self.instance._state.adding or data.get("forgets_secrets") else rows.spec_of(self.instance)
+        given = dict(_pair(line) for line in (data.get("new_secrets") or "").splitlines() if line.strip())
+        stored = {} if kept is None else {**kept.headers, **kept.env}
+        held = given or stored
+        return McpServerSpec(
+            name=data.get("name") or "",
+            url=data.get("url") or "",
+            command=tuple(command),
+            headers={} if command else held,
+            env=held if command else {},
+            is_trusted=bool(data.get("is_trusted")),
+        )
+
+
+def _pair(line: str) -> tuple[str, str]:
+    name, is_there, value = line.partition("=")
+    if not is_there:
+        raise ValueError("no equals sign")
+    return name.strip(), value.strip()
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Servers by their state, in the words of the list."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return all words."""
+        return [(each.value, STATE_WORDS[each][1]) for each in McpState]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        return queryset.filter(state=self.value()) if self.value() in set(McpState) else queryset
+
+
+@admin.register(McpServer)
+class McpServerAdmin(ActionAdmin):
+    """All servers, newest first. Those of the site can be added and changed; of others only the actions apply."""
+
+    form = McpServerForm
+    list_display = ("name", "whose", "way", "standing", "offers", "enabled", "listed")
+    list_filter = (StateFilter, "scope", "transport", "is_enabled")
+    list_select_related = ("owner",)
+    search_fields = ("name", "=id", "=instance_id")
+    search_help_text = _("A part of the name, or the exact id of a server or a conversation.")
+    ordering = ("-created_at",)
+    actions = ("enable", "disable", "connect")
+    readonly_fields = ("id", "whose", "way", "standing", "listed", "secret_names", "tools", "left_out")
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Django's own add permission."""
+        return request.user.has_perm(f"{self.opts.app_label}.add_{self.opts.model_name}")
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Django's own change permission, for servers of the site."""
+        return self.has_manage_permission(request) and (obj is None or obj.scope == McpScope.SITE)
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Django's own delete permission."""
+        return self.has_remove_permission(request)
+
+    @override
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The form for servers of the site; what is known of a server below."""
+        known = ("id", "whose", "way", "standing", "listed", "secret_names", "tools", "left_out")
+        edited = (
+            *("name", "url", "command_line", "new_secrets", "forgets_secrets"),
+            *("is_enabled", "is_trusted"),
+        )
+        if obj is None:
+            return ((None, {"fields": tuple(name for name in edited if name != "forgets_secrets")}),)
+        if not self.has_change_permission(request, obj):
+            return ((None, {"fields": ("name", *known)}),)
+        return ((None, {"fields": edited}), (_("State"), {"fields": known}))
+
+    @override
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The columns of ours; the name, too, where nothing can be changed."""
+        may_change = obj is None or self.has_change_permission(request, obj)
+        return self.readonly_fields if may_change else ("name", *self.readonly_fields)
+
+    @override
+    def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
+        """Write the declaration, and have a worker connect."""
+        if not change:
+            obj.id, obj.scope = rows.new_server_id(form.spec.name), McpScope.SITE
+        rows.apply_spec(obj, form.spec)
+        super().save_model(request, obj, form, change)
+        rows.changed(obj)
+        if obj.is_enabled:
+            connect_soon(obj, request.user.pk)
+
+    @override
+    def delete_model(self, request: HttpRequest, obj: McpServer) -> None:
+        """Remove a server with all sign-ins at it."""
+        rows.remove_server(obj)
+
+    @override
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:
+        """Remove servers, each with its notification."""
+        for server in queryset:
+            rows.remove_server(server)
+
+    @admin.display(description=_("for"))
+    def whose(self, row: McpServer) -> str:
+        """The people who have it."""
+        return str(noted(SCOPE_WORDS[row.scope], "" if row.owner is None else str(row.owner)))
+
+    @admin.display(description=_("way"))
+    def way(self, row: McpServer) -> str:
+        """The URL without its query, or the name of the program."""
+        return selectors.shown_url(row)
+
+    @admin.display(description=_("state"), ordering="state")
+    def standing(self, row: McpServer) -> str:
+        """The state, in words, with the error."""
+        return str(state(*STATE_WORDS[row.state], row.error))
+
+    @admin.display(description=_("tools"))
+    def offers(self, row: McpServer) -> str:
+        """The number of tools, and of those that cannot be offered."""
+        catalogue = row.catalogue or {}
+        skipped = len(catalogue.get("skipped", ()))
+        text = ngettext("%(count)d left out", "%(count)d left out", skipped) % {"count": skipped} if skipped else ""
+        return str(noted(str(len(catalogue.get("tools", ()))), text)) if catalogue else NOTHING
+
+    @admin.display(description=_("enabled"), boolean=True, ordering="is_enabled")
+    def enabled(self, row: McpServer) -> bool:
+        """Whether turns have its tools."""
+        return row.is_enabled
+
+    @admin.display(description=_("read"), ordering="listed_at")
+    def listed(self, row: McpServer) -> str:
+        """The time at which its tools were read."""
+        return moment(row.listed_at)
+
+    @admin.display(description=_("stored headers or variables"))
+    def secret_names(self, row: McpServer) -> str:
+        """Their names; the values are shown to no person."""
+        if not row.secrets:
+            return NOTHING
+        spec = rows.spec_of(row)
+        return ", ".join(sorted({*spec.headers, *spec.env}))
+
+    @admin.display(description=_("tools"))
+    def tools(self, row: McpServer) -> str:
+        """The names of its tools."""
+        return ", ".join(tool["name"] for tool in (row.catalogue or {}).get("tools", ())) or NOTHING
+
+    @admin.display(description=_("left out"))
+    def left_out(self, row: McpServer) -> str:
+        """Tools that cannot be offered, each with its reason."""
+        skipped = (row.catalogue or {}).get("skipped", ())
+        return "; ".join(f"{item['name']}: {item['reason']}" for item in skipped) or NOTHING
+
+    @admin.action(description=_("Enable"), permissions=["manage"])
+    def enable(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:
+        """Let turns have the tools of the selected servers."""
+        self._set(request, queryset, is_enabled=True)
+
+    @admin.action(description=_("Disable"), permissions=["manage"])
+    def disable(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:
+        """Take the tools of the selected servers away from all turns that begin from now on."""
+        self._set(request, queryset, is_enabled=False)
+
+    @admin.action(description=_("Connect now"), permissions=["manage"])
+    def connect(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:
+        """Have workers connect to the selected servers."""
+        chosen = list(queryset)
+        for server in chosen:
+            connect_soon(rows.begin_again(server), server.owner_id or request.user.pk)
+        self._report(request, len(chosen))
+
+    def _set(self, request: HttpRequest, queryset: QuerySet[McpServer], *, is_enabled: bool) -> None:
+        chosen = list(queryset)
+        for server in chosen:
+            rows.set_server(server, is_enabled=is_enabled)
+            self.log_change(request, server, str(_("Enabled.") if is_enabled else _("Disabled.")))
+        self._report(request, len(chosen))
+
+    def _report(self, request: HttpRequest, count: int) -> None:
+        text = ngettext("%(count)d server was changed.", "%(count)d servers were changed.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS)

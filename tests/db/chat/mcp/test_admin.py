@@ -1,0 +1,97 @@
+"""MCP servers in the admin: the site's are added and changed there, and no secret is shown again."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from fibers.models import Fiber
+from thinkproject.kernel.secrets import decrypt
+from tools_app.core.mcp.servers import McpServerSpec
+from tools_app.mcp.rows import Place, add_server, spec_of
+from tools_app.models import McpServer
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/think_tools/mcpserver/"
+CANARY = "canary-91b2"
+
+
+@pytest.fixture
+def root(client: Client) -> User:
+    user = User.objects.create_superuser("root")
+    client.force_login(user)
+    return user
+
+
+def form(**given: Any) -> dict[str, Any]:
+    return {"name": "time", "url": "", "command_line": "", "new_secrets": "", "is_enabled": "on", **given}
+
+
+def test_a_program_is_added_for_everybody_and_its_variables_are_not_shown(client: Client, root: User) -> None:
+    given = form(command_line="mcp-server-time '--local-timezone' 'Europe/Berlin'", new_secrets=f"KEY={CANARY}")
+    reply = client.post(f"{LIST}add/", given)
+    assert reply.status_code == 302, reply.content.decode()
+    server = McpServer.objects.get()
+    assert (server.scope, server.transport, server.owner_id) == ("site", "stdio", None)
+    assert server.command == ["mcp-server-time", "--local-timezone", "Europe/Berlin"]
+    assert spec_of(server).env == {"KEY": CANARY}
+    assert CANARY in decrypt(server.secrets)
+    assert Fiber.objects.filter(name="chat.mcp_connect").count() == 1
+    for page in (LIST, f"{LIST}{server.pk}/change/", f"{LIST}{server.pk}/history/"):
+        html = client.get(page).content.decode()
+        assert CANARY not in html
+        assert server.secrets not in html
+    assert "KEY" in client.get(f"{LIST}{server.pk}/change/").content.decode()
+
+
+def test_secrets_stay_until_they_are_replaced_or_forgotten(client: Client, root: User) -> None:
+    client.post(f"{LIST}add/", form(url="https://mcp.example.com/", new_secrets="Authorization=Bearer one"))
+    server = McpServer.objects.get()
+    change = f"{LIST}{server.pk}/change/"
+    for given, expected in (
+        ({}, {"Authorization": "Bearer one"}),
+        ({"new_secrets": "X-Key=two"}, {"X-Key": "two"}),
+        ({"forgets_secrets": "on"}, {}),
+    ):
+        assert client.post(change, form(url="https://mcp.example.com/", **given)).status_code == 302
+        server.refresh_from_db()
+        assert spec_of(server).headers == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"url": "https://mcp.example.com", "command_line": "both"},
+        {"url": "http://mcp.example.com"},
+        {"url": "https://user:pass@mcp.example.com"},
+        {"command_line": "unbalanced '"},
+        {"command_line": "fine", "new_secrets": "no equals sign"},
+        {"url": "https://mcp.example.com", "new_secrets": "Host=elsewhere"},
+    ],
+)
+def test_what_cannot_be_a_server_is_refused(client: Client, root: User, given: dict[str, str]) -> None:
+    assert client.post(f"{LIST}add/", form(**given)).status_code == 200
+    assert not McpServer.objects.exists()
+
+
+def test_servers_of_people_can_be_disabled_and_removed_but_not_changed(client: Client, root: User) -> None:
+    alice = User.objects.create_user("alice")
+    server, _ = add_server(McpServerSpec(name="hers", url="https://mcp.example.com"), Place(owner_id=alice.pk))
+    assert client.post(f"{LIST}{server.pk}/change/", form(command_line="evil")).status_code == 403
+    assert "hers" in client.get(f"{LIST}{server.pk}/change/").content.decode()
+    client.post(LIST, {"action": "disable", "_selected_action": [server.pk]})
+    server.refresh_from_db()
+    assert (server.is_enabled, server.command) == (False, [])
+    client.post(f"{LIST}{server.pk}/delete/", {"post": "yes"})
+    assert not McpServer.objects.exists()
+
+
+def test_staff_without_the_permission_add_nothing(client: Client) -> None:
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename="view_mcpserver"))
+    client.force_login(staff)
+    assert client.get(LIST).status_code == 200
+    assert client.post(f"{LIST}add/", form(command_line="evil")).status_code == 403
+    assert not McpServer.objects.exists()
