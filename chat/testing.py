@@ -19,12 +19,14 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from typing_extensions import Unpack
 
 from chat.agent.base import Agent, InstanceKey
 from chat.core.model.language_model import LanguageModel
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.handle import AgentHandle, ChatResult
+from chat.turns.state.caller_calls import ExtraTools
 from fibers.testing import worker
 from sessions_app.core.messages.shapes import Message, NewMessage, Part
 from thinkproject.kernel.aio import db
@@ -86,10 +88,15 @@ class AgentClient:
         self.model: Any = model  # the caller's own, or a `ScriptedModel`
         self.handle = AgentHandle(key)
 
-    async def chat(self, message: str | NewMessage, *, signal: asyncio.Event | None = None) -> Reply:
-        """Send a message and wait for the answer; an error is in `reply.result.error`."""
+    async def chat(
+        self, message: str | NewMessage, *, signal: asyncio.Event | None = None, **extra: Unpack[ExtraTools]
+    ) -> Reply:
+        """Send a message and wait for the answer; an error is in `reply.result.error`.
+
+        `extra`: tools of the test for this turn, as `AgentHandle.chat` takes them.
+        """
         recorder = _Recorder()
-        result = await self.handle.chat(message, recorder, signal=signal)
+        result = await self.handle.chat(message, recorder, signal=signal, **extra)
         return Reply(result, tuple(recorder.chunks))
 
     async def messages(self) -> list[Message]:

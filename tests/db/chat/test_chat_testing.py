@@ -69,6 +69,16 @@ async def test_an_agent_answers_with_its_tools(adder: type[Think]) -> None:
         assert len(client.model.requests) == 2
 
 
+async def test_a_test_may_bring_a_tool_for_one_turn(adder: type[Think]) -> None:
+    @tool
+    def subtract(a: int, b: int) -> int:
+        """Subtract one number from another."""
+        return a - b
+
+    async with agent_client(adder, 'call tool subtract {"a": 5, "b": 2}\nsay: It is {result}.') as client:
+        assert (await client.chat("Five minus two?", tools=[subtract])).text == "It is 3."
+
+
 async def test_each_message_is_its_own_script_without_one(adder: type[Think]) -> None:
     async with agent_client(adder) as client:
         assert (await client.chat("say: One.")).text == "One."
