@@ -108,6 +108,7 @@ async def using(product: Product, auth: OAuthClientProvider) -> AsyncIterator[Cl
         yield client
 
 
+@pytest.mark.smoke
 async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_product: Any) -> None:
     product = make_product(environ={"THINK_OAUTH_ACCESS_SECONDS": "1", "THINK_AUTHORITY_SECONDS": "0.2"})
     asked: list[str] = []

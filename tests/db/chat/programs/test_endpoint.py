@@ -127,6 +127,16 @@ async def test_pages_of_listed_origins_may_ask(alice: User, settings: Any) -> No
     settings.THINK_ALLOWED_ORIGINS = ["https://app.example"]
     response = await post(call("tools/list"), token=await token_of(alice), Origin="https://app.example")
     assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == "https://app.example"
+    refused = await post(call("tools/list"), Origin="https://app.example")
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, "https://app.example")
+    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
+    preflight = await post(b"", method="OPTIONS", **asked)
+    assert preflight.status_code == 204
+    assert "Authorization" in preflight.headers["access-control-allow-headers"]
+    foreign = await post(b"", method="OPTIONS", Origin="https://evil.example")
+    assert foreign.status_code == 403
+    assert "access-control-allow-origin" not in foreign.headers
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
