@@ -103,7 +103,10 @@ async def test_an_approval_within_a_chat_is_told_too(shared_product: Product) ->
     async with asyncio.timeout(SECONDS), connected(shared_product) as client:
         waiting = await client.call_tool("chat", {"message": 'call tool pay_out {"amount": 9}\nsay: done'})
         assert waiting.structured_content["status"] == "waiting"
+        assert waiting.structured_content["waits_for"] == ["Payment"]
         assert not waiting.is_error
+        browsers = await client.call_tool("chat", {"message": "call tool locate_me {}\nsay: done"})
+        assert browsers.structured_content["waits_for"] == ["Locate me"]
 
 
 async def test_calls_share_files_even_when_they_overlap(shared_product: Product) -> None:
