@@ -18,6 +18,7 @@ from chat.http.api.problems import problem, problem_of
 from chat.http.mcp.callers import find_caller
 from chat.http.mcp.limits import count_request
 from chat.http.oauth.addresses import ENDPOINT, challenge, offered_agents
+from chat.http.oauth.loading import load
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import language_of
@@ -105,6 +106,7 @@ async def _serve_allowed(agent: str, origin: str, scope: Scope, receive: Receive
         refusal = problem(405, "method_not_allowed", "MCP requests are posted.")
         refusal["Allow"] = "POST"
         return refusal
+    await load("chat.http.mcp.server")
     from chat.http.mcp.server import serve  # noqa: PLC0415 - the protocol's package is read when it is first needed
 
     await serve(caller, scope, receive, send)
