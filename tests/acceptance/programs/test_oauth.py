@@ -108,7 +108,6 @@ async def using(product: Product, auth: OAuthClientProvider) -> AsyncIterator[Cl
         yield client
 
 
-@pytest.mark.smoke
 async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_product: Any) -> None:
     product = make_product(environ={"THINK_OAUTH_ACCESS_SECONDS": "1", "THINK_AUTHORITY_SECONDS": "0.2"})
     asked: list[str] = []
@@ -169,6 +168,7 @@ async def _talk(client: Client, message: str, begun: asyncio.Event) -> Any:
     return await client.call_tool("chat", {"message": message}, progress_callback=on_progress)  # type: ignore[arg-type]  # names of parameters
 
 
+@pytest.mark.smoke("light")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_consent_page_fits_a_phone_and_denies(shared_product: Product, scheme: str) -> None:
     product = shared_product
