@@ -180,6 +180,23 @@ async def test_malformed_requests_are_answered(alice: User, version: str, body: 
     assert not await Turn.objects.aexists()
 
 
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+async def test_the_text_of_an_exception_stays_on_the_server(
+    alice: User, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise RuntimeError("a path, a query, a secret")
+
+    token = await token_of(alice)
+    monkeypatch.setattr("chat.http.mcp.resources._page", fail)
+    listed = await post(call("resources/list"), token=token, MCP_Protocol_Version=version)
+    assert answer_of(listed)["error"]["message"] == "Something went wrong."
+    monkeypatch.setattr(Assistant, "get_tools", fail)
+    tools = await post(call("tools/list"), token=token, MCP_Protocol_Version=version)
+    assert answer_of(tools)["error"]["data"] == {"error": "agent_code_failed"}
+    assert "secret" not in listed.text + tools.text
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
