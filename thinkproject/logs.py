@@ -79,6 +79,7 @@ def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str,
             "axes": {"level": "WARNING"},  # a line for each attempt; ours says what matters
             "httpx": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
+            "mcp": {"level": "WARNING"},  # several lines for each request
             "openai": {"level": "WARNING"},
             "daphne": {"level": "WARNING"},
             "uvicorn": {"level": "WARNING"},  # its line for each socket holds the query

@@ -23,7 +23,7 @@ from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.http.mcp.callers import McpCaller
-from chat.http.mcp.cancelling import note_turn
+from chat.http.mcp.cancelling import forget_turn, note_turn
 from chat.http.mcp.conf import mcp_server_settings
 from chat.http.mcp.following import Followed, follow_turn
 from chat.http.mcp.results import answer_result, call_result, error_result
@@ -163,9 +163,11 @@ async def _follow(asked: Request, turn: Turn) -> Followed:
     caller, context = asked.caller, asked.context
     await note_turn(caller, context.request, context.request_id, turn.pk)
     try:
-        return await follow_turn(turn.pk, report=context.session.report_progress, holds=caller.holds)
+        followed = await follow_turn(turn.pk, report=context.session.report_progress, holds=caller.holds)
     except anyio.get_cancelled_exc_class():
         if asked.left.is_set() and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             with anyio.CancelScope(shield=True):
                 await db(cancel_turn, turn.pk)
         raise
+    await forget_turn(caller, context.request, context.request_id)
+    return followed

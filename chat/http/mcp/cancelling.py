@@ -10,11 +10,13 @@ handles it: without sessions there is nothing that it could cancel.
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from redis.exceptions import RedisError
 
 from chat.access.auth import open_turn
+from chat.errors import TurnNotFound
 from chat.http.mcp.callers import McpCaller
 from chat.turns.admission.admission import cancel_turn
 from thinkproject.kernel.aio import db
@@ -26,19 +28,27 @@ logger = logging.getLogger(__name__)
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 CANCELLED: Final = "notifications/cancelled"
 SESSION: Final = "mcp-session-id"
-_SECONDS: Final = 6 * 3600
+_SECONDS: Final = 24 * 3600
 _MARK: Final = "cancelled"
+_MARK_SECONDS: Final = 60
 
 
 async def note_turn(caller: McpCaller, request: Any, request_id: object, turn_id: str) -> None:
     """Note the turn that a request waits for; one that has been cancelled meanwhile is stopped."""
-    name = _name(caller, "" if request is None else request.headers.get(SESSION, ""), request_id)
-    if name is not None and await db(_exchange, name, turn_id) == _MARK:
+    name = _name_of(caller, request, request_id)
+    if name is not None and await db(_exchange, name, turn_id, _SECONDS) == _MARK:
         await db(cancel_turn, turn_id)
 
 
+async def forget_turn(caller: McpCaller, request: Any, request_id: object) -> None:
+    """Forget what a request waited for, once it is answered: a client may use the id again."""
+    name = _name_of(caller, request, request_id)
+    if name is not None:
+        await db(_forget, name)
+
+
 def watch_cancellations(caller: McpCaller, session: str, receive: Receive) -> Receive:
-    """Read the body of a request on its way, and do what it cancels before anybody else sees its end."""
+    """Read the body of a request on its way, and do what it cancels before its end is passed on."""
     pieces: list[bytes] = []
 
     async def watched() -> Mapping[str, Any]:
@@ -60,23 +70,33 @@ async def _cancel(caller: McpCaller, session: str, body: bytes) -> None:
         name = _name(caller, session, note["params"]["requestId"]) if note and note["method"] == CANCELLED else None
     except (ValueError, RecursionError, LookupError, TypeError):
         return
-    turn_id = None if name is None else await db(_exchange, name, _MARK)
+    turn_id = None if name is None else await db(_exchange, name, _MARK, _MARK_SECONDS)
     if turn_id not in (None, _MARK):
         await db(_stop, caller, turn_id)
 
 
 def _stop(caller: McpCaller, turn_id: str) -> None:
-    cancel_turn(open_turn(caller.user, turn_id).pk)
+    with suppress(TurnNotFound):  # deleted meanwhile
+        cancel_turn(open_turn(caller.user, turn_id).pk)
 
 
-def _exchange(name: str, value: str) -> Any:
+def _exchange(name: str, value: str, seconds: int) -> Any:
     try:
-        if shared_cache().add(name, value, _SECONDS):
+        if shared_cache().add(name, value, seconds):
             return None
         return shared_cache().get(name)
     except (RedisError, OSError):
         logger.warning("not noted", extra={"action": "mcp_request_not_noted"})
         return None
+
+
+def _forget(name: str) -> None:
+    with suppress(RedisError, OSError):
+        shared_cache().delete(name)
+
+
+def _name_of(caller: McpCaller, request: Any, request_id: object) -> str | None:
+    return _name(caller, "" if request is None else request.headers.get(SESSION, ""), request_id)
 
 
 def _name(caller: McpCaller, session: str, request_id: Any) -> str | None:

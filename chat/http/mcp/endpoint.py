@@ -18,6 +18,7 @@ from chat.http.api.problems import problem, problem_of
 from chat.http.mcp.callers import find_caller
 from chat.http.mcp.limits import count_request
 from chat.http.oauth.addresses import ENDPOINT, challenge, offered_agents
+from chat.http.oauth.loading import load
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import language_of
@@ -27,6 +28,15 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _MISDIRECTED: Final = 421
+_CORS: Final = (
+    (b"access-control-allow-methods", b"POST"),
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
+    ),
+    (b"access-control-expose-headers", b"Mcp-Session-Id, Retry-After, WWW-Authenticate"),
+    (b"access-control-max-age", b"600"),
+)
 
 
 class McpEndpoint:
@@ -54,6 +64,32 @@ async def _serve(agent: str, scope: Scope, receive: Receive, send: Send) -> Http
         return problem(_MISDIRECTED, "host_unknown", "This server does not answer for this host.")
     if not program_is_allowed(scope):
         return problem_of(OriginDenied())
+    headers = dict(scope["headers"])
+    if b"origin" in headers:  # an allowed one
+        send = _readable_by(headers[b"origin"], send)
+        if scope["method"] == "OPTIONS":
+            await _answer(HttpResponse(status=204), send)
+            return None
+    refusal = await _serve_allowed(agent, origin, scope, receive, send)
+    if refusal is not None:
+        await _answer(refusal, send)
+    return None
+
+
+def _readable_by(origin: bytes, send: Send) -> Send:
+    """Let pages of an allowed origin read the answer. They send a bearer token; no cookie counts here."""
+
+    async def readable(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            added = [(b"access-control-allow-origin", origin), (b"vary", b"Origin"), *_CORS]
+            message = {**message, "headers": [*message["headers"], *added]}
+        await send(message)
+
+    return readable
+
+
+async def _serve_allowed(agent: str, origin: str, scope: Scope, receive: Receive, send: Send) -> HttpResponse | None:
+    """Do the same for a request of a host and an origin that may ask."""
     if agent not in offered_agents():
         return problem_of(AgentNotFound())
     header = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
@@ -70,6 +106,7 @@ async def _serve(agent: str, scope: Scope, receive: Receive, send: Send) -> Http
         refusal = problem(405, "method_not_allowed", "MCP requests are posted.")
         refusal["Allow"] = "POST"
         return refusal
+    await load("chat.http.mcp.server")
     from chat.http.mcp.server import serve  # noqa: PLC0415 - the protocol's package is read when it is first needed
 
     await serve(caller, scope, receive, send)

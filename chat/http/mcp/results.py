@@ -13,7 +13,7 @@ from chat.http.mcp.following import Followed
 from chat.models import Turn
 from chat.turns.state.status import TurnStatus, turn_status
 from sessions_app.core.messages.shapes import Part
-from sessions_app.core.messages.tool_states import ToolState
+from sessions_app.core.messages.tool_states import SETTLED, ToolState
 from sessions_app.messages import selectors
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
@@ -86,13 +86,20 @@ def _ended(caller: McpCaller, turn_id: str, followed: Followed) -> _Ended:
     turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
     message = selectors.get_message(turn.session_id, turn.assistant_id)
     questions = [title_of(row.tool_name, question_of(row.question).title) for row in _questions(turn)]
+    status = turn_status(turn.fiber.status, turn.fiber.reason)
+    parts: list[Part] = [] if message is None else list(message.parts)
     return _Ended(
         turn=turn,
-        status=turn_status(turn.fiber.status, turn.fiber.reason),
-        parts=[] if message is None else list(message.parts),
-        waits_for=questions or list(followed.waits_for),
+        status=status,
+        parts=parts,
+        waits_for=questions or list(followed.waits_for) or (_open(parts) if status is TurnStatus.COMPLETED else []),
         page=_page(caller, turn.instance_id),
     )
+
+
+def _open(parts: list[Part]) -> list[str]:
+    """The tools of calls that have no result yet: a page of the person's runs them, or they were just approved."""
+    return [title_of(name) for part in parts if (name := tool_name(part)) and part.get("state") not in SETTLED]
 
 
 def _questions(turn: Turn) -> list[Any]:
@@ -103,7 +110,7 @@ def _status(ended: _Ended) -> tuple[str, str]:
     """The word of the protocol's data, and the sentence for models and people."""
     if ended.waits_for:
         what = ", ".join(ended.waits_for)
-        words = _("This waits for the approval of the person, on the page %(page)s: %(what)s") % {
+        words = _("This waits for the person, on the page %(page)s: %(what)s") % {
             "page": ended.page,
             "what": what,
         }

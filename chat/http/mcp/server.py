@@ -6,15 +6,18 @@ reach another process. So such a client is given a session id, which names its r
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import mcp_types as types
 from django.conf import settings
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from chat.agent.think import Think
 from chat.http.api.router import VERSION
@@ -22,6 +25,10 @@ from chat.http.mcp import calls, resources, tools
 from chat.http.mcp.callers import McpCaller
 from chat.http.mcp.cancelling import SESSION, watch_cancellations
 from chat.http.oauth.addresses import offered_agents, title_of
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.languages import translate
+
+logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -54,7 +61,7 @@ async def serve(caller: McpCaller, scope: Any, receive: Any, send: Any) -> None:
 def _server(caller: McpCaller, left: asyncio.Event) -> Server[Any]:
     agent_class = offered_agents()[caller.agent]
     handlers = _Handlers(caller, left)
-    return Server(
+    served: Server[Any] = Server(
         caller.agent,
         version=VERSION,
         title=title_of(caller.agent),
@@ -66,11 +73,32 @@ def _server(caller: McpCaller, left: asyncio.Event) -> Server[Any]:
         on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
     )
+    served.middleware.append(_Boundary())
+    return served
 
 
 def _instructions(agent_class: type[Think]) -> str:
     title = str(agent_class.title or agent_class.route_name())
     return f"`chat` asks {title}. Name a conversation to go on in it; its history is a resource."
+
+
+class _Boundary:
+    """The errors that programs see: those of the protocol, and the words of the product's own.
+
+    Of any other the protocol's package would send the text, in revisions with a handshake.
+    """
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Handle one message."""
+        try:
+            return await call_next(ctx)
+        except (MCPError, ValidationError):
+            raise
+        except ThinkError as error:
+            raise MCPError(types.INTERNAL_ERROR, translate(error.phrase), {"error": error.code}) from error
+        except Exception as error:  # what was raised may be a path, a query, a secret
+            logger.exception("request failed", extra={"action": "mcp_request_failed", "method": ctx.method})
+            raise MCPError(types.INTERNAL_ERROR, "Something went wrong.") from error
 
 
 class _Handlers:

@@ -18,6 +18,7 @@ from chat.access.sign_in_attempts import client_network
 from chat.errors import AgentNotFound
 from chat.http.api.problems import problem, problem_of
 from chat.http.oauth.addresses import offered_agents, resource_metadata, server_metadata
+from chat.http.oauth.loading import load
 from thinkproject.kernel.aio import db
 
 View = Callable[..., Coroutine[Any, Any, HttpResponse]]
@@ -70,6 +71,7 @@ async def protected_resource(request: HttpRequest, agent: str) -> HttpResponse:
 @_open_to_pages("POST")
 async def register(request: HttpRequest) -> HttpResponse:
     """Register a program."""
+    await load("chat.http.oauth.handlers")
     from chat.http.oauth import handlers  # noqa: PLC0415 - as below
 
     return await handlers.register(request, origin=origin_of(request), network=client_network(request))
@@ -81,6 +83,7 @@ async def authorize(request: HttpRequest) -> HttpResponse:
     """Check a program's request, and send the person to the consent page."""
     if request.method not in {"GET", "POST"}:
         return problem(405, "method_not_allowed", "This address does not know this method.")
+    await load("chat.http.oauth.handlers")
     from chat.http.oauth import handlers  # noqa: PLC0415 - the protocol's package is read when it is first needed
 
     return await handlers.authorize(request, origin=origin_of(request))
@@ -89,6 +92,7 @@ async def authorize(request: HttpRequest) -> HttpResponse:
 @_open_to_pages("POST")
 async def token(request: HttpRequest) -> HttpResponse:
     """Exchange a code, or a refresh token."""
+    await load("chat.http.oauth.handlers")
     from chat.http.oauth import handlers  # noqa: PLC0415 - as above
 
     return await handlers.token(request, origin=origin_of(request))

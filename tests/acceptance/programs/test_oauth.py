@@ -168,6 +168,7 @@ async def _talk(client: Client, message: str, begun: asyncio.Event) -> Any:
     return await client.call_tool("chat", {"message": message}, progress_callback=on_progress)  # type: ignore[arg-type]  # names of parameters
 
 
+@pytest.mark.smoke("light")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_consent_page_fits_a_phone_and_denies(shared_product: Product, scheme: str) -> None:
     product = shared_product

@@ -103,7 +103,10 @@ async def test_an_approval_within_a_chat_is_told_too(shared_product: Product) ->
     async with asyncio.timeout(SECONDS), connected(shared_product) as client:
         waiting = await client.call_tool("chat", {"message": 'call tool pay_out {"amount": 9}\nsay: done'})
         assert waiting.structured_content["status"] == "waiting"
+        assert waiting.structured_content["waits_for"] == ["Payment"]
         assert not waiting.is_error
+        browsers = await client.call_tool("chat", {"message": "call tool locate_me {}\nsay: done"})
+        assert browsers.structured_content["waits_for"] == ["Locate me"]
 
 
 async def test_calls_share_files_even_when_they_overlap(shared_product: Product) -> None:
@@ -175,6 +178,7 @@ async def test_a_server_that_stops_stops_no_turn(make_product: Any) -> None:
                 turn = await asyncio.to_thread(wait_for, lambda: _turn(product, "alice", "kept"))
                 await asyncio.to_thread(product.webs[0].stop)
                 await asyncio.gather(call, return_exceptions=True)
+        await asyncio.to_thread(product.webs[0].stop)  # its client may have given up before it had ended
         product.webs[0].start()
         product.wait_until_ready()
         ended = await asyncio.to_thread(wait_for, lambda: _ended(product, "alice", turn["id"]))

@@ -251,6 +251,34 @@ async def test_a_person_ends_a_grant_and_nobody_elses(alice: User) -> None:
     assert await _is_refused(tokens["access_token"])
 
 
+async def test_the_api_lists_grants_and_ends_them(alice: User) -> None:
+    program, tokens = await authorised(alice, scope="chat")
+    [listed] = (await program.browser.get("/api/v1/programs")).json()
+    assert (listed["program"], listed["agent"], listed["scopes"]) == ("Tester", "assistant", ["chat"])
+    assert (await program.browser.delete(f"/api/v1/programs/{listed['id']}")).status_code == 204
+    assert await _is_refused(tokens["access_token"])
+    assert (await program.browser.get("/api/v1/programs")).json() == []
+    assert (await program.browser.delete(f"/api/v1/programs/{listed['id']}")).status_code == 404
+
+
+async def test_staff_end_grants_in_the_admin_and_see_no_secret(alice: User) -> None:
+    _, tokens = await authorised(alice)
+    staff = await sync_to_async(User.objects.create_superuser)("root", password="x")
+    browser = AsyncClient()
+    await browser.aforce_login(staff)
+    text = (await browser.get("/admin/think_chat/oauthgrant/")).content.decode()
+    grant = await OAuthGrant.objects.aget()
+    page = (await browser.get(f"/admin/think_chat/oauthgrant/{grant.pk}/change/", follow=True)).content.decode()
+    assert "Tester" in text
+    assert "Tester" in page
+    assert grant.code_hash not in text + page
+    chosen = {"action": "revoke_grants", "_selected_action": grant.pk}
+    await browser.post("/admin/think_chat/oauthgrant/", chosen)
+    assert await names(tokens["access_token"])  # asked first
+    await browser.post("/admin/think_chat/oauthgrant/", {**chosen, "confirmed": "yes", "post": "yes"})
+    assert await _is_refused(tokens["access_token"])
+
+
 async def test_a_person_who_may_no_longer_sign_in_has_no_programs(alice: User) -> None:
     _, tokens = await authorised(alice)
     await User.objects.filter(pk=alice.pk).aupdate(is_active=False)

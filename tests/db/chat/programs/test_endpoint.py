@@ -127,6 +127,16 @@ async def test_pages_of_listed_origins_may_ask(alice: User, settings: Any) -> No
     settings.THINK_ALLOWED_ORIGINS = ["https://app.example"]
     response = await post(call("tools/list"), token=await token_of(alice), Origin="https://app.example")
     assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == "https://app.example"
+    refused = await post(call("tools/list"), Origin="https://app.example")
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, "https://app.example")
+    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
+    preflight = await post(b"", method="OPTIONS", **asked)
+    assert preflight.status_code == 204
+    assert "Authorization" in preflight.headers["access-control-allow-headers"]
+    foreign = await post(b"", method="OPTIONS", Origin="https://evil.example")
+    assert foreign.status_code == 403
+    assert "access-control-allow-origin" not in foreign.headers
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
@@ -168,6 +178,23 @@ async def test_malformed_requests_are_answered(alice: User, version: str, body: 
     assert response.status_code < 500
     assert await names(token)
     assert not await Turn.objects.aexists()
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+async def test_the_text_of_an_exception_stays_on_the_server(
+    alice: User, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise RuntimeError("a path, a query, a secret")
+
+    token = await token_of(alice)
+    monkeypatch.setattr("chat.http.mcp.resources._page", fail)
+    listed = await post(call("resources/list"), token=token, MCP_Protocol_Version=version)
+    assert answer_of(listed)["error"]["message"] == "Something went wrong."
+    monkeypatch.setattr(Assistant, "get_tools", fail)
+    tools = await post(call("tools/list"), token=token, MCP_Protocol_Version=version)
+    assert answer_of(tools)["error"]["data"] == {"error": "agent_code_failed"}
+    assert "secret" not in listed.text + tools.text
 
 
 @pytest.mark.parametrize(
