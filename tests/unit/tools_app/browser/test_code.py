@@ -1,5 +1,6 @@
 """Code of models that looks up the protocol and drives a browser by it."""
 
+import json
 import re
 from typing import Any
 
@@ -148,6 +149,16 @@ async def test_code_finds_its_pages_again_in_the_next_call(browser: Browser, sit
     code = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos.map((target) => target.url)"
     assert url in await browser.run(code, within=whose)
     assert url not in await browser.run(code, within=context(instance="somebody"))
+
+
+async def test_code_does_not_see_the_credential_of_the_proxy(browser: Browser, site: Site) -> None:
+    url = site.page("/headers", "headers")
+    code = f"""await send("Network.enable"); await go("{url}"); await go("{url}?2");
+      return (await cdp.getDebugLog()).filter((entry) => entry.method.startsWith("Network.requestWillBeSent"))"""
+    seen = json.dumps(await browser.run(opened(code)))
+    assert "requestWillBeSentExtraInfo" in seen
+    assert "User-Agent" in seen
+    assert re.findall(r'"Proxy-Authorization": "Basic ([^"]*)"', seen) in ([], ["-"], ["-", "-"])
 
 
 # what is refused
