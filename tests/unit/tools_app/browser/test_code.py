@@ -158,7 +158,7 @@ async def test_code_does_not_see_the_credential_of_the_proxy(browser: Browser, s
     seen = json.dumps(await browser.run(opened(code)))
     assert "requestWillBeSentExtraInfo" in seen
     assert "User-Agent" in seen
-    assert re.findall(r'"Proxy-Authorization": "Basic ([^"]*)"', seen) in ([], ["-"], ["-", "-"])
+    assert set(re.findall(r'"Proxy-Authorization": "Basic ([^"]*)"', seen)) == {"-"}
 
 
 # what is refused
