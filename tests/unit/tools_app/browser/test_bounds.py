@@ -115,6 +115,7 @@ async def test_a_page_that_says_too_much_is_ended(site: Site, monkeypatch: pytes
         await browser_of(site)("execute", code=code)
 
 
+@pytest.mark.long
 async def test_a_page_that_opens_a_thousand_windows_is_ended_and_another_browser_goes_on(site: Site) -> None:
     fine, other = site.page("/fine", "fine"), browser_of(site, session="reuse")
     await other("markdown", url=fine, within=context(user_id=2))
