@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump, load
 from tools_app.browser.errors import BrowserFailed, BrowserGone
 from tools_app.browser.pages import picture_of
 from tools_app.browser.policy import checked_command, url_of
@@ -98,7 +98,8 @@ class GuestCalls:
         if url not in {None, "", "about:blank"}:
             params["url"] = str(self.session.policy.check_url(str(url)))
         if session_id:
-            return await self.session.connection.send(method, params, session_id, seconds=seconds)
+            result = await self.session.connection.send(method, params, session_id, seconds=seconds)
+            return self._without_credential(method, result)
         return await self._run_on_browser(method, params, url or "")
 
     async def _run_on_browser(self, method: str, params: JSONObject, url: str) -> JSONObject:
@@ -187,9 +188,17 @@ class GuestCalls:
             self._attached[str(params.get("sessionId"))] = str(params.get("targetInfo", {}).get("targetId"))
         elif method == "Target.detachedFromTarget":
             self._attached.pop(str(params.get("sessionId")), None)
+        params = self._without_credential(method, params)
         self._note("event", {"method": method, "params": params, "sessionId": session_id})
         self._events.append({"method": method, "params": params, "sessionId": session_id})
         self._more.set()
+
+    def _without_credential(self, method: str, value: JSONObject) -> JSONObject:
+        """Events of the network show headers as they were sent, the proxy's among them, which is not the code's."""
+        if self.session.proxy is None or not method.startswith("Network."):
+            return value
+        text, credential = dump(value), self.session.proxy.credential
+        return load(text.replace(credential, "-")) if credential in text else value
 
     def _note(self, kind: str, facts: dict[str, Any]) -> None:
         if byte_size(facts) > MAX_ENTRY_BYTES:

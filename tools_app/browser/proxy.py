@@ -100,6 +100,11 @@ class Proxy:
         """Whether it lets nothing more through."""
         return self.used_bytes >= self.policy.max_bytes
 
+    @property
+    def credential(self) -> str:
+        """User and password as they are in a header."""
+        return base64.b64encode(f"{USER}:{self.password}".encode()).decode()
+
     async def serve(self, listener: socket.socket) -> None:
         """Begin to listen."""
         self._server = await asyncio.start_server(self._accepted, sock=listener, limit=HEAD_BYTES)
@@ -150,8 +155,7 @@ class Proxy:
                     self.refused[_address(request)] = error.message
 
     def _knows(self, header: str) -> bool:
-        expected = "Basic " + base64.b64encode(f"{USER}:{self.password}".encode()).decode()
-        return hmac.compare_digest(header.encode(errors="replace"), expected.encode())
+        return hmac.compare_digest(header.encode(errors="replace"), f"Basic {self.credential}".encode())
 
     async def _pass_on(self, request: "_Request", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Errors: `FetchFailed`."""

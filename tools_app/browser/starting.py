@@ -35,7 +35,9 @@ START_SECONDS: Final = 30.0
 END_SECONDS: Final = 10.0
 PREFIX: Final = "think-browser-"
 LOCK: Final = "lock"
-NOBODY: Final = 65534
+USER_ID: Final = 65533
+"""The user of browsers where the worker is root: no other code of models runs as this one."""
+
 FILE_BYTES: Final = 256 * 1024 * 1024
 OPEN_FILES: Final = 4096
 NO_BROWSER: Final = "There is no Chromium here: install one, or name it in THINK_BROWSER_PATH."
@@ -93,12 +95,18 @@ def candidates() -> list[Walls]:
     """The ways, the strongest first. The last has none of the two walls, and needs the consent of a setting."""
     network, processes = ("--net", "--ipc"), ("--pid", "--fork", "--kill-child", "--mount-proc")
     die = ("setpriv", "--pdeathsig", "KILL")
-    no_rights = ("setpriv", *_nobody(), "--no-new-privs", "--pdeathsig", "KILL")  # another user loses the first signal
+    no_rights = (
+        "setpriv",
+        *_another_user(),
+        "--no-new-privs",
+        "--pdeathsig",
+        "KILL",
+    )  # another user loses the first signal
     before: tuple[str, ...] = (*die, "unshare", *network, *processes)
     after: tuple[str, ...] = no_rights
     if os.geteuid() != 0:  # who gets a new user namespace loses the signal as well
         before = ("unshare", "--user", "--map-root-user", "--mount", *network, *die, "unshare", *processes)
-        after = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", *no_rights)
+        after = ("unshare", "--user", f"--map-user={USER_ID}", f"--map-group={USER_ID}", *no_rights)
     spaced, own = "namespaces of its own", "Chromium's sandbox"
     found = [
         Walls(name=f"{spaced}, {own}", before=before, after=after, has_sandbox=True, is_contained=True),
@@ -112,14 +120,14 @@ def candidates() -> list[Walls]:
 
 def bare_walls() -> Walls:
     """Neither of the two walls: for a browser that shows no page, or by the consent of a setting."""
-    after = ("setpriv", *_nobody(), "--no-new-privs", "--pdeathsig", "KILL")
+    after = ("setpriv", *_another_user(), "--no-new-privs", "--pdeathsig", "KILL")
     return Walls(name="limits", before=(), after=after, has_sandbox=False, is_contained=False)
 
 
-def _nobody() -> tuple[str, ...]:
+def _another_user() -> tuple[str, ...]:
     if os.geteuid() != 0:
         return ()
-    user = str(NOBODY)
+    user = str(USER_ID)
     return ("--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
 
 
@@ -209,7 +217,7 @@ class Profile:
         self.folder.mkdir(mode=0o700)
         if os.geteuid() == 0:
             self.top.chmod(0o711)
-            os.chown(self.folder, NOBODY, NOBODY)
+            os.chown(self.folder, USER_ID, USER_ID)
 
     def remove(self) -> None:
         """Remove it. Safe to call again."""

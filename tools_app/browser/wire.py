@@ -17,10 +17,10 @@ from tools_app.browser.errors import BrowserFailed, BrowserGone
 logger = logging.getLogger(__name__)
 
 COMMAND_SECONDS: Final = 10.0
-MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
+MAX_MESSAGE_BYTES: Final = 32 * 1024 * 1024
 MESSAGES_AT_ONCE: Final = 50
 FLOOD_MESSAGES: Final = 50_000
-FLOOD_BYTES: Final = 256 * 1024 * 1024
+FLOOD_BYTES: Final = 128 * 1024 * 1024
 GONE: Final = "The browser has ended. The next call starts a new one."
 
 Listener: TypeAlias = Callable[[str, JSONObject, str], None]

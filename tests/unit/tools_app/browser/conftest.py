@@ -1,6 +1,7 @@
 """A browser that the tests of a module share, and servers on this machine that its pages come from."""
 
 import inspect
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,11 +63,11 @@ class Site:
         return web.Response(status=404, text="nothing here")
 
 
-async def serving(host: str = "127.0.0.1") -> AsyncIterator[Site]:
+async def serving(safely: ssl.SSLContext | None = None) -> AsyncIterator[Site]:
     site = Site()
     runner = web.ServerRunner(web.Server(site.answer), shutdown_timeout=0.1, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, host, 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=safely).start()
     site.port = runner.addresses[0][1]
     yield site
     await runner.cleanup()

@@ -1,17 +1,21 @@
 """Code of models that looks up the protocol and drives a browser by it."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.tools_app.browser.conftest import Browser, Site, context
 from tools_app.browser.guest import RING
+from tools_app.browser.spec import spec_of
 from tools_app.browser.tools import EXECUTE, SEARCH
 from tools_app.errors import ToolError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+GUIDE = Path(__file__).parents[4] / "docs" / "howto" / "browser.md"
 OPEN = """
   const { targetId } = await cdp.send({ method: "Target.createTarget", params: { url: "about:blank" } });
   const { sessionId } = await cdp.attachToTarget({ targetId });
@@ -58,6 +62,10 @@ async def test_the_specification_is_the_browsers_own_without_what_is_refused(bro
     assert not {"IO", "Fetch", "Storage", "SystemInfo", "Tracing"} & set(found["names"])
 
 
+async def test_the_specification_is_read_once_for_a_while(browser: Browser) -> None:
+    assert await spec_of() is await spec_of()
+
+
 async def test_code_of_browser_search_reaches_no_browser(browser: Browser) -> None:
     with pytest.raises(ToolError, match="cdp is not defined"):
         await browser("search", code="async () => cdp.send({ method: 'Target.getTargets' })")
@@ -81,6 +89,14 @@ async def test_the_example_of_browser_execute_reads_a_title(browser: Browser, si
         ("Page.navigate", True, url),
         ("Runtime.evaluate", True, None),
     ]
+
+
+async def test_the_code_of_the_guide_reads_a_title_and_takes_a_picture(browser: Browser, site: Site) -> None:
+    url = site.page("/guide", "Hello")
+    [code] = re.findall(r"```javascript\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    result = await browser("execute", code=code.replace("https://docs.python.org/3/", url))
+    assert result.value["value"] == "/guide"
+    assert len(result.media) == 1
 
 
 async def test_pictures_that_code_takes_come_with_the_result(browser: Browser, site: Site) -> None:
@@ -148,6 +164,16 @@ async def test_code_finds_its_pages_again_in_the_next_call(browser: Browser, sit
     code = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos.map((target) => target.url)"
     assert url in await browser.run(code, within=whose)
     assert url not in await browser.run(code, within=context(instance="somebody"))
+
+
+async def test_code_does_not_see_the_credential_of_the_proxy(browser: Browser, site: Site) -> None:
+    url = site.page("/headers", "headers")
+    code = f"""await send("Network.enable"); await go("{url}"); await go("{url}?2");
+      return (await cdp.getDebugLog()).filter((entry) => entry.method.startsWith("Network.requestWillBeSent"))"""
+    seen = json.dumps(await browser.run(opened(code)))
+    assert "requestWillBeSentExtraInfo" in seen
+    assert "User-Agent" in seen
+    assert set(re.findall(r'"Proxy-Authorization": "Basic ([^"]*)"', seen)) == {"-"}
 
 
 # what is refused

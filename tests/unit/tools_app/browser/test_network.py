@@ -6,12 +6,19 @@ import contextlib
 import ipaddress
 import re
 import socket
+import ssl
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Browser, Site, browser_of, context, serving
 from tools_app.browser.errors import BrowserGone
@@ -161,6 +168,32 @@ async def test_a_name_that_changes_its_address_leads_nowhere(chromium: str, site
     assert answer["refused"] == [site.url("/again", host="rebind.test")]
     assert site.paths == ["/rebind"]
     assert set(names) == {"rebind.test"}  # and the browser resolved none by itself
+
+
+@pytest.fixture
+def untrusted(tmp_path: Path) -> ssl.SSLContext:
+    """The certificate of 127.0.0.1, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "here")]), datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(1))
+    signed = made.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    pem = tmp_path / "server.pem"
+    plain = serialization.NoEncryption()
+    written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    pem.write_bytes(written + signed.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    return context
+
+
+async def test_a_certificate_that_is_not_trusted_is_refused(chromium: str, untrusted: ssl.SSLContext) -> None:
+    async for safe in serving(untrusted):
+        [_, _, markdown, *_] = create_browser_tools([f"https://127.0.0.1:{safe.port}"], allow_private=LOOPBACK)
+        browser = Browser({markdown.name: markdown})
+        with pytest.raises(FetchFailed, match="ERR_CERT_AUTHORITY_INVALID"):  # so the tunnel did lead there
+            await browser("markdown", url=f"https://127.0.0.1:{safe.port}/")
+        assert safe.paths == []
 
 
 async def test_what_a_page_offers_to_save_is_kept_nowhere(browser: Browser, site: Site) -> None:
