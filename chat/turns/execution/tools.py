@@ -29,9 +29,9 @@ from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_file
 from chat.turns.execution.assembly import Assembled
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import lets_run
 from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
-from chat.turns.guarding.turn_guard import lets_run
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
@@ -172,10 +172,9 @@ class TurnTools:
         context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
         if not await must_ask(tool, call, context):
             return None
-        if guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None)):
-            # Only the guard asks: not about a call that began before the text was there.
-            if await db(has_begun, self._facts.turn_id, call.call_id):
-                return None
+        is_by_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
+        if is_by_guard and await db(has_begun, self._facts.turn_id, call.call_id):
+            return None  # it began before the text was there
         return await self.question(tool, call)
 
     async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
