@@ -10,6 +10,7 @@ from django.test import Client
 from chat.conversations.fork import fork_instance
 from chat.conversations.services import delete_instance, instance_summary
 from chat.models import AgentInstance
+from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, say
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.core.origins import Origin
@@ -131,12 +132,9 @@ def test_another_user_learns_nothing(as_bob: ApiClient, conversation: AgentInsta
     assert Guard.objects.get().decision == ""
 
 
-def test_an_imported_conversation_is_a_text(as_alice: ApiClient, alice: User, conversation: AgentInstance) -> None:
-    client = Client()
-    client.force_login(alice)
-    export = client.get(f"/api/v1/sessions/{conversation.session_id}/export")
-    file = SimpleUploadedFile("old.jsonl", b"".join(export.streaming_content))
-    reply = client.post("/api/v1/imports", {"agent": "assistant", "file": file})
+def test_an_imported_conversation_is_a_text(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    file = SimpleUploadedFile("old.jsonl", "".join(export_lines(str(conversation.session_id))).encode())
+    reply = as_alice.http.post("/api/v1/imports", {"agent": "assistant", "file": file})
     assert reply.status_code == 201, reply.content
     found = as_alice.get(f"/instances/{reply.json()['instance_id']}/guard").json()
     assert (found["is_guarded"], found["texts"][0]["source"]) == (True, "old.jsonl")
