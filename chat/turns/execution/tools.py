@@ -172,9 +172,9 @@ class TurnTools:
         context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
         if not await must_ask(tool, call, context):
             return None
-        only_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
-        if only_guard and await db(has_begun, self._facts.turn_id, call.call_id):
-            return None  # the call began before the text was there
+        is_by_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
+        if is_by_guard and await db(has_begun, self._facts.turn_id, call.call_id):
+            return None  # it began before the text was there
         return await self.question(tool, call)
 
     async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:

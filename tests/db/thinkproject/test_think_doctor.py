@@ -10,8 +10,10 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
+from chat.agent import declared
 from chat.http.health import note_worker
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
+from chat.think import Origin, Relaxed, Think
 from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +43,18 @@ def test_a_sound_installation_has_exit_code_0() -> None:
     assert code == 0, found
     assert {found[name]["state"] for name in ("python", "data dir", "database", "redis server", "worker")} == {"ok"}
     assert found["web server"]["state"] == "note"
+
+
+def test_an_agent_that_weakens_the_guard_is_noted_with_its_reason() -> None:
+    class Wiki(Think):
+        injection_guard = Relaxed(reason="Reads our own wiki only.", trusts=[Origin.WEB])
+
+    try:
+        _, found = _examine()
+    finally:
+        declared.classes.pop(Wiki.route_name())
+    assert found["injection guard"]["state"] == "note"
+    assert "wiki: Reads our own wiki only." in found["injection guard"]["detail"]
 
 
 def test_pages_that_were_not_built_are_noted(settings: Settings) -> None:

@@ -83,6 +83,7 @@ def test_all_conversations_are_listed_newest_first(
         "input_schema": pay.input_schema,
         "may_edit": ["amount"],
         "risk": "",
+        "because": [],
         "requested_at": oldest["requested_at"],
         "expires_at": None,
     }

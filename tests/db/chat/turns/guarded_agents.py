@@ -94,6 +94,16 @@ async def ledger(context: ToolContext, name: str) -> str:
     return MAIL[name]
 
 
+@tool(read_only=True)
+async def beacon(context: ToolContext, host: str, reads: bool = False) -> str:
+    """Reach the network in another way than by calls of tools."""
+    if reads:
+        context.note_origin(Origin.WEB, "a page")
+    await context.check_egress(host)
+    DONE.append(f"beacon {host}")
+    return "reached"
+
+
 class GuardedClerk(Think):
     """Reads mail, pages and files, and can do several things."""
 
@@ -114,7 +124,7 @@ class GuardedClerk(Think):
             return "".join(part.get("text", "") for part in (answer.message or {"parts": []})["parts"])
 
         lowered = with_approval(tool(name="shout", needs_approval=True)(_shout), False, lowers=True)
-        mine = [transmit, refund, ask, clock, mail, lookup, ledger, lowered, delegate, client_tool("beep")]
+        mine = [transmit, refund, ask, clock, mail, lookup, ledger, beacon, lowered, delegate, client_tool("beep")]
         return [*mine, *fetchers(self)]
 
 

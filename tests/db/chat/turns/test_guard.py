@@ -8,6 +8,8 @@ import pytest
 from chat.core.model.language_model import ModelRequest
 from chat.turns.admission.admission import clear_instance
 from chat.turns.admission.intake import Submit
+from fibers.testing import worker
+from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.rules import GuardDecision
@@ -15,7 +17,8 @@ from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
 
 from .agents import MODELS
-from .conftest import MakeRoom, status_of
+from .conftest import MakeRoom, Room, status_of
+from .gated import until
 from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
 from .working import call, one_after_another, parts_of_calls
 
@@ -290,3 +293,56 @@ async def test_a_relaxed_class_asks_nothing(make_room: MakeRoom) -> None:
     await desk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Ann")))
     assert DONE == ["transmit Ann"]
     assert (await desk.state()).count == 0
+
+
+async def test_code_of_tools_reaches_the_network_until_strangers_were_read(clerk: Guarded) -> None:
+    await clerk.room.say(call("beacon", host="a.example") + "\nsay: Done.")
+    await clerk.room.say(call("beacon", host="b.example", reads=True) + "\nsay: Done.")
+    [part] = await parts_of_calls(clerk.room)
+    assert part["errorText"].startswith("Nothing is sent to b.example now")
+    await clerk.room.say(call("beacon", host="c.example") + "\nsay: Done.")
+    assert DONE == ["beacon a.example"]
+    await clerk.decide(GuardDecision.CONVERSATION)
+    await clerk.room.say(call("beacon", host="d.example") + "\nsay: Done.")
+    assert DONE == ["beacon a.example", "beacon d.example"]
+
+
+async def test_text_of_strangers_follows_into_the_conversation_that_is_spoken_to(clerk: Guarded) -> None:
+    delegate = call("delegate", text="say: hi") + " id=d"
+    async with worker():
+        await clerk.room.admit(one_after_another(call("mail", name="offer"), delegate))
+        await until(lambda: has_open(clerk))
+        await clerk.reply("d", runs=False, is_approved=True)
+        await until(lambda: has_settled(clerk, "d"))
+    helper = Guarded(Room(clerk.room.key.below("errand-runner", "helper")))
+    state = await helper.state()
+    assert [(text.origin, text.source) for text in state.texts] == [("web", "mail")]
+
+
+async def test_the_texts_of_an_agent_that_answers_come_with_its_answer(clerk: Guarded) -> None:
+    async with worker():
+        await clerk.room.admit(call("delegate", text=call("mail", name="offer") + "\nsay: Read.") + " id=d\nsay: Done.")
+        await until(lambda: has_settled(clerk, "d"))
+    assert details_in(await clerk.part("d"))["origin"] == [{"kind": "web", "source": "mail"}]
+    assert (await clerk.state()).is_guarded
+
+
+async def test_a_summary_does_not_end_the_guard(clerk: Guarded) -> None:
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    for number in range(3):
+        await clerk.room.say(f"say: {number}")
+    instance = await clerk.instance()
+    shown = [message["id"] for message in await clerk.room.transcript()]
+    first, last = shown[0], shown[3]
+    await db(lambda: add_compaction(str(instance.session_id), first_id=first, last_id=last, summary="They talked."))
+    await clerk.room.say(call("transmit", to="Eve"))
+    assert DONE == []
+    assert await asked(clerk) == ["transmit"]
+
+
+async def has_open(desk: Guarded) -> bool:
+    return bool(await desk.open())
+
+
+async def has_settled(desk: Guarded, call_id: str) -> bool:
+    return call_id in await desk.calls() and "output" in await desk.part(call_id)

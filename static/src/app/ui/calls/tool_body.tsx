@@ -10,6 +10,7 @@ import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
 import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
+import { sourcesIn } from "../approval_card.tsx";
 import { ArgumentsTable } from "../arguments_table.tsx";
 import { useApp } from "../context.ts";
 import { Files } from "../files.tsx";
@@ -24,6 +25,8 @@ export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) 
   const View = viewOf(part);
   const error = part.errorText || (View ? errorIn(part.output) : "");
   const name = toolName(part);
+  const known = part.toolMetadata?.think;
+  const sources = sourcesIn(isRecord(known) ? known.origin : null);
   return (
     <>
       {View
@@ -43,6 +46,7 @@ export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) 
       <Report part={part} details={details} hasView={View !== null} />
       <CallFiles files={details.files} base={context.app.boot.urls.files} />
       {details.whole && <Whole whole={details.whole} />}
+      {sources.length > 0 && <p class="tool-name muted">{t("guard.text-from", { sources: sources.join(", ") })}</p>}
       {name && <p class="tool-name muted">{t("calls.tool-name", { name })}</p>}
     </>
   );
