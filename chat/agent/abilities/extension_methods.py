@@ -10,7 +10,7 @@ How to write one: `docs/howto/extensions.md`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -37,10 +37,13 @@ class HookWatcher(Protocol):
 
 @dataclass(slots=True)
 class ExtensionState:
-    """The extensions of one agent object, once they were looked up. `labels`: of context blocks that they brought."""
+    """The extensions of one agent object, once they were looked up.
+
+    `labels`: of the context blocks that they brought, each with the prefix of its extension.
+    """
 
     loaded: "tuple[LoadedExtension, ...] | None" = None
-    labels: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
     watcher: HookWatcher | None = None
 
 
