@@ -4,8 +4,8 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -179,10 +179,13 @@ class HookWatcher(Protocol):
 
 @dataclass(slots=True)
 class ExtensionState:
-    """The extensions of one agent object, once they were looked up. `labels`: of context blocks that they brought."""
+    """The extensions of one agent object, once they were looked up.
+
+    `labels`: of the context blocks that they brought, each with the prefix of its extension.
+    """
 
     loaded: "tuple[LoadedExtension, ...] | None" = None
-    labels: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
     watcher: HookWatcher | None = None
 
 

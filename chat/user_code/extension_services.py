@@ -21,10 +21,10 @@ class AgentServices:
         """The workspace of the agent. Errors: `WorkspaceMissing`."""
         return await workspace_of(self.agent)
 
-    async def own_blocks(self) -> frozenset[str]:
-        """Labels of the blocks that extensions brought."""
+    async def extension_blocks(self) -> Mapping[str, str]:
+        """Labels of the blocks that extensions brought, each with the prefix of its extension."""
         await self.agent.host.open_context(self.agent)
-        labels: frozenset[str] = self.agent.host.extension_state.labels
+        labels: Mapping[str, str] = self.agent.host.extension_state.labels
         return labels
 
     async def context_blocks(self) -> Mapping[str, str]:

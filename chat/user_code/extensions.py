@@ -37,11 +37,11 @@ async def extensions_of(agent: Think, *, has_stored: bool = True) -> tuple[Loade
 
 async def declare_blocks(agent: Think, setup: SessionSetup) -> None:
     """Add the context blocks of the extensions, below those of the agent, whose labels no extension gets."""
-    labels = []
+    labels: dict[str, str] = {}
     for extension in await extensions_of(agent):
         for label, block in extension.manifest.blocks.items():
             if label not in setup.blocks:
-                labels.append(label)
+                labels[label] = extension.prefix
                 setup.blocks[label] = Declaration(
                     label=label,
                     provider=StoredText(),
@@ -49,7 +49,7 @@ async def declare_blocks(agent: Think, setup: SessionSetup) -> None:
                     max_tokens=block.max_tokens,
                     is_runtime=True,
                 )
-    agent.host.extension_state.labels = frozenset(labels)
+    agent.host.extension_state.labels = labels
 
 
 def _stored(key: InstanceKey) -> list[LoadedExtension]:

@@ -35,7 +35,7 @@ def test_a_tool_has_a_name_that_providers_accept_or_none(name: str, tool: str) -
     try:
         made = tool_name(prefix, tool)
     except ExtensionInvalid:
-        assert not NAME_PATTERN.match(f"{prefix}_{tool}") or not re.fullmatch("[A-Za-z0-9_-]+", tool)
+        assert not NAME_PATTERN.match(f"{prefix}_{tool}") or not re.fullmatch("[A-Za-z0-9_]+", tool)
         return
     assert NAME_PATTERN.match(made)
     assert made == f"{prefix}_{tool}"

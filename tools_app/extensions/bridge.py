@@ -142,7 +142,9 @@ class HostBridge:
         return None
 
     async def _owns(self, standing: Standing, label: str) -> bool:
-        return label in standing.manifest.blocks and label in await self.services.own_blocks()
+        if label not in standing.manifest.blocks:
+            return False
+        return (await self.services.extension_blocks()).get(label) == self.extension.prefix
 
     def _label(self, standing: Standing, label: str) -> str:
         """A block's label in the conversation: its own blocks may be named without the prefix."""

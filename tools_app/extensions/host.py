@@ -25,8 +25,11 @@ class HostServices(Protocol):
         """The workspace of the agent. Errors: `ThinkError` where it has none."""
         ...
 
-    async def own_blocks(self) -> frozenset[str]:
-        """Labels of the context blocks that extensions brought. One that the agent has of itself is never theirs."""
+    async def extension_blocks(self) -> Mapping[str, str]:
+        """Labels of the context blocks that extensions brought, each with the prefix of its extension.
+
+        One that the agent has of itself is never theirs.
+        """
         ...
 
     async def context_blocks(self) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ A person confirms every load, and reads what the extension will be able to do. U
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
 
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.extensions.manifest import Hook, Manifest, Permissions, parse_manifest
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.schema import json_schema
-from tools_app.core.tool import Tool
+from tools_app.core.tool import Tool, ToolContext
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.sandbox.conf import sandbox_settings
 
@@ -22,8 +22,14 @@ LOAD: Final = "load_extension"
 LIST: Final = "list_extensions"
 NEXT: Final = "Its tools can be called from the next turn on."
 
-Load: TypeAlias = Callable[[Manifest, str], Awaitable[JSONObject]]
-"""Loads an extension and gives it as `listed` does."""
+
+class Load(Protocol):
+    """Loads an extension and gives it as `listed` does. `replaces`: a call that was cut may have loaded it."""
+
+    def __call__(self, manifest: Manifest, source: str, *, replaces: bool) -> Awaitable[JSONObject]:
+        """Load it."""
+        ...
+
 
 List: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]
 """Gives the extensions, each as `listed` does."""
@@ -81,9 +87,10 @@ class NoInput(BaseModel):
 def load_tools(load: Load, list_loaded: List) -> list[Tool]:
     """Make both tools. `load`: loads what a person has approved, in this conversation."""
 
-    async def load_extension(**given: Any) -> JSONObject:
+    async def load_extension(tool_context: ToolContext, **given: Any) -> JSONObject:
         made = LoadInput(**given)
-        loaded = await load(manifest_of(made.model_dump(mode="json")), made.source)
+        manifest = manifest_of(made.model_dump(mode="json"))
+        loaded = await load(manifest, made.source, replaces=tool_context.attempt > 1)
         return {"loaded": True, **loaded, "message": f"{loaded['name']} is loaded. {NEXT}"}
 
     async def list_extensions() -> JSONObject:
@@ -97,6 +104,7 @@ def load_tools(load: Load, list_loaded: List) -> list[Tool]:
             input_schema=_schema(LoadInput),
             function=load_extension,
             arguments=LoadInput,
+            context_parameter="tool_context",
             timeout_seconds=sandbox_settings.queue_seconds + 60.0,
             needs_approval=True,
             title=_("Load an extension"),

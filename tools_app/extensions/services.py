@@ -42,6 +42,8 @@ from tools_app.extensions.runs import describe
 from tools_app.fetching.urls import parse_rules
 
 HOUR: Final = timedelta(hours=1)
+MAX_TOOLS_TOGETHER: Final = 96
+"""Tools of all extensions of a conversation: providers accept a limited number for a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,8 +267,22 @@ def _add_version(row: Extension, made: Checked, author: Author) -> None:
 
 
 def _check_names(made: Checked, beside: list[LoadedExtension]) -> None:
-    """Errors: `ExtensionExists` where a tool would have the name of another extension's."""
+    """Errors: `ExtensionExists` where a tool or a block would have the name of another's; `ExtensionLimit`."""
     taken = {name: each.name for each in beside for name in each.tool_names}
+    if len(taken) + len(made.surface.tools) > MAX_TOOLS_TOGETHER:
+        raise ExtensionLimit(
+            Phrase("The extensions of a conversation can have {limit} tools together.", limit=MAX_TOOLS_TOGETHER)
+        )
+    blocks = {label: each.name for each in beside for label in each.manifest.blocks}
+    for label in made.manifest.blocks:
+        if label in blocks:
+            raise ExtensionExists(
+                Phrase(
+                    "The context block {label!r} is one of the extension {other!r} already.",
+                    label=label,
+                    other=blocks[label],
+                )
+            )
     for each in made.surface.tools:
         name = tool_name(made.manifest.prefix, each.name)
         if name in taken:

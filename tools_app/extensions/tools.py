@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.code.names import identifier
 from tools_app.core.extensions.naming import tool_description, tool_name
 from tools_app.core.extensions.permissions import only_reads
 from tools_app.core.extensions.surface import ToolSurface
@@ -25,13 +26,14 @@ def extension_tools(
 ) -> list[Tool]:
     """The tools of extensions, in load order. `taken`: names that are others' already, which no extension gets.
 
-    Of two tools of one name the first stays.
+    Of two tools of one name the first stays. Names that are one in code (`a-b` and `a_b`) are one here.
     """
     made: dict[str, Tool] = {}
+    others = {identifier(name) for name in taken}
     for extension in extensions:
         for surface in extension.surface.tools:
             name = tool_name(extension.prefix, surface.name)
-            if name not in taken and name not in made:
+            if identifier(name) not in others and name not in made:
                 made[name] = _tool(extension, surface, services, place)
     return list(made.values())
 

@@ -4,7 +4,7 @@ The rows are those of `tools_app.extensions`. Here they are brought together wit
 pages are notified of a change.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -97,13 +97,13 @@ class InstanceExtensions:
         agent = await self.agent()
         return [] if agent is None else await class_extensions(agent)
 
-    async def _labels(self) -> frozenset[str] | None:
+    async def _labels(self) -> Mapping[str, str] | None:
         """Labels of the blocks that extensions brought; `None` where all may be taken for theirs."""
         agent = await self.agent()
         if agent is None:
             return None
         await agent.host.open_context(agent)
-        labels: frozenset[str] = agent.host.extension_state.labels
+        labels: Mapping[str, str] = agent.host.extension_state.labels
         return labels
 
     def _holder(self, *, makes: bool) -> Any:
@@ -135,10 +135,10 @@ class ExtensionsHost(DatabaseHost):
         return InstanceExtensions(self.key, itself)
 
 
-def _forget_blocks(scope: str, row: Extension, labels: frozenset[str] | None) -> None:
+def _forget_blocks(scope: str, row: Extension, labels: Mapping[str, str] | None) -> None:
     """Delete the texts of the blocks that an extension brought."""
-    own = parse_manifest(row.manifest).blocks
-    for label in own if labels is None else labels & own.keys():
+    own = [label for label in parse_manifest(row.manifest).blocks if labels is None or labels.get(label) == row.prefix]
+    for label in own:
         for session_id in Session.objects.filter(scope=scope).values_list("pk", flat=True):
             try:
                 store.forget(ContextOwner(session_id=session_id), label)

@@ -24,6 +24,10 @@ from sessions_app.messages.services import Leaf, place_messages, put_assistant, 
 from tests.db.chat.use_chat import Page
 from thinkproject.api import api
 from thinkproject.kernel.ids import new_id
+from tools_app.core.extensions.manifest import parse_manifest
+from tools_app.core.extensions.surface import Surface
+from tools_app.extension_models import Extension, ExtensionAuthor
+from tools_app.extensions.services import hash_of
 
 Reply = Any
 
@@ -118,6 +122,27 @@ def say(instance: AgentInstance, question: str, answer: str, **turn: Any) -> Tur
     place_messages(instance.session_id, [question], after=Leaf.ACTIVE)
     put_assistant(instance.session_id, text_message(answer, "assistant"), after=question, turn_id=made.id)
     return made
+
+
+def stored_extension(owner: User, name: str, source: str, *, level: str, scope: str = "", words: str = "") -> Extension:
+    """An extension as it is stored, of one version, with one recorded call. Its source is not run."""
+    manifest = parse_manifest({"name": name, "version": "1", "description": words})
+    row = Extension.objects.create(
+        level=level,
+        scope=scope,
+        owner=owner,
+        name=name,
+        prefix=manifest.prefix,
+        manifest=manifest.to_json(),
+        surface=Surface().to_json(),
+        granted=manifest.permissions.to_json(),
+        sha256=hash_of(source),
+    )
+    row.versions.create(
+        number=1, manifest=row.manifest, source=source, sha256=row.sha256, via=ExtensionAuthor.API, author=owner
+    )
+    row.calls.create(name=name, scope=scope, owner=owner, during="go", method="fetch", subject=words)
+    return row
 
 
 def text_message(message_id: str, role: str) -> Message:

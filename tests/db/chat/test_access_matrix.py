@@ -35,14 +35,10 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
-from tests.db.chat.conftest import make_turn, say
+from tests.db.chat.conftest import make_turn, say, stored_extension
 from thinkproject.api import api
-from tools_app.core.extensions.manifest import parse_manifest
-from tools_app.core.extensions.surface import Surface
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.extension_models import Extension
-from tools_app.extensions.services import hash_of
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models import McpServer, ToolCallRecord
 from tools_app.services import pause_call
@@ -164,14 +160,9 @@ def _keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _extensions(alice: User, instance: AgentInstance) -> None:
     """Alice's extensions: one of the conversation, one of all of hers."""
-    manifest = parse_manifest({"name": "hers", "version": "1", "description": SECRET}).to_json()
     source = f"({{ tools: {{ go: {{ execute: async () => {json.dumps(SECRET)} }} }} }})"
-    stored = {"owner": alice, "name": "hers", "prefix": "hers", "manifest": manifest, "sha256": hash_of(source)}
-    stored |= {"surface": Surface().to_json(), "granted": manifest["permissions"]}
     for level, scope in (("instance", instance.pk), ("user", "")):
-        row = Extension.objects.create(level=level, scope=scope, **stored)
-        row.versions.create(number=1, manifest=manifest, source=source, sha256=row.sha256, via="api", author=alice)
-        row.calls.create(name="hers", scope=instance.pk, owner=alice, during="go", method="fetch", subject=SECRET)
+        stored_extension(alice, "hers", source, level=level, scope=scope, words=SECRET)
 
 
 @pytest.fixture

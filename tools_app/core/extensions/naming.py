@@ -8,7 +8,7 @@ from tools_app.errors import ExtensionInvalid
 
 MAX_NAME_CHARS: Final = 40
 MAX_TOOL_CHARS: Final = 64
-_TOOL: Final = re.compile(r"[A-Za-z0-9_-]+")
+_TOOL: Final = re.compile(r"[A-Za-z0-9_]+")
 _RUN: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -28,7 +28,7 @@ def tool_name(prefix: str, name: str) -> str:
     if not _TOOL.fullmatch(name) or len(made) > MAX_TOOL_CHARS:
         raise ExtensionInvalid(
             Phrase(
-                "The tool {name!r} cannot be called {made!r}: letters, digits, '_' and '-', at most {limit} in all.",
+                "The tool {name!r} cannot be called {made!r}: letters, digits and '_', at most {limit} in all.",
                 name=name,
                 made=made,
                 limit=MAX_TOOL_CHARS,

@@ -10,7 +10,7 @@ from tools_app.core.extensions.naming import tool_name
 from tools_app.core.schema_check import check_schema
 from tools_app.errors import ExtensionInvalid, SchemaInvalid
 
-MAX_TOOLS: Final = 64
+MAX_TOOLS: Final = 32
 MAX_SCHEMA_BYTES: Final = 20_000
 MAX_DESCRIPTION_CHARS: Final = 2_000
 

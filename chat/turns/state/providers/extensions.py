@@ -28,4 +28,4 @@ async def tools_of_extensions(request: ToolRequest) -> ToolSource:
 def model_tools(agent: Think) -> list[Tool]:
     """The tools of a model that may ask for extensions."""
     operations = agent.host.extensions_of(agent)
-    return load_tools(partial(operations.load, via="model", replaces=True), operations.list_all)
+    return load_tools(partial(operations.load, via="model"), operations.list_all)

@@ -25,7 +25,7 @@ from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
-from tests.db.chat.conftest import CHUNKS, say
+from tests.db.chat.conftest import CHUNKS, say, stored_extension
 from thinkproject.kernel.ids import new_id
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.services import pause_call
@@ -65,7 +65,12 @@ class Things:
         pause_call(call, ToolPause(status=CallStatus.WAITING), turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
         compaction = add_compaction(session, first_id=question, last_id=answer, summary="What was said.")
         file = attachments.store_upload(alice.pk, SimpleUploadedFile("a.txt", b"some text"))
+        name = new_id("ext")
+        source = "({ tools: { go: { execute: async () => 1 } } })"
+        for level, scope in (("instance", instance.pk), ("user", "")):
+            stored_extension(alice, name, source, level=level, scope=scope)
         self.ids = {
+            "name": name,
             "instance_id": instance.pk,
             "session_id": session,
             "turn_id": turn.pk,
@@ -87,6 +92,10 @@ class Things:
             "create_turn": {"message": {"parts": HELLO}},
             "submit_messages": {"messages": [{"parts": HELLO}]},
             "answer_call": {"output": {"paid": True}},
+            "load_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
+            "load_own_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
+            "change_extension": {"source": source, "enabled": True, "permissions": {}},
+            "change_own_extension": {"source": source, "enabled": False},
         }
 
 
@@ -94,7 +103,7 @@ class Things:
 def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Headers of a user who may do everything and meets no limit."""
     settings.ALLOWED_HOSTS = ["*"]
-    settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = 0
+    settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
     monkeypatch.setattr(Assistant, "config_access", "write")
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
     monkeypatch.setattr(Assistant, "get_model", lambda _self: ScriptedModel("say: Hello."))

@@ -45,6 +45,25 @@ def math_secret(word: str) -> str:
     return f"kept {word}"
 
 
+@tool(name="look-up")
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return f"found {word}"
+
+
+class Hyphenated(Think):
+    """Has code over a tool whose name is another one in code."""
+
+    workspace_tools = False
+    code_tool = True
+
+    def get_model(self) -> ScriptedModel:
+        return MODELS["current"]
+
+    def get_tools(self) -> list[Tool]:
+        return [look_up]
+
+
 class Guarded(Think):
     """Has a tool and a block whose names an extension might want."""
 

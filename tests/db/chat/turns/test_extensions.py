@@ -190,6 +190,46 @@ async def test_an_extension_takes_no_name_of_another_tool(make_room: MakeRoom) -
     assert (await call(room, "math_secret", {"word": "tea"}))["output"] == "kept tea"
 
 
+async def test_names_that_are_one_in_code_are_one(make_room: MakeRoom) -> None:
+    """Or the code tool could not be made, and the turn would fail."""
+    room = make_room("hyphenated")
+    await load(room, "look", tool_source("return 'stolen'", "up"))
+    await room.say("say: hi")
+    assert set(offered(room)) == {"look-up", "execute"}
+    with pytest.raises(ExtensionInvalid, match="letters, digits"):
+        await load(room, "x", tool_source("return 1", "'a-b'"))
+
+
+async def test_two_extensions_cannot_have_one_block(make_room: MakeRoom) -> None:
+    room = make_room("extended")
+    await load(room, "a", tool_source("return 1"), blocks=[{"label": "b_c"}])
+    with pytest.raises(ExtensionExists, match="context block 'a_b_c'"):
+        await load(room, "a b", tool_source("return 1"), blocks=[{"label": "c"}])
+
+
+async def test_a_load_that_was_cut_finds_what_it_has_stored(make_room: MakeRoom) -> None:
+    room = make_room("extended")
+    operations = room.handle._extensions
+    first = await operations.load(MATH_MANIFEST, MATH, via="model")
+    assert await operations.load(MATH_MANIFEST, MATH, via="model", replaces=True) == first
+    with pytest.raises(ExtensionExists):
+        await operations.load({**MATH_MANIFEST, "version": "2"}, MATH, via="model", replaces=True)
+    with pytest.raises(ExtensionExists):
+        await operations.load(MATH_MANIFEST, MATH, via="model")
+    assert await db(ExtensionVersion.objects.count) == 1
+
+
+async def test_the_tools_of_all_extensions_together_are_bounded(make_room: MakeRoom) -> None:
+    room = make_room("extended")
+    many = ", ".join(f"t{number}: {{ execute() {{}} }}" for number in range(32))
+    for name in ("one", "two", "three"):
+        await load(room, name, f"({{ tools: {{ {many} }} }})")
+    with pytest.raises(ExtensionLimit, match="96 tools"):
+        await load(room, "four", MATH)
+    with pytest.raises(ExtensionInvalid, match="at most 32"):
+        await load(room, "five", f"({{ tools: {{ {many}, more: {{ execute() {{}} }} }} }})")
+
+
 async def test_two_extensions_cannot_have_one_tool(make_room: MakeRoom) -> None:
     room = make_room("extended")
     await load(room, "a", tool_source("return 1", "b_c"))
