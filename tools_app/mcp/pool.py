@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.secrets import SecretUnreadable
 from tools_app.core.mcp.catalogue import CatalogueLimits, build_catalogue
 from tools_app.core.mcp.servers import McpScope, McpTransport
 from tools_app.errors import McpSignInNeeded, McpUnavailable
@@ -150,12 +151,10 @@ class McpPool:
             self._check_breaker(target, entry)
             await self._make_room(entry)
             entry.connection = None
-            connection = self._new_connection(target, entry)
             self.attempts += 1
             try:
-                await connection.open()
+                connection = await self._open(target, entry)
             except McpUnavailable as error:
-                await connection.close()
                 await self._failed(target, entry, error)
                 raise
             entry.connection = connection
@@ -163,6 +162,18 @@ class McpPool:
             if had_failed or target.server.failures:
                 await db(rows.note_working, target.server.pk)
             return connection
+
+    async def _open(self, target: Target, entry: _Entry) -> McpConnection:
+        try:
+            connection = self._new_connection(target, entry)
+        except SecretUnreadable as error:
+            raise McpUnavailable(error.phrase) from error
+        try:
+            await connection.open()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
     def _new_connection(self, target: Target, entry: _Entry) -> McpConnection:
         spec = rows.spec_of(target.server)
