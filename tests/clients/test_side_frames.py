@@ -27,6 +27,28 @@ def test_mcp_servers_reach_the_hook_as_they_are(make_room: MakeRoom, context: Br
 
 
 @LINES
+def test_clients_add_and_remove_servers_and_see_their_states(
+    make_room: MakeRoom, context: BrowserContext, line: str
+) -> None:
+    give(context, agent="{onMcpUpdate: (mcp) => note('mcp', {mcp})}")
+    tab = make_room(line=line, agent="crier").open("first")
+    tab.wait("harness.events.some(e => e.kind === 'mcp')", what="the empty lists")
+    url = "https://10.0.0.1/mcp?token=canary"
+    tab.do(f"harness.agent.call('addMcpServer', ['Inside', '{url}']).then(a => (harness.added = a))")
+    tab.wait("harness.added !== undefined", what="the answer of a worker")
+    added = tab.page.evaluate("() => harness.added")
+    assert added["state"] == "failed"  # it is not a public address
+    last = "harness.events.filter(e => e.kind === 'mcp').at(-1).mcp.servers"
+    tab.wait(f"{last}['{added['id']}']?.state === 'failed'")
+    shown = tab.page.evaluate(f"() => {last}")[added["id"]]
+    assert (shown["name"], shown["server_url"]) == ("Inside", "https://10.0.0.1/mcp")
+    assert "not public" in shown["error"]
+    tab.do(f"harness.agent.call('removeMcpServer', ['{added['id']}'])")
+    tab.wait(f"Object.keys({last}).length === 0")
+    assert not tab.errors
+
+
+@LINES
 def test_runs_of_agents_as_tools_reach_their_hook(make_room: MakeRoom, line: str) -> None:
     tab = make_room(line=line, agent="crier").open("first")
     announce(tab, "runs")

@@ -128,8 +128,8 @@ def guarded_server() -> Iterator[Consent]:
     port = free_port()
     consent = Consent(url=f"http://127.0.0.1:{port}/mcp")
     settings = AuthSettings(
-        issuer_url=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]  # pydantic reads the text
-        resource_server_url=consent.url,  # type: ignore[arg-type]  # as above
+        issuer_url=f"http://127.0.0.1:{port}",
+        resource_server_url=consent.url,
         client_registration_options=ClientRegistrationOptions(enabled=True),
         revocation_options=RevocationOptions(enabled=True),
         validate_token_resource=True,

@@ -10,7 +10,7 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from django.utils import timezone
@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.secrets import SecretUnreadable
 from tools_app.core.mcp.catalogue import CatalogueLimits, build_catalogue
 from tools_app.core.mcp.servers import McpScope, McpTransport
 from tools_app.errors import McpSignInNeeded, McpUnavailable
@@ -45,6 +46,7 @@ class Target:
 
     server: McpServer
     user_id: Any = None  # whose sign-in is used
+    read_at: datetime = field(default_factory=timezone.now)
 
     @property
     def key(self) -> tuple[str, str, Any]:
@@ -64,6 +66,7 @@ class _Entry:
     auth: TokenAuth | None = None
     failures: int = 0
     retry_at: float = 0.0  # of the loop's clock
+    failed_at: datetime | None = None
     error: str = ""
     refresh: asyncio.TimerHandle | None = None
 
@@ -103,9 +106,14 @@ class McpPool:
         finally:
             self._close_when_idle(target.key, entry)
 
-    async def refresh(self, target: Target) -> JSONObject:
-        """Read what a server offers, and store it. Errors: as those of `request`."""
+    async def refresh(self, target: Target, *, insists: bool = False) -> JSONObject:
+        """Read what a server offers, and store it. Errors: `McpUnavailable`, `McpSignInNeeded`.
+
+        `insists`: a person or code wants this now, whatever has failed just before at this address.
+        """
         server = target.server
+        if insists and (known := self._entries.get(target.key)) is not None:
+            known.failures, known.retry_at = 0, 0.0
         limits = CatalogueLimits(tools=mcp_settings.tools_per_server, max_bytes=mcp_settings.catalogue_bytes)
         try:
             listed = await self.request(target, list_all, refreshes=False)
@@ -143,12 +151,10 @@ class McpPool:
             self._check_breaker(target, entry)
             await self._make_room(entry)
             entry.connection = None
-            connection = self._new_connection(target, entry)
             self.attempts += 1
             try:
-                await connection.open()
+                connection = await self._open(target, entry)
             except McpUnavailable as error:
-                await connection.close()
                 await self._failed(target, entry, error)
                 raise
             entry.connection = connection
@@ -156,6 +162,18 @@ class McpPool:
             if had_failed or target.server.failures:
                 await db(rows.note_working, target.server.pk)
             return connection
+
+    async def _open(self, target: Target, entry: _Entry) -> McpConnection:
+        try:
+            connection = self._new_connection(target, entry)
+        except SecretUnreadable as error:
+            raise McpUnavailable(error.phrase) from error
+        try:
+            await connection.open()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
     def _new_connection(self, target: Target, entry: _Entry) -> McpConnection:
         spec = rows.spec_of(target.server)
@@ -173,7 +191,9 @@ class McpPool:
         here = entry.retry_at - self._loop.time()
         stored = target.server.retry_at
         there = 0.0 if stored is None else (stored - timezone.now()).total_seconds()
-        seconds = here if entry.failures else there
+        # A row that was read after the failure here and knows of none has been connected to since, elsewhere.
+        is_newer = entry.failed_at is not None and entry.failed_at < target.read_at
+        seconds = there if not entry.failures or is_newer else here
         if seconds > 0:
             raise McpUnavailable(
                 Phrase(
@@ -187,6 +207,7 @@ class McpPool:
     async def _failed(self, target: Target, entry: _Entry, error: McpUnavailable) -> None:
         await self._check_sign_in(target, entry)
         entry.failures += 1
+        entry.failed_at = timezone.now()
         entry.retry_at = self._loop.time() + rows.retry_delay(entry.failures)
         entry.error = error.message
         await db(rows.note_failure, target.server.pk, target.server.config_hash, error.message)

@@ -73,7 +73,7 @@ async def connected(key: InstanceKey, server: McpServer) -> McpServerView:
     """The server once it is known whether it can be used, or as it is after a while."""
     if current_fiber() is not None:  # this is a worker
         with suppress(McpUnavailable):  # noted in its row
-            await pool().refresh(Target(server, key.owner_id))
+            await pool().refresh(Target(server, key.owner_id), insists=True)
         return await db(_view, server.pk, key.owner_id)
 
     async def is_settled() -> bool:

@@ -15,6 +15,6 @@ async def connect_server(context: FiberContext) -> None:
         return
     await db(rows.note_connecting, server.pk)
     try:
-        await pool().refresh(Target(server, context.payload.get("user_id")))
+        await pool().refresh(Target(server, context.payload.get("user_id")), insists=True)
     except McpUnavailable:
         return  # its row and the log say so

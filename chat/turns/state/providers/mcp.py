@@ -27,16 +27,21 @@ LISTED_AGE: Final = timedelta(hours=24)
 
 
 async def tools_of_servers(request: ToolRequest) -> ToolSource:
-    """The tools of the conversation's servers, those of its class first declared. No query where there are none."""
+    """The tools of the conversation's servers, those of its class first declared. No query where there are none.
+
+    Only a turn, which runs in a worker, declares and connects; a preview is given what is known.
+    """
     agent, key = request.agent, request.agent.key
+    is_turn = bool(agent.host.turn_id)
     if is_overridden(agent, "get_mcp_servers"):
-        await _declare(agent)
+        if is_turn:
+            await _declare(agent)
     elif not request.has_mcp_servers:
         return ()
     servers, signed_in = await db(_read, key.instance_id, key.owner_id)
     targets = _usable(servers, signed_in, key.owner_id)
     unknown = [target for target in targets if _is_to_be_read(target.server)]
-    if unknown and await _wait(agent, unknown):
+    if is_turn and unknown and await _wait(agent, unknown):
         servers, signed_in = await db(_read, key.instance_id, key.owner_id)
         targets = _usable(servers, signed_in, key.owner_id)
     return mcp_tools([target for target in targets if target.server.catalogue], sampler=request.sampler)

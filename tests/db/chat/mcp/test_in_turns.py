@@ -316,3 +316,18 @@ async def test_a_worker_that_dies_ends_its_programs(odd: list[str], tmp_path: Pa
     process.kill()
     await process.wait()
     await until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+async def test_a_call_of_another_process_counts_once_the_row_says_so(
+    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+) -> None:
+    gate = tmp_path / "open"
+    room = make_room("declaring")
+    server = await connected(room, ["/bin/sh", "-c", f"test -e {gate} && exec {' '.join(odd)}"])
+    gate.touch()
+    other = McpPool()  # as a second worker process would have
+    await db(rows.begin_again, await only_server())
+    await other.refresh(Target(await only_server(), room.key.owner_id), insists=True)
+    await other.close()
+    assert await result(room, "echo", text="here too") == "here too"
+    assert (await only_server()).pk == server.pk

@@ -27,7 +27,7 @@ from tools_app.mcp.rows import Place, add_server
 from tools_app.models import McpServer
 
 from .agents import DECLARED
-from .conftest import only_server
+from .conftest import count, only_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRoom = Callable[..., Room]
@@ -283,3 +283,33 @@ async def test_a_person_accepts_the_tools_that_were_shown_and_no_others(make_roo
     assert [tool["accepted"] for tool in shown["tools"]] == [False]
     await asked(client, "PATCH", f"{path}/{added['id']}", {"accept": shown["fingerprint"]})
     assert selectors.view_of(await only_server(), is_signed_in=False).unaccepted == ()
+
+
+async def test_a_preview_shows_known_tools_and_connects_to_nothing(
+    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Any
+) -> None:
+    room = make_room("declaring")
+    DECLARED.append(McpServerSpec(name="odd", command=odd))
+    client, _ = await api(room)
+    instance = await db(instance_of, room)
+    path = f"/instances/{instance.pk}/context"
+    assert (await asked(client, "GET", path)).status_code == 200
+    assert not await db(McpServer.objects.exists)
+    await room.say("say: hi")
+    await connections.close()
+    shown = (await asked(client, "GET", path)).json()
+    assert any(tool["name"].endswith("_echo") for tool in shown["tools"])
+    assert count(tmp_path, "started") == 1
+
+
+async def test_secrets_that_cannot_be_read_any_more_fail_the_server_and_say_why(
+    make_room: MakeRoom, connections: McpPool, settings: Any
+) -> None:
+    room = make_room("connected")
+    instance = await db(instance_of, room)
+    spec = McpServerSpec(name="Docs", url=URL, headers={"X-Key": CANARY})
+    await db(lambda: add_server(spec, Place(owner_id=room.key.owner_id, instance_id=instance.pk)))
+    settings.SECRET_KEY = "another"
+    await room.say("say: hi")
+    server = await only_server()
+    assert (server.state, "Enter it again" in server.error) == ("failed", True)

@@ -1,7 +1,10 @@
 """People sign in at servers: registration, consent, refresh, revocation, and codes and states of others."""
 
 import asyncio
+import json
 import logging
+import os
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +14,7 @@ import httpx
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -23,6 +27,7 @@ from thinkproject.kernel.jsonvalue import dump, load
 from thinkproject.kernel.secrets import decrypt
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.mcp import tokens
+from tools_app.mcp.oauth_client import _check_endpoint
 from tools_app.mcp.pool import McpPool
 from tools_app.models import McpServer, McpSignIn
 
@@ -243,8 +248,48 @@ async def test_endpoints_of_other_origins_are_refused(
     row = await db(McpSignIn.objects.get)
     kept = load(decrypt(row.grant))
     assert set(kept) == {"server_url", "resource", "metadata", "client", "tokens"}
-    from tools_app.mcp.oauth_client import _check_endpoint
-
     for wrong in ("https://elsewhere.example/token", "ftp://127.0.0.1/token", "http://127.0.0.1:1/token"):
         with pytest.raises(Exception, match=r"origin|https"):
             _check_endpoint(wrong, kept["metadata"]["issuer"])
+
+
+REFRESHER = """
+import asyncio, json, os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "thinkproject.settings_test"
+import django
+from django.conf import settings
+settings.DATABASES["default"] = json.loads(os.environ["OF_THE_TEST"])
+settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
+django.setup()
+from tools_app.mcp.tokens import fresh_grant
+print("ready", flush=True)
+sys.stdin.readline()
+grant = asyncio.run(fresh_grant(sys.argv[1], int(sys.argv[2])))
+print(grant.access_token if grant else "", flush=True)
+"""
+
+
+async def test_two_worker_processes_refresh_a_token_once(
+    make_room: MakeRoom, connections: McpPool, consent: Consent
+) -> None:
+    room = make_room()
+    server = await added(room, consent)
+    await signed_in(server)
+    await db(lambda: McpSignIn.objects.update(expires_at=timezone.now() + timedelta(seconds=5)))
+    plain = {name: value for name, value in connection.settings_dict.items() if name != "TEST"}
+    plain["OPTIONS"] = {name: value for name, value in plain["OPTIONS"].items() if isinstance(value, str)}
+    environ = {**os.environ, "OF_THE_TEST": json.dumps(plain, default=str), "PYTHONPATH": os.getcwd()}
+    arguments = [sys.executable, "-c", REFRESHER, server.pk, str(room.key.owner_id)]
+    pipe = asyncio.subprocess.PIPE
+    processes = [
+        await asyncio.create_subprocess_exec(*arguments, env=environ, stdin=pipe, stdout=pipe) for _ in range(2)
+    ]
+    async with asyncio.timeout(60):
+        for process in processes:
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"ready\n"
+        answers = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    given = {answer.decode().strip() for answer, _ in answers}
+    assert consent.refreshed == 1
+    assert len(given) == 1
+    assert given <= set(consent.access)
