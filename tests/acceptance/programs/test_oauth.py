@@ -153,6 +153,9 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
         async with using(product, auth) as client:
             await client.call_tool("add", {"a": 1, "b": 1})
         assert len(asked) == 3
+        logs = product.webs[0].log + product.workers[0].log
+        assert "/oauth/token" in logs
+        assert not any(secret in logs for secret in (first, storage.tokens.access_token, storage.tokens.refresh_token))
 
 
 async def _talk(client: Client, message: str, begun: asyncio.Event) -> Any:
