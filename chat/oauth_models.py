@@ -46,20 +46,22 @@ class OAuthGrant(models.Model):
     """
 
     id = models.CharField(primary_key=True, max_length=64, default=new_grant_id, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("owner"), on_delete=models.CASCADE, related_name="+"
+    )
     client = models.ForeignKey(OAuthClient, on_delete=models.CASCADE, related_name="grants")
-    agent = models.CharField(max_length=200)  # route name
-    resource = models.CharField(max_length=500)  # address of the endpoint that the tokens are for
+    agent = models.CharField(_("agent"), max_length=200)  # route name
+    resource = models.CharField(_("address"), max_length=500)  # address of the endpoint that the tokens are for
     scopes = JSONText(default=list)
     code_hash = models.CharField(max_length=64, unique=True)
     code_challenge = models.CharField(max_length=128)
     code_expires_at = models.DateTimeField()
     redirect_uri = models.TextField()
     redirect_is_explicit = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
     exchanged_at = models.DateTimeField(null=True, blank=True)  # when the code was used
-    used_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(_("last used"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("ended"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("grant to a program")
@@ -85,6 +87,10 @@ class OAuthToken(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     replaced_at = models.DateTimeField(null=True, blank=True)  # of a refresh token: when it was used
+
+    class Meta:
+        verbose_name = _("token of a program")
+        verbose_name_plural = _("tokens of programs")
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.grant_id}"

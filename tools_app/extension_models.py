@@ -28,7 +28,9 @@ class Extension(models.Model):
     """A loaded extension, with everything of its current version but the source."""
 
     level = models.CharField(_("scope"), max_length=16, choices=ExtensionLevel.choices)
-    scope = models.CharField(max_length=64, blank=True, default="")  # opaque: the instance of one at that level
+    scope = models.CharField(
+        _("scope"), max_length=64, blank=True, default=""
+    )  # opaque: the instance of one at that level
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("owner"),
@@ -122,7 +124,7 @@ class ExtensionCall(models.Model):
         related_name="+",
     )
     turn_id = models.CharField(max_length=64, blank=True, default="")
-    call_id = models.CharField(max_length=128, blank=True, default="")
+    call_id = models.CharField(_("call id"), max_length=128, blank=True, default="")
     during = models.CharField(_("during"), max_length=100)  # the tool or the hook that ran
     method = models.CharField(_("call"), max_length=60)
     subject = models.CharField(_("about"), max_length=300, blank=True, default="")  # a path, an address, a label

@@ -18,10 +18,16 @@ class Guard(models.Model):
     )
     scope = models.CharField(max_length=64, db_index=True)  # opaque: the instance
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
     seen = models.PositiveIntegerField(default=0)  # texts so far
     decision = models.CharField(
+        _("decision"),
         max_length=16,
         blank=True,
         default="",
@@ -37,7 +43,7 @@ class Guard(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     decided_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("injection guard")
@@ -66,19 +72,26 @@ class GuardEvent(models.Model):
     """A text of others that came into a conversation, or a person's decision: added, never changed."""
 
     guard = models.ForeignKey(Guard, on_delete=models.CASCADE, related_name="events")
-    kind = models.CharField(max_length=16, choices=GuardEventKind.choices)
-    number = models.PositiveIntegerField()  # the count of texts with this one, or that a decision was about
-    origin = models.CharField(max_length=8, blank=True, default="")
-    source = models.CharField(max_length=200, blank=True, default="")  # for people: an address, a path, a server's name
+    kind = models.CharField(_("kind"), max_length=16, choices=GuardEventKind.choices)
+    number = models.PositiveIntegerField(_("number"))  # the count of texts with this one, or that a decision was about
+    origin = models.CharField(_("origin"), max_length=8, blank=True, default="")
+    source = models.CharField(
+        _("source"), max_length=200, blank=True, default=""
+    )  # for people: an address, a path, a server's name
     message_id = models.CharField(max_length=200, blank=True, default="")  # opaque here: that has the text
-    call_id = models.CharField(max_length=128, blank=True, default="")  # that returned it
+    call_id = models.CharField(_("call id"), max_length=128, blank=True, default="")  # that returned it
     name = models.CharField(max_length=128, blank=True, default="")  # of what is in no message, as a server's catalogue
-    turn_id = models.CharField(max_length=64, blank=True, default="")  # opaque here
+    turn_id = models.CharField(_("turn"), max_length=64, blank=True, default="")  # opaque here
     actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("by"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
-    via = models.CharField(max_length=16, blank=True, default="")  # the way a decision came in
-    created_at = models.DateTimeField(auto_now_add=True)
+    via = models.CharField(_("came by"), max_length=16, blank=True, default="")  # the way a decision came in
+    created_at = models.DateTimeField(_("when"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("event of an injection guard")

@@ -1,11 +1,23 @@
 """Tables of MCP servers and of people's sign-ins at them. Django finds them through `tools_app.models`."""
 
+from typing import Final
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from thinkproject.kernel.fields import JSONText
 from tools_app.core.mcp.servers import McpScope, McpState, McpTransport
+
+_SCOPES: Final = [
+    (McpScope.INSTANCE.value, _("one conversation")),
+    (McpScope.USER.value, _("all of its owner")),
+    (McpScope.SITE.value, _("everybody")),
+]
+_TRANSPORTS: Final = [
+    (McpTransport.HTTP.value, _("over the network")),
+    (McpTransport.STDIO.value, _("a program of the workers")),
+]
 
 
 class McpServer(models.Model):
@@ -14,8 +26,8 @@ class McpServer(models.Model):
     What it offers is kept, so that its tools are known without a connection.
     """
 
-    id = models.CharField(primary_key=True, max_length=32, editable=False)
-    scope = models.CharField(_("for"), max_length=16, choices=[(s.value, s.value) for s in McpScope])
+    id = models.CharField(_("id"), primary_key=True, max_length=32, editable=False)
+    scope = models.CharField(_("for"), max_length=16, choices=_SCOPES)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -26,7 +38,7 @@ class McpServer(models.Model):
     )  # of the conversation too; none for a site's
     instance_id = models.CharField(_("conversation"), max_length=64, blank=True, default="")  # opaque
     name = models.CharField(_("name"), max_length=100)
-    transport = models.CharField(_("transport"), max_length=8, choices=[(t.value, t.value) for t in McpTransport])
+    transport = models.CharField(_("transport"), max_length=8, choices=_TRANSPORTS)
     url = models.TextField(_("URL"), blank=True, default="")
     command = JSONText(default=list, blank=True)  # the program and its arguments
     secrets = models.TextField(blank=True, default="", editable=False)  # encrypted: headers and variables

@@ -21,6 +21,7 @@ from chat.conversations import compactions
 from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
+    MCP_FIBER,
     RESPONSE_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
@@ -48,6 +49,7 @@ WORK: dict[str, Text] = {
     EXPIRY_FIBER: _("The end of a question"),
     COMPACT_FIBER: _("A summary for the model"),
     SEALED_TURN_FIBER: _("The end of a broken turn"),
+    MCP_FIBER: _("A connection to an MCP server"),
 }
 
 

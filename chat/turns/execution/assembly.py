@@ -115,8 +115,7 @@ async def assemble(
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     seconds = config.stall_timeout_seconds
     toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
-    chosen = gathered.choice if config.model is None else config.model
-    model = gathered.model if config.model is None and seconds is None else guarded_model(agent, chosen, seconds)
+    model = _model(agent, gathered, config)
     prompt = gathered.prompt(model=model, override=config.messages)
     reader = _reader(agent, config, toolset)
     plan = TurnPlan(
@@ -175,6 +174,14 @@ def _of_call(plan: TurnPlan, call: JSONObject, facts: TurnFacts) -> TurnPlan:
         output=None,
         reducer=None,
     )
+
+
+def _model(agent: Think, gathered: ModelInput, config: TurnConfig) -> LanguageModel:
+    """The turn's model: that of the input, unless `before_turn` chose another one or another patience."""
+    seconds = config.stall_timeout_seconds
+    if config.model is None and seconds is None:
+        return gathered.model
+    return guarded_model(agent, gathered.choice if config.model is None else config.model, seconds)
 
 
 def _turn_context(agent: Think, facts: TurnFacts, gathered: ModelInput, attempt: int) -> TurnContext:

@@ -188,12 +188,7 @@ async def build_model_input(
         sampler=sampler_for(agent, place.session_id, choice),
         guard=guard,
     )
-    sources = await gather_tools(request)
-    has_own = CODE_TOOL in _enabled(agent, sources.of_server())
-    code = None if has_own else code_tool(agent, _enabled(agent, sources.merged()), workspace)
-    if code is not None:
-        sources.add(Source.WORKSPACE, [code])
-    offered = _enabled(agent, sources.merged())
+    offered, code = await _offered(request)
     if guard is not None:
         await guard.scan([*history, answer], offered)
     return ModelInput(
@@ -210,6 +205,16 @@ async def build_model_input(
         code=code,
         workspace=workspace,
     )
+
+
+async def _offered(request: ToolRequest) -> tuple[Toolset, Tool | None]:
+    """All tools of the turn, and the one that runs code over the others, where there is one."""
+    agent, sources = request.agent, await gather_tools(request)
+    has_own = CODE_TOOL in _enabled(agent, sources.of_server())
+    code = None if has_own else code_tool(agent, _enabled(agent, sources.merged()), request.workspace)
+    if code is not None:
+        sources.add(Source.WORKSPACE, [code])
+    return _enabled(agent, sources.merged()), code
 
 
 async def _workspace(agent: Think) -> Workspace | None:
