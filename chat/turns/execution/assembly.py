@@ -19,7 +19,7 @@ from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
 from chat.core.model.chosen_model import stored_choice
-from chat.core.model.language_model import ModelMessage, ModelSettings
+from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings
 from chat.llm.direct_call import DirectCall
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
@@ -137,12 +137,11 @@ async def assemble(
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
-        titles={tool.name: tool.title for tool in (*toolset, *([reader] if reader else [])) if tool.title},
+        titles=_titles(toolset, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
     )
-    if facts.direct_call is not None:
-        plan = _of_call(plan, facts.direct_call, facts)
+    plan = _of_call(plan, facts)
     seen = tuple(context.messages if config.messages is None else config.messages)
     return Assembled(
         agent=agent,
@@ -159,8 +158,11 @@ async def assemble(
     )
 
 
-def _of_call(plan: TurnPlan, call: JSONObject, facts: TurnFacts) -> TurnPlan:
-    """The same plan for a turn that makes one call: whatever hooks choose, no model is asked."""
+def _of_call(plan: TurnPlan, facts: TurnFacts) -> TurnPlan:
+    """The plan; for a turn that makes one given call, without a model, whatever hooks choose."""
+    call = facts.direct_call
+    if call is None:
+        return plan
     model = DirectCall(
         tool=call["tool"], input=call["input"], call_id=f"call_{facts.turn_id}", is_made=facts.is_continuation
     )
@@ -174,6 +176,10 @@ def _of_call(plan: TurnPlan, call: JSONObject, facts: TurnFacts) -> TurnPlan:
         output=None,
         reducer=None,
     )
+
+
+def _titles(toolset: Toolset, reader: Tool | None) -> dict[str, str]:
+    return {tool.name: tool.title for tool in (*toolset, *([reader] if reader else [])) if tool.title}
 
 
 def _model(agent: Think, gathered: ModelInput, config: TurnConfig) -> LanguageModel:
