@@ -104,7 +104,7 @@ def candidates() -> list[Walls]:
     )  # another user loses the first signal
     before: tuple[str, ...] = (*die, "unshare", *network, *processes)
     after: tuple[str, ...] = no_rights
-    if os.geteuid() != 0:  # a process in a new user namespace loses the signal as well
+    if os.geteuid() != 0:  # a new user namespace clears the signal as well
         before = ("unshare", "--user", "--map-root-user", "--mount", *network, *die, "unshare", *processes)
         after = ("unshare", "--user", f"--map-user={USER_ID}", f"--map-group={USER_ID}", *no_rights)
     spaced, own = "namespaces of its own", "Chromium's sandbox"

@@ -52,11 +52,11 @@ def limit(file_bytes: int, open_files: int) -> None:
 
 def redirect() -> None:
     """Make the worker's pipes 3 and 4, and leave the browser nothing else to read or to write."""
-    read, write = (fcntl.fcntl(number, fcntl.F_DUPFD, 10) for number in (0, 1))  # out of the way of 3 and 4
     null = os.open(os.devnull, os.O_RDWR)
+    read, write, null = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (0, 1, null))  # out of the way of 0 to 4
     for number, source in ((3, read), (4, write), (0, null), (1, null), (2, null)):
         os.dup2(source, number, inheritable=True)
-    os.closerange(5, 256)
+    os.closerange(5, 65_536)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ MAX_MESSAGE_BYTES: Final = 32 * 1024 * 1024
 MESSAGES_AT_ONCE: Final = 50
 FLOOD_MESSAGES: Final = 50_000
 FLOOD_BYTES: Final = 128 * 1024 * 1024
+CLOSE_SECONDS: Final = 5.0
 GONE: Final = "The browser has ended. The next call starts a new one."
 
 Listener: TypeAlias = Callable[[str, JSONObject, str], None]
@@ -66,8 +67,12 @@ class PipeTransport:
                 yield (await self._stdout.readuntil(b"\0"))[:-1]
 
     async def close(self) -> None:
-        """End it."""
+        """End it, and drop what is still said, so that the pipes are gone when the browser is."""
         self._stdin.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while await self._stdout.read(1 << 16):
+                    pass
 
 
 class SocketTransport:

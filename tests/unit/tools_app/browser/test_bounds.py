@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from fibers.execution.worker_loop import run_on_shared_loop
 from tests.unit.tools_app.browser.conftest import Site, browser_of, context
 from tools_app.browser import starting, wire
 from tools_app.browser.errors import BrowserGone, BrowserUnavailable
@@ -87,6 +88,18 @@ async def test_a_browser_that_is_killed_under_a_call_is_an_error_and_the_next_ca
     with pytest.raises(BrowserGone, match="next call starts a new one"):
         await task
     assert (await browser("markdown", url=page))["markdown"] == "fine"
+
+
+async def test_a_browser_runs_on_the_loop_of_workers(site: Site) -> None:
+    browser, url = browser_of(site, session="reuse"), site.page("/fine", "fine")
+
+    async def twice() -> list[str]:
+        try:
+            return [(await browser("markdown", url=url))["markdown"], (await browser("markdown"))["markdown"]]
+        finally:
+            await pool().close()
+
+    assert await asyncio.to_thread(run_on_shared_loop, twice()) == ["fine", "fine"]
 
 
 async def test_a_page_that_hangs_ends_its_call_in_time(site: Site, settings: Any) -> None:
