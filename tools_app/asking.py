@@ -50,6 +50,7 @@ async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] =
         input_schema=tool.input_schema if tool.editable else None,
         risk=(tool.action.risk or "") if tool.action is not None else "",
         because=tuple(because),
+        runs_elsewhere=tool.is_client,
     )
 
 

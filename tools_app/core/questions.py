@@ -37,6 +37,7 @@ class Question:
     input_schema: JSONObject | None = None
     risk: str = ""  # of an action: low, medium or high
     because: tuple[SeenText, ...] = ()
+    runs_elsewhere: bool = False  # a client runs the call once it is approved
 
     def to_json(self) -> JSONObject:
         """The stored form."""
@@ -64,6 +65,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         input_schema=schema if isinstance(schema, dict) else None,
         risk=str(stored.get("risk") or ""),
         because=tuple(texts_in({ORIGIN: stored.get("because")})),
+        runs_elsewhere=stored.get("runs_elsewhere") is True,
     )
 
 

@@ -17,7 +17,7 @@ from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
 
 from .agents import MODELS
-from .conftest import MakeRoom, Room, status_of
+from .conftest import MakeRoom, Room, text_of
 from .gated import until
 from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
 from .working import call, one_after_another, parts_of_calls
@@ -255,12 +255,25 @@ async def test_clearing_the_history_ends_the_guard(clerk: Guarded) -> None:
     assert DONE == ["transmit Ann"]
 
 
-async def test_a_tool_of_a_client_is_not_called(clerk: Guarded) -> None:
-    turn = await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep")))
-    assert status_of(turn) == "completed"
-    [_, beep] = await parts_of_calls(clerk.room)
-    assert beep["state"] == "output-error"
-    assert "until a person allows it" in beep["errorText"]
+async def test_a_client_runs_its_tool_once_a_person_has_approved(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep") + " id=b"))
+    assert await asked(clerk) == ["beep"]
+    await clerk.reply("b", output="not asked yet")
+    assert (await clerk.part("b"))["state"] == "approval-requested"
+    await clerk.reply("b", is_approved=True)
+    part = await clerk.part("b")
+    assert (part["state"], "approval" in part) == ("input-available", False)
+    await clerk.reply("b", output="beeped")
+    assert (await clerk.part("b"))["output"] == "beeped"
+    assert text_of((await clerk.room.transcript())[-1]) == "Done."
+
+
+async def test_a_client_does_not_run_what_a_person_declined(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep") + " id=b"))
+    await clerk.reply("b", is_approved=False)
+    assert (await clerk.part("b"))["state"] == "output-denied"
+    await clerk.reply("b", output="beeped")
+    assert "output" not in await clerk.part("b")
 
 
 async def test_code_is_asked_about_what_it_calls(clerk: Guarded) -> None:
