@@ -237,6 +237,27 @@ async def test_files_keep_the_origin_of_their_content(clerk: Guarded) -> None:
     assert entry.origin is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        call("edit", path="/in.txt", old_string="theirs", new_string="ours"),
+        call("bash", script="sed -i s/theirs/ours/ /in.txt"),
+        call("execute", code="await state.replaceInFile({path: '/in.txt', search: 'theirs', replacement: 'ours'})"),
+        call(
+            "execute", code="await state.writeFile({path: '/in.txt', content: await state.readFile({path: '/in.txt'})})"
+        ),
+    ],
+)
+async def test_a_changed_file_of_strangers_stays_theirs(clerk: Guarded, change: str) -> None:
+    await clerk.upload("/in.txt", "theirs")
+    await clerk.room.say(change + "\nsay: Done.")
+    [part] = await parts_of_calls(clerk.room)
+    assert part["state"] == "output-available"
+    entry = await clerk.room.handle.workspace.stat("/in.txt")
+    assert entry is not None
+    assert (entry.origin, entry.version) == (Origin.FILE, "2")
+
+
 async def test_what_is_written_after_strangers_were_read_is_theirs(clerk: Guarded) -> None:
     await clerk.room.say(
         one_after_another(call("mail", name="offer"), call("write", path="/a.txt", content="x") + " id=w")
