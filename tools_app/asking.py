@@ -51,6 +51,7 @@ async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] =
         risk=(tool.action.risk or "") if tool.action is not None else "",
         lasting=tool.action is not None and tool.action.pause_seconds is not None,
         because=tuple(because),
+        runs_elsewhere=tool.is_client,
     )
 
 

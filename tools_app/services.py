@@ -179,12 +179,15 @@ class Decision:
 def decide_call(row: ToolCallRecord, decision: Decision, actor: Actor) -> bool:
     """Approve or deny a call, with who and why; `False` if it was not asked any more, or the question has expired.
 
+    An approved call of a client waits for that client's result from then on.
     Whether the arguments may be changed like this was decided before (`tools_app.core.questions.checked_edit`).
     """
     asked = ToolCallRecord.objects.filter(pk=row.pk, status=CallStatus.ASKED)
     asked = asked.exclude(expires_at__lte=Now())
     reason, continues = decision.reason, decision.continues
-    if decision.approved:
+    if decision.approved and question_of(row.question).runs_elsewhere:
+        changed = asked.update(status=CallStatus.WAITING, continues=continues, expires_at=None)
+    elif decision.approved:
         edited = decision.edited_input
         changed = asked.update(status=CallStatus.APPROVED, edited_input=edited, continues=continues)
     else:

@@ -38,6 +38,7 @@ class Question:
     risk: str = ""  # of an action: low, medium or high
     lasting: bool = False
     because: tuple[SeenText, ...] = ()
+    runs_elsewhere: bool = False  # a client runs the call once it is approved
 
     def to_json(self) -> JSONObject:
         """The stored form."""
@@ -67,6 +68,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         risk=str(stored.get("risk") or ""),
         lasting=stored.get("lasting") is True,
         because=tuple(texts_in({ORIGIN: stored.get("because")})),
+        runs_elsewhere=stored.get("runs_elsewhere") is True,
     )
 
 

@@ -25,7 +25,7 @@ from chat.turns.admission.intake import ClientArray, Intake
 from chat.turns.state.active import active_turns
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.services import answer_wait, hold_fiber
-from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result
+from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result, hand_over
 from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
@@ -213,6 +213,8 @@ def _apply(message: Message, row: ToolCallRecord) -> Message:
             return apply_approval(message, row.call_id, Approval(approved=True))
         case CallStatus.DENIED:
             return apply_approval(message, row.call_id, Approval(approved=False, reason=str(row.output or "")))
+        case CallStatus.WAITING if row.approval_id:  # a person has approved that a client runs it
+            return hand_over(message, row.call_id)
         case CallStatus.WAITING | CallStatus.ASKED | CallStatus.RUNNING | CallStatus.EARLY:
             return message
 

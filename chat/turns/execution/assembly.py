@@ -113,7 +113,6 @@ async def assemble(
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, message_count=len(gathered.history))
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
-    seconds = config.stall_timeout_seconds
     toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
     model = _model(agent, gathered, config)
     prompt = gathered.prompt(model=model, override=config.messages)
@@ -122,7 +121,7 @@ async def assemble(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
         model=model,
-        resolve_model=lambda choice: guarded_model(agent, choice, seconds),
+        resolve_model=lambda choice: guarded_model(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
         prompt=prompt,
         tools=tool_specs(toolset),

@@ -53,11 +53,6 @@ from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
 DECISIONS: Any = Allow | Block | Substitute
 APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
-CLOSED = (
-    "This tool runs in the user's app. It is not called while the conversation contains text of strangers, until a "
-    "person allows it there."
-)
-_HANDED_OUT = ToolPause(status=CallStatus.WAITING)
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
@@ -167,8 +162,8 @@ class TurnTools:
             return None
         tool = self._toolset.get(call.tool_name)
         guard = self.guard.for_call(call.call_id, self._facts.assistant_id, includes_step=False)
-        if tool.is_client:
-            return ToolResult(output=CLOSED, is_error=True) if await guard.must_ask(tool) else _HANDED_OUT
+        if tool.is_client and not await guard.must_ask(tool):
+            return ToolPause(status=CallStatus.WAITING)
         context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
         if not await must_ask(tool, call, context):
             return None

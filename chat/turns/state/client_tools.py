@@ -16,8 +16,8 @@ MAX_BYTES = 512 * 1024
 def remember_client_tools(instance: AgentInstance, tools: Sequence[JSONObject] | None) -> None:
     """Keep a request's tools for later turns; `None` keeps the last ones. In a transaction that holds the row.
 
-    Shape: `{name, description, parameters, readOnly}` each, `parameters` a JSON Schema. Errors: `InputInvalid` for a
-    name that providers refuse, and beyond 128 tools or 512 KiB.
+    Shape: `{name, description, parameters}` each, `parameters` a JSON Schema. Errors: `InputInvalid` for a name that
+    providers refuse, and beyond 128 tools or 512 KiB.
     """
     if tools is None or list(tools) == instance.client_tools:
         return
@@ -37,15 +37,6 @@ def remember_client_tools(instance: AgentInstance, tools: Sequence[JSONObject] |
 def to_tools(tools: Sequence[JSONObject]) -> list[Tool]:
     """Make tools of a client's declarations; the last of a name wins. Errors: `InputInvalid`."""
     try:
-        return [_to_tool(tool) for tool in tools]
+        return [client_tool(tool["name"], tool.get("description") or "", tool.get("parameters")) for tool in tools]
     except ToolDeclarationInvalid as error:
         raise InputInvalid(error.phrase) from error
-
-
-def _to_tool(given: JSONObject) -> Tool:
-    return client_tool(
-        given["name"],
-        given.get("description") or "",
-        given.get("parameters"),
-        read_only=given.get("readOnly") is True,
-    )

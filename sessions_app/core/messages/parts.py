@@ -130,6 +130,19 @@ def apply_approval(message: Message, call_id: str, approval: Approval) -> Messag
     return _on_call(message, call_id, lambda part: decide_part(part, approval))
 
 
+def hand_over(message: Message, call_id: str) -> Message:
+    """Have a call whose approval was requested wait for a client's result."""
+
+    def waiting(part: Part) -> Part:
+        if state_of(part) is not ToolState.APPROVAL_REQUESTED:
+            return part
+        handed: Part = {**part, "state": ToolState.INPUT_AVAILABLE.value}
+        handed.pop("approval", None)
+        return handed
+
+    return _on_call(message, call_id, waiting)
+
+
 def settle_part(part: Part, result: Result) -> Part:
     """Settle one tool part by a result. First answer wins: a settled part comes back as the same object."""
     if is_settled(part) or state_of(part) not in ACCEPTS_RESULT:

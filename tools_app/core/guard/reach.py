@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from tools_app.core.guard.rules import SeenText
-from tools_app.core.origins import Origin
+from tools_app.core.origins import UNTRUSTED, Origin
 
 
 class Reach(Protocol):
@@ -77,7 +77,7 @@ def is_reading() -> bool:
 
 
 class _Held:
-    """Holds back what is read; what is written is as it would be without."""
+    """Holds back what is read; what is written, or passed on, is as it would be without."""
 
     def __init__(self, outer: Reach | None) -> None:
         self.found: list[SeenText] = []
@@ -88,10 +88,11 @@ class _Held:
         self.found.append(SeenText(origin, source))
 
     def written(self) -> Origin | None:
-        return None if self._outer is None else self._outer.written()
+        origin = None if self._outer is None else self._outer.written()
+        return origin or (Origin.FILE if any(text.origin in UNTRUSTED for text in self.found) else None)
 
     def texts(self) -> list[SeenText]:
-        return [] if self._outer is None else self._outer.texts()
+        return [*([] if self._outer is None else self._outer.texts()), *self.found]
 
 
 @contextmanager

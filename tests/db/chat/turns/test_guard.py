@@ -17,7 +17,7 @@ from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
 
 from .agents import MODELS
-from .conftest import MakeRoom, Room, status_of
+from .conftest import MakeRoom, Room, text_of
 from .gated import until
 from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
 from .working import call, one_after_another, parts_of_calls
@@ -237,6 +237,27 @@ async def test_files_keep_the_origin_of_their_content(clerk: Guarded) -> None:
     assert entry.origin is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        call("edit", path="/in.txt", old_string="theirs", new_string="ours"),
+        call("bash", script="sed -i s/theirs/ours/ /in.txt"),
+        call("execute", code="await state.replaceInFile({path: '/in.txt', search: 'theirs', replacement: 'ours'})"),
+        call(
+            "execute", code="await state.writeFile({path: '/in.txt', content: await state.readFile({path: '/in.txt'})})"
+        ),
+    ],
+)
+async def test_a_changed_file_of_strangers_stays_theirs(clerk: Guarded, change: str) -> None:
+    await clerk.upload("/in.txt", "theirs")
+    await clerk.room.say(change + "\nsay: Done.")
+    [part] = await parts_of_calls(clerk.room)
+    assert part["state"] == "output-available"
+    entry = await clerk.room.handle.workspace.stat("/in.txt")
+    assert entry is not None
+    assert (entry.origin, entry.version) == (Origin.FILE, "2")
+
+
 async def test_what_is_written_after_strangers_were_read_is_theirs(clerk: Guarded) -> None:
     await clerk.room.say(
         one_after_another(call("mail", name="offer"), call("write", path="/a.txt", content="x") + " id=w")
@@ -255,12 +276,25 @@ async def test_clearing_the_history_ends_the_guard(clerk: Guarded) -> None:
     assert DONE == ["transmit Ann"]
 
 
-async def test_a_tool_of_a_client_is_not_called(clerk: Guarded) -> None:
-    turn = await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep")))
-    assert status_of(turn) == "completed"
-    [_, beep] = await parts_of_calls(clerk.room)
-    assert beep["state"] == "output-error"
-    assert "until a person allows it" in beep["errorText"]
+async def test_a_client_runs_its_tool_once_a_person_has_approved(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep") + " id=b"))
+    assert await asked(clerk) == ["beep"]
+    await clerk.reply("b", output="not asked yet")
+    assert (await clerk.part("b"))["state"] == "approval-requested"
+    await clerk.reply("b", is_approved=True)
+    part = await clerk.part("b")
+    assert (part["state"], "approval" in part) == ("input-available", False)
+    await clerk.reply("b", output="beeped")
+    assert (await clerk.part("b"))["output"] == "beeped"
+    assert text_of((await clerk.room.transcript())[-1]) == "Done."
+
+
+async def test_a_client_does_not_run_what_a_person_declined(clerk: Guarded) -> None:
+    await clerk.room.say(one_after_another(call("mail", name="offer"), call("beep") + " id=b"))
+    await clerk.reply("b", is_approved=False)
+    assert (await clerk.part("b"))["state"] == "output-denied"
+    await clerk.reply("b", output="beeped")
+    assert "output" not in await clerk.part("b")
 
 
 async def test_code_is_asked_about_what_it_calls(clerk: Guarded) -> None:

@@ -1,4 +1,4 @@
-"""A call that keeps what it is told."""
+"""A call that keeps what was noted in it."""
 
 from dataclasses import dataclass, field
 

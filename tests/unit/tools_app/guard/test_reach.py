@@ -47,6 +47,15 @@ def test_what_is_held_back_is_given_and_not_noted() -> None:
     assert notes.found == []
 
 
+def test_what_is_written_after_something_was_held_back_is_not_trusted() -> None:
+    with reaching(Notes()), held_back():
+        assert written_here() is None
+        note_here(Origin.TOOL, "own")
+        assert written_here() is None
+        note_here(Origin.WEB, "a")
+        assert written_here() is Origin.FILE
+
+
 def test_a_block_may_say_whose_text_is_written() -> None:
     with written_as(Origin.FILE):
         assert written_here() is Origin.FILE
