@@ -50,10 +50,10 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_open_calls:, EXISTS (
-        SELECT 1 FROM think_tools_extension e
-        WHERE (e.level = 'instance' AND e.scope = i.id) OR (e.level = 'user' AND e.owner_id = i.owner_id)
-            OR e.level = 'site'
+    SELECT :turn:, :instance:, :has_open_calls:, (
+        EXISTS (SELECT 1 FROM think_tools_extension e WHERE e.level = 'instance' AND e.scope = i.id)
+        OR EXISTS (SELECT 1 FROM think_tools_extension e WHERE e.level = 'user' AND e.owner_id = i.owner_id)
+        OR EXISTS (SELECT 1 FROM think_tools_extension e WHERE e.level = 'site')
     )
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
     """,
