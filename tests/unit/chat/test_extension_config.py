@@ -78,6 +78,11 @@ def test_limits_are_made_tighter_and_never_wider() -> None:
     assert after({"maxSteps": 3}).max_steps == 3
     assert after({"maxSteps": 99}).max_steps == 10
     assert after({"maxSteps": 99}, config=TurnConfig(max_steps=2)).max_steps == 2
+    short = TurnConfig(settings=ModelSettings(max_output_tokens=100))
+    assert settings_of(after({"maxOutputTokens": 900}, config=short)).max_output_tokens == 100
+    assert settings_of(after({"maxOutputTokens": 9}, config=short)).max_output_tokens == 9
+    assert after({"sendReasoning": False}).send_reasoning is False
+    assert after({"sendReasoning": True}, config=TurnConfig(send_reasoning=False)).send_reasoning is False
     assert after({"timeoutSeconds": 5.0}).timeout_seconds == 5.0
     assert after({"timeoutSeconds": 500.0}, config=TurnConfig(timeout_seconds=60)).timeout_seconds == 60
 

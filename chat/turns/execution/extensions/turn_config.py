@@ -17,6 +17,7 @@ from chat.core.loop.hooks import TurnConfig, TurnContext
 from chat.core.model.language_model import ModelSettings
 from chat.turns.execution.extensions.hooks import BEFORE_TURN, ExtensionHooks
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.user_code.call_hook import call_hook
 from chat.user_code.extensions import extensions_of
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.extensions.manifest import ALL
@@ -73,8 +74,9 @@ async def with_extensions(
         }
     )
     assert isinstance(event, dict)
+    most_steps = config.max_steps or int(await call_hook(agent, "get_max_steps"))
     for extension, given in await hooks.before_turn(event):
-        config = merged(config, extension, given, most_steps=agent.max_steps)
+        config = merged(config, extension, given, most_steps=most_steps)
     return config
 
 
@@ -87,8 +89,9 @@ def merged(config: TurnConfig, extension: LoadedExtension, given: JSONObject, *,
         logger.warning("what an extension says about a turn cannot be read", extra=extra)
         return config
     settings = config.settings or ModelSettings()
-    chosen: dict[str, Any] = {"max_output_tokens": wish.max_output_tokens, "temperature": wish.temperature}
-    chosen |= {"top_p": wish.top_p, "seed": wish.seed}
+    chosen: dict[str, Any] = {"temperature": wish.temperature, "top_p": wish.top_p, "seed": wish.seed}
+    if wish.max_output_tokens is not None:
+        chosen["max_output_tokens"] = min(wish.max_output_tokens, settings.max_output_tokens or wish.max_output_tokens)
     settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
     if wish.headers:
         settings = replace(settings, headers={**settings.headers, **_harmless(wish.headers)})
@@ -98,8 +101,8 @@ def merged(config: TurnConfig, extension: LoadedExtension, given: JSONObject, *,
         config = replace(config, max_steps=min(wish.max_steps, config.max_steps or most_steps))
     if wish.timeout_seconds is not None:
         config = replace(config, timeout_seconds=min(wish.timeout_seconds, config.timeout_seconds or float("inf")))
-    if wish.send_reasoning is not None:
-        config = replace(config, send_reasoning=wish.send_reasoning)
+    if wish.send_reasoning is False:
+        config = replace(config, send_reasoning=False)
     if wish.system is not None and extension.granted.context.read == ALL and not extension.granted.network:
         config = replace(config, system=wish.system, instructions=None)
     return config

@@ -33,6 +33,13 @@ class Talkative(Extended):
         return TurnConfig(system="The agent's own.")
 
 
+class Brief(Extended):
+    """Decides on its steps itself."""
+
+    def get_max_steps(self) -> int:
+        return 1
+
+
 @pytest.fixture(autouse=True)
 async def _nothing_left() -> AsyncIterator[None]:
     Given.extensions = []
@@ -153,6 +160,13 @@ async def test_a_hook_that_fails_or_hangs_stops_no_turn(make_room: MakeRoom, set
 async def test_steps_can_be_made_fewer(make_room: MakeRoom) -> None:
     room = make_room("extended")
     await subscribe(room, "short", {"beforeTurn": "() => ({ maxSteps: 1 })"})
+    await room.say("call tool list_extensions {}\nsay: never said")
+    assert len(room.model.requests) == 1
+
+
+async def test_an_agent_that_counts_its_steps_itself_is_not_given_more(make_room: MakeRoom) -> None:
+    room = make_room("brief")
+    await subscribe(room, "long", {"beforeTurn": "() => ({ maxSteps: 8 })"})
     await room.say("call tool list_extensions {}\nsay: never said")
     assert len(room.model.requests) == 1
 

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from channels.layers import get_channel_layer
 
 from chat.conversations.services import delete_instance
+from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
@@ -246,6 +248,27 @@ async def test_a_disabled_source_runs_nowhere(make_room: MakeRoom) -> None:
     assert set(offered(room)) == {"load_extension", "list_extensions"}
     with pytest.raises(ExtensionInvalid, match="disabled by an administrator"):
         await load(room, "again", MATH)
+
+
+async def test_open_pages_are_notified_of_a_change(make_room: MakeRoom) -> None:
+    room = make_room("extended")
+    layer: Any = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(list_group(room.key.owner_id), channel)
+
+    async def notified() -> None:
+        async with asyncio.timeout(5):
+            received = await layer.receive(channel)
+        instance = await db(find_instance, room.key)
+        assert instance is not None
+        assert received == {"type": "conversation.changed", "instance_id": instance.pk}
+
+    await room.handle.load_extension(MATH_MANIFEST, MATH)
+    await notified()
+    await room.handle.update_extension("math", source=MATH.replace("a + b", "a - b"))
+    await notified()
+    await room.handle.unload_extension("math")
+    await notified()
 
 
 async def test_the_number_of_extensions_is_bounded(make_room: MakeRoom, settings: Any) -> None:
