@@ -67,9 +67,9 @@ def callback(request: HttpRequest) -> HttpResponse:
         server = async_to_sync(sign_in.finish)(
             request.user.pk, session=_session(request), state=state, code=code, issuer=request.GET.get("iss")
         )
+        connect_soon(server, request.user.pk)
     except ThinkError as error:
         return _failed(request, error)
-    connect_soon(server, request.user.pk)
     response = redirect(_place_of(server))
     response["Referrer-Policy"] = "no-referrer"
     return response

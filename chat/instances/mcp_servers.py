@@ -1,15 +1,22 @@
 """MCP servers of conversations: who is notified of their changes, and connecting in the background."""
 
 import time
+from datetime import timedelta
 from typing import Any, Final
 
+from django.db.models.functions import Now
+
 from chat.core.durable_names import MCP_FIBER
+from chat.errors import QuotaExceeded
 from chat.instances.notifications import EVERYONE, McpChanged, group_of, send_notification, user_group
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
+from fibers.models import Fiber
 from fibers.services import start_fiber
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.servers import McpScope
 from tools_app.mcp import rows
+from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.rows import Place
 from tools_app.mcp_models import McpServer
 
@@ -38,9 +45,23 @@ def connect_soon(server: McpServer, user_id: Any, *, is_repeated: bool = False) 
     """Have a worker connect to a server and read what it offers. In the caller's transaction, if there is one.
 
     `is_repeated`: a person asks again; requests within the same two seconds share an attempt.
+    Errors: `QuotaExceeded` for a user who asks for it too often.
     """
+    _check_pace(user_id)
     key = f"mcp:{server.pk}:{user_id}:{int(time.time() // SHARED_SECONDS)}" if is_repeated else None
     start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, key=key, owner_id=user_id)
+
+
+def _check_pace(user_id: Any) -> None:
+    limit = mcp_settings.connects_per_minute
+    if not limit or user_id is None:
+        return
+    lately = Fiber.objects.filter(owner_id=user_id, name=MCP_FIBER, created_at__gt=Now() - timedelta(minutes=1))
+    if lately.count() >= limit:
+        raise QuotaExceeded(
+            Phrase("You can connect to MCP servers {limit} times within a minute. Wait a moment.", limit=limit),
+            retry_after_seconds=60,
+        )
 
 
 if notify_change not in rows.listeners:

@@ -16,6 +16,11 @@ class McpSettings:
         doc="Whether people may add MCP servers to their conversations. Administrators and code always may.",
     )
     servers_per_user = Setting("THINK_MCP_SERVERS_PER_USER", 50, doc="MCP servers that one user may have; 0: no limit.")
+    connects_per_minute = Setting(
+        "THINK_MCP_CONNECTS_PER_MINUTE",
+        30,
+        doc="How often within a minute one user may add MCP servers or have them connected to; 0: no limit.",
+    )
     private_networks: Setting[list[str]] = Setting(
         "THINK_MCP_PRIVATE_NETWORKS",
         [],

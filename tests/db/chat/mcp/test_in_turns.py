@@ -273,6 +273,7 @@ async def test_thirty_seven_dead_servers_cost_one_attempt_and_one_line_each(
     assert states == {("failed", 1)}
 
 
+@pytest.mark.long
 async def test_a_dead_server_is_tried_again_when_a_person_asks_for_it(
     make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
@@ -290,6 +291,7 @@ async def test_a_dead_server_is_tried_again_when_a_person_asks_for_it(
     assert (await only_server()).state == "ready"
 
 
+@pytest.mark.long
 async def test_a_worker_that_dies_ends_its_programs(odd: list[str], tmp_path: Path) -> None:
     script = (
         "import asyncio, os, sys\n"
@@ -318,6 +320,7 @@ async def test_a_worker_that_dies_ends_its_programs(odd: list[str], tmp_path: Pa
     await until(lambda: not Path(f"/proc/{pid}").exists())
 
 
+@pytest.mark.long
 async def test_a_call_of_another_process_counts_once_the_row_says_so(
     make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:

@@ -313,3 +313,12 @@ async def test_secrets_that_cannot_be_read_any_more_fail_the_server_and_say_why(
     await room.say("say: hi")
     server = await only_server()
     assert (server.state, "Enter it again" in server.error) == ("failed", True)
+
+
+async def test_a_user_connects_only_so_often_within_a_minute(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_MCP_CONNECTS_PER_MINUTE = 2
+    client, path = await api(make_room())
+    replies = [await asked(client, "POST", path, {"name": f"s{number}", "url": URL}) for number in range(3)]
+    assert [reply.status_code for reply in replies] == [200, 200, 429]
+    assert replies[2]["Retry-After"] == "60"
+    assert await db(McpServer.objects.count) == 2  # the third was not added either

@@ -1,6 +1,5 @@
 """Servers of the network: one that others wrote, killed and restarted under a turn, and addresses that are refused."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -74,6 +73,7 @@ async def test_a_server_of_others_over_http(make_room: MakeRoom, connections: Mc
         await connections.close()
 
 
+@pytest.mark.long
 async def test_a_server_that_is_killed_under_a_turn_and_restarted(
     make_room: MakeRoom, connections: McpPool, tmp_path: Path
 ) -> None:
@@ -149,7 +149,6 @@ async def test_a_redirect_elsewhere_is_not_followed(make_room: MakeRoom, connect
         spec = McpServerSpec(name="moved", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Secret": "canary"})
         DECLARED.append(spec)
         await make_room("declaring").say("say: hi")
-        await asyncio.sleep(0)
     assert "canary" in seen
     assert "followed" not in seen
     assert (await only_server()).state == "failed"

@@ -46,6 +46,7 @@ async def test_time(make_room: MakeRoom, connections: McpPool) -> None:
     assert connections.attempts == 1  # the connection that read the catalogue was used again
 
 
+@pytest.mark.long
 async def test_git(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)  # noqa: ASYNC221 - nothing else runs
     (tmp_path / "new.txt").write_text("new")
@@ -63,6 +64,7 @@ async def test_git(make_room: MakeRoom, connections: McpPool, tmp_path: Path) ->
     assert "/elsewhere" in found[3]
 
 
+@pytest.mark.long
 async def test_fetch(make_room: MakeRoom, connections: McpPool) -> None:
     room = make_room("declaring")
     await connected(room, "fetch", of_pypi("fetch", "--ignore-robots-txt"))
@@ -86,6 +88,7 @@ async def test_filesystem(make_room: MakeRoom, connections: McpPool, tmp_path: P
     assert "denied" in json.dumps(found[2])
 
 
+@pytest.mark.long
 async def test_memory(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
     room = make_room("declaring")
     DECLARED.append(

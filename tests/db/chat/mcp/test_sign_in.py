@@ -269,6 +269,7 @@ print(grant.access_token if grant else "", flush=True)
 """
 
 
+@pytest.mark.long
 async def test_two_worker_processes_refresh_a_token_once(
     make_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:

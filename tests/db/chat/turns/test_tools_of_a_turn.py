@@ -171,10 +171,11 @@ def provide() -> Iterator[Any]:
             assert isinstance(request.agent, Toolbox)
             return tools
 
-        given[source] = tool_providers._providers.get(source)
-        if given[source] is not None:
+        former = tool_providers._providers.get(source)
+        if source not in given and former is not None:
             unregister(source)
         register(source, provider)
+        given[source] = former
 
     yield add
     for source, former in given.items():

@@ -27,7 +27,7 @@ from tools_app.mcp.sign_in import sign_out
 from tools_app.mcp_models import McpServer
 
 router = Router(tags=["mcp"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
-_CHANGES = declares(403, 404, 409)
+_CHANGES = declares(403, 404, 409, 429)
 _LIST, _ONE = "/instances/{instance_id}/mcp-servers", "/instances/{instance_id}/mcp-servers/{server_id}"
 
 
