@@ -92,7 +92,6 @@ class HostBridge:
             return None
         if entry.size > MAX_FILE_BYTES:
             raise ExtensionInvalid(Phrase("{path}: larger than {limit} bytes.", path=path, limit=MAX_FILE_BYTES))
-        self.note_origin(Origin.FILE, path)  # where a file came from is not known
         return await workspace.read_file(path)
 
     async def _write_file(self, standing: Standing, args: list[JSONValue]) -> JSONValue:

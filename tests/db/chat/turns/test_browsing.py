@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from chat.models import Attachment
-from chat.think import Think, Tool
+from chat.think import Origin, Relaxed, Think, Tool
 from chat.tools.browser import create_browser_tools
 from fibers.context import current_fiber
 from fibers.testing import die
@@ -38,6 +38,8 @@ class Dying(DenoSandbox):
 
 class Surfer(Think):
     """Reads the pages of one server."""
+
+    injection_guard = Relaxed(reason="its pages are those of this test", trusts=[Origin.WEB])
 
     allow: ClassVar[list[str]] = []
 

@@ -33,7 +33,7 @@ class Talkative(Extended):
         return TurnConfig(system="The agent's own.")
 
 
-class Brief(Extended):
+class SelfCounting(Extended):
     """Decides on its steps itself."""
 
     def get_max_steps(self) -> int:
@@ -165,7 +165,7 @@ async def test_steps_can_be_made_fewer(make_room: MakeRoom) -> None:
 
 
 async def test_an_agent_that_counts_its_steps_itself_is_not_given_more(make_room: MakeRoom) -> None:
-    room = make_room("brief")
+    room = make_room("self-counting")
     await subscribe(room, "long", {"beforeTurn": "() => ({ maxSteps: 8 })"})
     await room.say("call tool list_extensions {}\nsay: never said")
     assert len(room.model.requests) == 1

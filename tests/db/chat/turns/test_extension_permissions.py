@@ -117,7 +117,6 @@ async def test_files_are_as_permitted(make_room: MakeRoom) -> None:
     wrote, read, listed, deleted = await probe.call(*FILES)
     assert (wrote, read, deleted) == (None, "hello", True)
     assert listed == [{"name": "a.txt", "path": "/a.txt", "type": "file", "size": 5}]
-    assert probe.origins == [(Origin.FILE, "/a.txt")]
     assert await probe.run("code", body="await host.writeFile('/b', new Uint8Array([0, 255])); return 1") == 1
     assert await room.handle.workspace.read_bytes("/b") == b"\x00\xff"
     row = await db(Extension.objects.get)

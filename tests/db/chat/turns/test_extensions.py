@@ -11,12 +11,16 @@ from channels.layers import get_channel_layer
 from chat.conversations.services import delete_instance
 from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
+from chat.runtime.agent_factory import make_agent
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
+from tools_app.core.guard.reach import written_as
+from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
 from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
+from tools_app.guard_models import Guard
 
 from .conftest import MakeRoom, Room
 from .extending import MATH, MATH_MANIFEST, Given
@@ -292,3 +296,17 @@ async def test_deleting_a_conversation_forgets_its_extensions(make_room: MakeRoo
     await db(delete_instance, instance)
     assert not await db(Extension.objects.exists)
     assert not await db(ExtensionCall.objects.exists)
+
+
+async def test_an_extension_that_reads_a_strangers_file_sets_the_guard(make_room: MakeRoom) -> None:
+    room = make_room("extended")
+    await load(room, "reader", tool_source("return await host.readFile('/in.txt')"), workspace="read")
+    agent = make_agent(room.key)
+    await agent.workspace.write_file("/in.txt", "of the model")
+    assert (await call(room, "reader_go"))["output"] == "of the model"
+    assert not await db(Guard.objects.exists)
+    with written_as(Origin.FILE):
+        await agent.workspace.write_file("/in.txt", "of a stranger")
+    part = await call(room, "reader_go")
+    assert part["toolMetadata"]["think"]["origin"] == [{"kind": "file", "source": "/in.txt"}]
+    assert await db(Guard.objects.count) == 1

@@ -71,9 +71,12 @@ def _library() -> Iterator[None]:
         found = with_name(clock, "tool_library_find")
         return [Tool(**{**{name: getattr(found, name) for name in found.__slots__}, "description": text})]
 
+    former = tool_providers._providers[Source.MCP]
+    tool_providers.unregister(Source.MCP)
     tool_providers.register(Source.MCP, tools)
     yield
     tool_providers.unregister(Source.MCP)
+    tool_providers.register(Source.MCP, former)
     NOTES.clear()
 
 
