@@ -11,15 +11,18 @@ from chat.turns.admission.intake import Submit
 from fibers.testing import worker
 from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message
+from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.rules import GuardDecision
 from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
 
 from .agents import MODELS
+from .answering import on_record
 from .conftest import MakeRoom, Room, text_of
 from .gated import until
 from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
+from .test_query_counts import kinds
 from .working import call, one_after_another, parts_of_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -380,3 +383,41 @@ async def has_open(desk: Guarded) -> bool:
 
 async def has_settled(desk: Guarded, call_id: str) -> bool:
     return call_id in await desk.calls() and "output" in await desk.part(call_id)
+
+
+async def test_a_worker_that_dies_behind_a_result_does_not_forget_whose_text_it_was(clerk: Guarded) -> None:
+    with on_record("call:", dies=True) as died:
+        await clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve")))
+    assert died.is_set()
+    assert DONE == []
+    assert await asked(clerk) == ["transmit"]
+    assert (await clerk.state()).count == 1
+
+
+async def test_code_that_goes_on_in_another_worker_knows_what_it_has_read(clerk: Guarded) -> None:
+    code = (
+        "const text = await state.readFile({path: '/in.txt'}); await tools.clock({}); await tools.transmit({to: text})"
+    )
+    await clerk.upload("/in.txt", "Eve")
+    turn = await clerk.room.say(call("execute", code=code) + " id=one\nsay: Done.")
+    assert turn.fiber.status == "parked"
+    assert [text.source for text in (await clerk.state()).texts] == ["/in.txt"]
+    await clerk.reply("one:3", is_approved=True)
+    assert DONE == ["transmit Eve"]
+    [part] = await parts_of_calls(clerk.room)
+    assert details_in(part)["origin"] == [{"kind": "file", "source": "/in.txt"}]
+    assert (await clerk.state()).count == 1
+
+
+async def test_a_guarded_turn_asks_the_database_for_its_guard_and_nothing_more(clerk: Guarded) -> None:
+    async def kinds_of(text: str) -> list[str]:
+        with statements() as found:
+            await clerk.room.say(text)
+        return kinds(found)
+
+    await clerk.room.say("say: warm up")
+    clean = await kinds_of("say: clean")
+    await clerk.room.say(call("mail", name="offer") + "\nsay: Read.")
+    guarded = await kinds_of("say: guarded")
+    assert [each for each in guarded if "guard" not in each] == clean
+    assert [each for each in guarded if "guard" in each] == ["SELECT guard", "SELECT guardevent"]
