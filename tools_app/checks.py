@@ -1,9 +1,13 @@
-"""System checks of the settings of workspaces and of the code of models. Each id is in `docs/design/tools.md`."""
+"""System checks of the settings of workspaces, of models' code and of MCP servers.
+
+Each id is in `docs/design/tools.md`.
+"""
 
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
 from tools_app.errors import CodeInvalid
+from tools_app.mcp.conf import mcp_settings
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
 from tools_app.workspace.conf import workspace_settings
@@ -59,6 +63,17 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
         message = "THINK_SANDBOX_CPU_SECONDS is more than THINK_SANDBOX_SECONDS, and so never counts."
         found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W002"))
     return found
+
+
+@register("tools")
+def check_mcp(**_: object) -> list[CheckMessage]:
+    """E020 a private network of MCP servers that is none."""
+    try:
+        tuple(mcp_settings.private)
+    except (ValueError, AttributeError, TypeError) as error:
+        hint = "Name each network as 10.0.0.0/8 or fd00::/8."
+        return [Error(f"THINK_MCP_PRIVATE_NETWORKS: {error}", hint=hint, id="think_tools.E020")]
+    return []
 
 
 def _check_packages() -> list[CheckMessage]:
