@@ -1,4 +1,7 @@
-"""System checks of settings: workspaces, code of models, browsers, extensions. Each id is in `docs/design/tools.md`."""
+"""System checks of settings: workspaces, code of models, browsers, extensions, MCP servers.
+
+Each id is in `docs/design/tools.md`.
+"""
 
 import os
 
@@ -9,6 +12,7 @@ from tools_app.browser.conf import browser_settings
 from tools_app.errors import CodeInvalid
 from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.services import check_networks
+from tools_app.mcp.conf import mcp_settings
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
 from tools_app.workspace.conf import workspace_settings
@@ -94,6 +98,17 @@ def check_browser(**_: object) -> list[CheckMessage]:
         hint = "Allow namespaces for the worker instead; `manage.py think_doctor` says what a browser runs behind."
         found.append(checks.Warning(message, hint=hint, id="think_tools.W052"))
     return found
+
+
+@register("tools")
+def check_mcp(**_: object) -> list[CheckMessage]:
+    """E020 a private network of MCP servers that is none."""
+    try:
+        tuple(mcp_settings.private)
+    except (ValueError, AttributeError, TypeError) as error:
+        hint = "Name each network as 10.0.0.0/8 or fd00::/8."
+        return [Error(f"THINK_MCP_PRIVATE_NETWORKS: {error}", hint=hint, id="think_tools.E020")]
+    return []
 
 
 def _check_packages() -> list[CheckMessage]:

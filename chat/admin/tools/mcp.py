@@ -127,8 +127,64 @@ class StateFilter(admin.SimpleListFilter):
         return queryset.filter(state=self.value()) if self.value() in set(McpState) else queryset
 
 
+class McpServerColumns:
+    """Columns of the list and of the page of a server."""
+
+    @admin.display(description=_("for"))
+    def whose(self, row: McpServer) -> str:
+        """The people who have it."""
+        return str(noted(SCOPE_WORDS[row.scope], "" if row.owner is None else str(row.owner)))
+
+    @admin.display(description=_("way"))
+    def way(self, row: McpServer) -> str:
+        """The URL without its query, or the name of the program."""
+        return selectors.shown_url(row)
+
+    @admin.display(description=_("state"), ordering="state")
+    def standing(self, row: McpServer) -> str:
+        """The state, in words, with the error."""
+        return str(state(*STATE_WORDS[row.state], row.error))
+
+    @admin.display(description=_("tools"))
+    def offers(self, row: McpServer) -> str:
+        """The number of tools, and of those that cannot be offered."""
+        catalogue = row.catalogue or {}
+        skipped = len(catalogue.get("skipped", ()))
+        text = ngettext("%(count)d left out", "%(count)d left out", skipped) % {"count": skipped} if skipped else ""
+        return str(noted(str(len(catalogue.get("tools", ()))), text)) if catalogue else NOTHING
+
+    @admin.display(description=_("enabled"), boolean=True, ordering="is_enabled")
+    def enabled(self, row: McpServer) -> bool:
+        """Whether turns have its tools."""
+        return row.is_enabled
+
+    @admin.display(description=_("read"), ordering="listed_at")
+    def listed(self, row: McpServer) -> str:
+        """The time at which its tools were read."""
+        return moment(row.listed_at)
+
+    @admin.display(description=_("stored headers or variables"))
+    def secret_names(self, row: McpServer) -> str:
+        """Their names; the values are shown to no person."""
+        if not row.secrets:
+            return NOTHING
+        spec = rows.spec_of(row)
+        return ", ".join(sorted({*spec.headers, *spec.env}))
+
+    @admin.display(description=_("tools"))
+    def tools(self, row: McpServer) -> str:
+        """The names of its tools."""
+        return ", ".join(tool["name"] for tool in (row.catalogue or {}).get("tools", ())) or NOTHING
+
+    @admin.display(description=_("left out"))
+    def left_out(self, row: McpServer) -> str:
+        """Tools that cannot be offered, each with its reason."""
+        skipped = (row.catalogue or {}).get("skipped", ())
+        return "; ".join(f"{item['name']}: {item['reason']}" for item in skipped) or NOTHING
+
+
 @admin.register(McpServer)
-class McpServerAdmin(ActionAdmin):
+class McpServerAdmin(McpServerColumns, ActionAdmin):
     """All servers, newest first. Those of the site can be added and changed; of others only the actions apply."""
 
     form = McpServerForm
@@ -197,58 +253,6 @@ class McpServerAdmin(ActionAdmin):
         """Remove servers, each with its notification."""
         for server in queryset:
             rows.remove_server(server)
-
-    @admin.display(description=_("for"))
-    def whose(self, row: McpServer) -> str:
-        """The people who have it."""
-        return str(noted(SCOPE_WORDS[row.scope], "" if row.owner is None else str(row.owner)))
-
-    @admin.display(description=_("way"))
-    def way(self, row: McpServer) -> str:
-        """The URL without its query, or the name of the program."""
-        return selectors.shown_url(row)
-
-    @admin.display(description=_("state"), ordering="state")
-    def standing(self, row: McpServer) -> str:
-        """The state, in words, with the error."""
-        return str(state(*STATE_WORDS[row.state], row.error))
-
-    @admin.display(description=_("tools"))
-    def offers(self, row: McpServer) -> str:
-        """The number of tools, and of those that cannot be offered."""
-        catalogue = row.catalogue or {}
-        skipped = len(catalogue.get("skipped", ()))
-        text = ngettext("%(count)d left out", "%(count)d left out", skipped) % {"count": skipped} if skipped else ""
-        return str(noted(str(len(catalogue.get("tools", ()))), text)) if catalogue else NOTHING
-
-    @admin.display(description=_("enabled"), boolean=True, ordering="is_enabled")
-    def enabled(self, row: McpServer) -> bool:
-        """Whether turns have its tools."""
-        return row.is_enabled
-
-    @admin.display(description=_("read"), ordering="listed_at")
-    def listed(self, row: McpServer) -> str:
-        """The time at which its tools were read."""
-        return moment(row.listed_at)
-
-    @admin.display(description=_("stored headers or variables"))
-    def secret_names(self, row: McpServer) -> str:
-        """Their names; the values are shown to no person."""
-        if not row.secrets:
-            return NOTHING
-        spec = rows.spec_of(row)
-        return ", ".join(sorted({*spec.headers, *spec.env}))
-
-    @admin.display(description=_("tools"))
-    def tools(self, row: McpServer) -> str:
-        """The names of its tools."""
-        return ", ".join(tool["name"] for tool in (row.catalogue or {}).get("tools", ())) or NOTHING
-
-    @admin.display(description=_("left out"))
-    def left_out(self, row: McpServer) -> str:
-        """Tools that cannot be offered, each with its reason."""
-        skipped = (row.catalogue or {}).get("skipped", ())
-        return "; ".join(f"{item['name']}: {item['reason']}" for item in skipped) or NOTHING
 
     @admin.action(description=_("Enable"), permissions=["manage"])
     def enable(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tools_app.checks import check_browser, check_extensions, check_sandbox, check_workspaces
+from tools_app.checks import check_browser, check_extensions, check_mcp, check_sandbox, check_workspaces
 
 
 def ids(settings: Any, **values: object) -> list[str | None]:
     for name, value in values.items():
         setattr(settings, name, value)
-    checks = (check_workspaces, check_sandbox, check_browser, check_extensions)
+    checks = (check_workspaces, check_sandbox, check_browser, check_extensions, check_mcp)
     return [each.id for check in checks for each in check()]
 
 
@@ -36,6 +36,12 @@ def test_limits_under_which_no_code_can_run_are_errors(settings: Any, name: str)
 @pytest.mark.parametrize("value", ["zod", "zod@4", "zod@^4.1.0", {"zod": 4}, ["zod@4.1.12"], "zod@4.1.12, zod@4.1.13"])
 def test_packages_without_one_exact_version_are_an_error(settings: Any, value: object) -> None:
     assert ids(settings, THINK_SANDBOX_PACKAGES=value) == ["think_tools.E003"]
+
+
+@pytest.mark.parametrize("value", [["10.0.0.0/33"], ["example.com"], ["10.0.0.1/8"], [8], 8])
+def test_a_private_network_that_is_none_is_an_error(settings: Any, value: object) -> None:
+    assert ids(settings, THINK_MCP_PRIVATE_NETWORKS=value) == ["think_tools.E020"]
+    assert ids(settings, THINK_MCP_PRIVATE_NETWORKS=["10.0.0.0/8", "fd00::/8"]) == []
 
 
 def test_limits_that_never_count_are_warnings(settings: Any) -> None:

@@ -27,7 +27,9 @@ from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
 from tests.db.chat.conftest import CHUNKS, say, stored_extension
 from thinkproject.kernel.ids import new_id
+from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.mcp.rows import Place, add_server
 from tools_app.services import pause_call
 
 pytestmark = [
@@ -64,6 +66,8 @@ class Things:
         call = ToolCall(call_id=call_id, tool_name="pay", input={"amount": 5})
         pause_call(call, ToolPause(status=CallStatus.WAITING), turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
         compaction = add_compaction(session, first_id=question, last_id=answer, summary="What was said.")
+        made = McpServerSpec(name=new_id("mcp"), url="https://10.0.0.1/mcp")  # which no worker of this test connects to
+        server, _ = add_server(made, Place(owner_id=alice.pk))
         file = attachments.store_upload(alice.pk, SimpleUploadedFile("a.txt", b"some text"))
         name = new_id("ext")
         source = "({ tools: { go: { execute: async () => 1 } } })"
@@ -77,6 +81,7 @@ class Things:
             "submission_id": turn.pk,
             "message_id": answer,
             "call_id": call_id,
+            "server_id": server.pk,
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "label": "memory",
