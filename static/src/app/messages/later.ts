@@ -5,20 +5,24 @@ import { addMessages } from "../lib/i18n.ts";
 import approvals from "./en/approvals.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
+import extensions from "./en/extensions.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
+import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 
 export const later = {
   ...approvals,
   ...calls,
   ...choice,
+  ...extensions,
   ...files,
   ...histories,
   ...memory,
   ...panel,
+  ...servers,
   ...summaries,
 } as const;
 
