@@ -5,6 +5,7 @@ import { withoutTricks } from "../lib/readable.ts";
 import type { Server } from "../net/tools_api.ts";
 import { isOnItsWay, otherwise, SCOPES, stateOf, toReview } from "../store/server_facts.ts";
 import { useApp } from "../ui/context.ts";
+import { Icon } from "../ui/icon.tsx";
 import { Value } from "../ui/value.tsx";
 import { Item, Part, useAttempt } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
@@ -128,6 +129,7 @@ function ToolList({ server }: { server: Server }) {
                 </span>
                 {waiting.has(tool) && <span class="tools-state is-asking">{t("servers.new")}</span>}
                 {tool.read_only && <span class="context-tokens">{t("servers.read-only")}</span>}
+                <Icon name="chevron" />
               </summary>
               <div class="tools-part">
                 <p class="block-text" dir="auto">{withoutTricks(tool.description) || t("servers.no-description")}</p>

@@ -70,6 +70,7 @@ export function Part({ title, note, children }: { title: string; note?: string; 
       <summary>
         <span class="context-label">{title}</span>
         {note && <span class="context-tokens">{note}</span>}
+        <Icon name="chevron" />
       </summary>
       <div class="tools-part">{wasOpened && children()}</div>
     </details>
