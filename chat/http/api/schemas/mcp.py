@@ -48,11 +48,10 @@ class McpSkippedOut(Schema):
 
 
 class McpServerOut(Schema):
-    """A server as its user sees it; nothing secret. `auth_url`: the address at which a person signs in; `signed_in`:
-    whether this user has.
+    """A server as its user sees it; nothing secret. `auth_url`: the address at which a person signs in.
 
-    `scope`: whose conversations have it. `can_change`: whether you may change and remove it. `error` and texts of
-    tools are a stranger's.
+    `signed_in`: whether the user has done so. `scope`: whose conversations have it. `can_change`: whether you may
+    change and remove it. `error` and texts of tools are a stranger's.
     """
 
     id: str

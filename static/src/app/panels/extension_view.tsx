@@ -113,10 +113,14 @@ function Abilities({ extension }: { extension: Extension }) {
 
 /** What its manifest asks for, one by one: a tick is what it has. */
 function Permissions({ tools: { api }, extension, attempt }: Omit<Props, "close"> & { attempt: Attempt }) {
+  const [wanted, setWanted] = useState<{ key: string; isGranted: boolean } | null>(null); // until the server has answered
   const permissions = permissionList(extension);
   if (!permissions.length) return null;
-  const set = (permission: Permission, isGranted: boolean) =>
-    attempt.attempt(() => api.changeExtension(extension, { permissions: { ...permission.set(isGranted) } }));
+  const set = async (permission: Permission, isGranted: boolean) => {
+    setWanted({ key: permission.key, isGranted });
+    await attempt.attempt(() => api.changeExtension(extension, { permissions: { ...permission.set(isGranted) } }));
+    setWanted(null);
+  };
   return (
     <Part title={t("extensions.permissions")}>
       {() => (
@@ -127,7 +131,7 @@ function Permissions({ tools: { api }, extension, attempt }: Omit<Props, "close"
               <input
                 type="checkbox"
                 class="tick"
-                checked={permission.isGranted}
+                checked={wanted?.key === permission.key ? wanted.isGranted : permission.isGranted}
                 disabled={attempt.isBusy}
                 onChange={(event) => set(permission, event.currentTarget.checked)}
               />

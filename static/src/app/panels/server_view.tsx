@@ -30,9 +30,8 @@ export function ServerView({ tools, server, close }: Props) {
       </p>
       {server.error && <p class="is-error" dir="auto">{withoutTricks(server.error)}</p>}
       <p class="muted">
-        <bdi>{withoutTricks(server.url)}</bdi>
+        <bdi>{withoutTricks(server.url)}</bdi> · {t(SCOPES[server.scope])}
       </p>
-      <p class="muted">{t(SCOPES[server.scope])}</p>
       {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
       <Review server={server} isBusy={attempt.isBusy} accept={() => change({ accept: server.fingerprint })} />
       <Verbs tools={tools} server={server} attempt={attempt} close={close} />
@@ -116,11 +115,12 @@ function Verbs({ tools: { api }, server, attempt: { attempt, isBusy }, close }: 
 function ToolList({ server }: { server: Server }) {
   const waiting = new Set(toReview(server));
   if (!server.tools.length) return null;
+  const tools = [...waiting, ...server.tools.filter((tool) => !waiting.has(tool))];
   return (
     <>
       <h3 class="tools-heading">{t("servers.tools")}</h3>
       <ul class="tools-tools">
-        {server.tools.map((tool) => (
+        {tools.map((tool) => (
           <li key={tool.name}>
             <details class="context-piece">
               <summary>
@@ -128,7 +128,11 @@ function ToolList({ server }: { server: Server }) {
                   <bdi>{withoutTricks(tool.title || tool.name)}</bdi>
                 </span>
                 {waiting.has(tool) && <span class="tools-state is-asking">{t("servers.new")}</span>}
-                {tool.read_only && <span class="context-tokens">{t("servers.read-only")}</span>}
+                {tool.read_only && (
+                  <span class="context-tokens">
+                    {t(server.trusted ? "servers.read-only" : "servers.says-read-only")}
+                  </span>
+                )}
                 <Icon name="chevron" />
               </summary>
               <div class="tools-part">

@@ -19,8 +19,6 @@ export function askedKind(tool: string, callId: string, input: unknown): AskedKi
 
 /** An extension that a model wants to load. */
 export interface AskedExtension {
-  name: string;
-  version: string;
   description: string;
   source: string;
   /** What it could do, each by itself. */
@@ -32,8 +30,6 @@ export interface AskedExtension {
 export function askedExtension(input: Record<string, unknown>): AskedExtension {
   const { source: _, ...rest } = input;
   return {
-    name: textIn(input, "name"),
-    version: textIn(input, "version"),
     description: textIn(input, "description"),
     source: textIn(input, "source"),
     permissions: [...asked(input).map(({ text }) => text), ...blocks(input.context), ...hooks(input.hooks)],

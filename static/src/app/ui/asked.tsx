@@ -19,14 +19,11 @@ export function Asked({ kind, input }: Props) {
 }
 
 function AskedToLoad({ input }: { input: Record<string, unknown> }) {
-  const { name, version, description, source, permissions, rest } = askedExtension(input);
+  const { description, source, permissions, rest } = askedExtension(input);
   const lines = source.replace(/\n$/, "").split("\n").length;
   return (
     <div class="asked">
-      <p>
-        <bdi class="asked-name">{withoutTricks(name)}</bdi> <span class="muted">{withoutTricks(version)}</span>
-      </p>
-      {description && <p dir="auto">{withoutTricks(description)}</p>}
+      {description && <p class="muted" dir="auto">{withoutTricks(description)}</p>}
       <p class="asked-heading">{t(permissions.length ? "extensions.could" : "extensions.could-nothing")}</p>
       {permissions.length > 0 && (
         <ul class="tools-words">
