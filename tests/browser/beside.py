@@ -96,6 +96,16 @@ def ask_often(instance_ids: list[str], count: int) -> None:
         pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
 
 
+def put_question(instance_id: str, asked: dict[str, Any]) -> None:
+    """Put a question into a conversation: `tool_name`, `call_id`, `input`, `title`, `sentence`."""
+    instance = AgentInstance.objects.get(pk=instance_id)
+    turn = Turn.objects.filter(instance=instance).latest("position")
+    question = Question(title=asked["title"], sentence=asked["sentence"], may_edit=False, input_schema=None).to_json()
+    call = ToolCall(call_id=asked["call_id"], tool_name=asked["tool_name"], input=asked["input"])
+    pause = ToolPause(status=CallStatus.ASKED, approval_id=f"apr-{asked['call_id']}", question=question)
+    pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
+
+
 def know_servers(user_id: int, servers: list[dict[str, Any]]) -> None:
     """Give a user servers in states that are hard to reach: fields of each, and names of `tools` that it has listed."""
     for number, fields in enumerate(servers):

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -56,10 +57,14 @@ def add(tab: ChatPage, name: str, url: str) -> Locator:
     return shown
 
 
+def id_of(tab: ChatPage) -> str:
+    """The id of the conversation that is shown."""
+    return tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")
+
+
 def prefix_of_tools(tab: ChatPage) -> str:
     """What the names of the only server's tools begin with, as models call them."""
-    path = tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")
-    read = f"async () => (await (await fetch('/api/v1/instances/{path}/mcp-servers')).json())[0].id"
+    read = f"async () => (await (await fetch('/api/v1/instances/{id_of(tab)}/mcp-servers')).json())[0].id"
     return f"tool_{tab.page.evaluate(read)}"
 
 
@@ -114,6 +119,28 @@ def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
     expect(card).to_have_count(0)
     tab.page.go_back()
     expect(tab.answers.last.locator(".md").last).to_contain_text("accept {'name': 'Ada'}")
+
+
+def test_what_servers_ask_is_read_before_it_is_allowed(tab: ChatPage, live_product: LiveProduct) -> None:
+    tab.ask("say: Hello.")
+    conversation = id_of(tab)
+    asked = [{"role": "user", "text": "Sum this up: tea is green."}, {"role": "assistant", "text": LONG}]
+    questions: list[dict[str, Any]] = [
+        {"tool_name": "mcp_sampling", "input": {"system": "Be brief.", "messages": asked, "max_tokens": 300}},
+        {"tool_name": "mcp_question", "input": {"url": f"https://bank.example/pay?{LONG}"}},
+    ]
+    for number, question in enumerate(questions):
+        words = {"call_id": f"c:q{number}-0a1b2c3d", "title": "Docs asks", "sentence": "Docs wants an answer."}
+        live_product.call("put_question", conversation, {**words, **question})
+    tab.open("/approvals")
+    cards = tab.page.locator(".question")
+    expect(cards).to_have_count(2)
+    sampling, link = cards.filter(has_text="tea is green"), cards.filter(has_text="bank.example")
+    expect(sampling).to_contain_text("Be brief.")
+    expect(sampling).to_contain_text("The answer has at most 300 tokens.")
+    expect(link.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    look(tab, "servers-ask")
+    check_both(tab)
 
 
 def test_servers_that_need_attention(tab: ChatPage, live_product: LiveProduct, open_tab: OpenTab) -> None:

@@ -8,6 +8,7 @@ import { messageOf } from "../net/api.ts";
 import type { Level } from "../net/tools_api.ts";
 import { toolsPlace } from "../store/tools_place.ts";
 import { Icon } from "../ui/icon.tsx";
+import { keepFocusIn } from "../ui/return_focus.ts";
 import type { Tools } from "./tools.tsx";
 
 interface ItemProps {
@@ -46,6 +47,7 @@ export function useAttempt({ reading }: Tools) {
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
   const attempt = async (verb: () => Promise<unknown>): Promise<boolean> => {
+    const pressed = document.activeElement as HTMLElement | null;
     setBusy(true);
     setProblem("");
     let isDone = true;
@@ -57,6 +59,10 @@ export function useAttempt({ reading }: Tools) {
     }
     await reading.again();
     setBusy(false);
+    setTimeout(() => {
+      if (document.activeElement === document.body && pressed?.isConnected) pressed.focus({ preventScroll: true });
+      keepFocusIn(document.getElementById("panel-tools")); // the button may be there no more
+    });
     return isDone;
   };
   return { problem, setProblem, isBusy, attempt };

@@ -11,20 +11,24 @@ import { Value } from "./value.tsx";
 interface Props {
   kind: Exclude<AskedKind, "words">;
   input: Record<string, unknown>;
+  /** It has been decided. */
+  isPast?: boolean;
 }
 
-export function Asked({ kind, input }: Props) {
-  if (kind === "extension") return <AskedToLoad input={input} />;
+export function Asked({ kind, input, isPast = false }: Props) {
+  if (kind === "extension") return <AskedToLoad input={input} isPast={isPast} />;
   return kind === "link" ? <AskedToOpen url={String(input.url)} /> : <AskedOfModel input={input} />;
 }
 
-function AskedToLoad({ input }: { input: Record<string, unknown> }) {
+function AskedToLoad({ input, isPast }: { input: Record<string, unknown>; isPast: boolean }) {
   const { description, source, permissions, rest } = askedExtension(input);
   const lines = source.replace(/\n$/, "").split("\n").length;
   return (
     <div class="asked">
       {description && <p class="muted" dir="auto">{withoutTricks(description)}</p>}
-      <p class="asked-heading">{t(permissions.length ? "extensions.could" : "extensions.could-nothing")}</p>
+      <p class="asked-heading">
+        {t(permissions.length ? (isPast ? "extensions.asked-for" : "extensions.could") : "extensions.could-nothing")}
+      </p>
       {permissions.length > 0 && (
         <ul class="tools-words">
           {permissions.map((line) => <li key={line} dir="auto">{withoutTricks(line)}</li>)}
