@@ -84,6 +84,7 @@ export function Calls({ api, extension }: Props) {
             </p>
             <p class="muted">
               {call.is_refused && <span class="is-error">{t("extensions.refused")}</span>}
+              {call.is_refused && " "}
               {t("extensions.during", { what: withoutTricks(call.during) })}{" "}
               <time datetime={call.created_at} title={fullTime(call.created_at)}>{timeLabel(call.created_at)}</time>
             </p>
