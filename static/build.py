@@ -42,6 +42,7 @@ STYLES = (
     "panel.css",
     "calls.css",
     "files.css",
+    "extras.css",
     "simple.css",
     "forced.css",
 )

@@ -14,8 +14,11 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import write_text
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from sessions_app.models import ContextBlock
+from tools_app.core.mcp.catalogue import CatalogueLimits, Listed, build_catalogue
+from tools_app.core.mcp.servers import McpState
 from tools_app.core.questions import Question
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.mcp_models import McpServer
 from tools_app.models import ToolCallRecord
 from tools_app.services import pause_call
 
@@ -91,3 +94,29 @@ def ask_often(instance_ids: list[str], count: int) -> None:
         call = ToolCall(call_id=f"{instance.id}-{number}", tool_name="pay", input={"amount": number})
         pause = ToolPause(status=CallStatus.ASKED, approval_id=f"apr-{instance.id}-{number}", question=question)
         pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
+
+
+def put_question(instance_id: str, asked: dict[str, Any]) -> None:
+    """Put a question into a conversation: `tool_name`, `call_id`, `input`, `title`, `sentence`."""
+    instance = AgentInstance.objects.get(pk=instance_id)
+    turn = Turn.objects.filter(instance=instance).latest("position")
+    question = Question(title=asked["title"], sentence=asked["sentence"], may_edit=False, input_schema=None).to_json()
+    call = ToolCall(call_id=asked["call_id"], tool_name=asked["tool_name"], input=asked["input"])
+    pause = ToolPause(status=CallStatus.ASKED, approval_id=f"apr-{asked['call_id']}", question=question)
+    pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
+
+
+def know_servers(user_id: int, servers: list[dict[str, Any]]) -> None:
+    """Give a user servers in states that are hard to reach: fields of each, and names of `tools` that it has listed."""
+    for number, fields in enumerate(servers):
+        names = fields.pop("tools", [])
+        listed = [{"name": name, "description": f"About {name}.", "inputSchema": {"type": "object"}} for name in names]
+        McpServer.objects.create(
+            id=f"m{user_id}x{number}",
+            owner_id=user_id,
+            scope="user",
+            transport="http",
+            catalogue=build_catalogue(Listed(tools=listed), CatalogueLimits()) if listed else None,
+            accepted={} if listed else None,
+            **{"url": f"https://mcp.example/{number}", "state": McpState.READY, **fields},
+        )

@@ -104,6 +104,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",
         "THINK_MADE_UP_LANGUAGES": "1",
+        "THINK_MCP_PRIVATE_NETWORKS": "127.0.0.0/8",
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
     }
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):

@@ -6,7 +6,6 @@ import { readBoot } from "./store/boot.ts";
 import { App } from "./store/app.ts";
 import { AppView } from "./ui/app.tsx";
 import { AppContext } from "./ui/context.ts";
-import { PANELS } from "./panels/registry.ts";
 
 const LANGUAGES: Record<string, () => Promise<void>> = {
   "en-xa": async () => (await import("./messages/pseudo.ts")).usePseudo("en-XA"),
@@ -19,7 +18,7 @@ async function start(): Promise<void> {
   const boot = readBoot();
   if (!boot) return;
   await LANGUAGES[document.documentElement.lang.toLowerCase()]?.();
-  const app = new App(boot, PANELS.map((entry) => entry.name));
+  const app = new App(boot);
   app.start();
   const root = document.getElementById("app")!;
   root.replaceChildren(); // the skeleton of the first paint

@@ -50,8 +50,8 @@ class McpSkippedOut(Schema):
 class McpServerOut(Schema):
     """A server as its user sees it; nothing secret. `auth_url`: the address at which a person signs in.
 
-    `scope`: whose conversations have it. `can_change`: whether you may change and remove it. `error` and texts of
-    tools are a stranger's.
+    `signed_in`: whether the user has done so. `scope`: whose conversations have it. `can_change`: whether you may
+    change and remove it. `error` and texts of tools are a stranger's.
     """
 
     id: str
@@ -64,6 +64,7 @@ class McpServerOut(Schema):
     trusted: bool
     can_change: bool
     auth_url: str | None
+    signed_in: bool
     error: str | None
     instructions: str | None
     fingerprint: str

@@ -6,11 +6,13 @@ import approvals from "./en/approvals.json" with { type: "json" };
 import browser from "./en/browser.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
+import extensions from "./en/extensions.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
 import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
+import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 
 export const later = {
@@ -18,11 +20,13 @@ export const later = {
   ...browser,
   ...calls,
   ...choice,
+  ...extensions,
   ...files,
   ...guard,
   ...histories,
   ...memory,
   ...panel,
+  ...servers,
   ...summaries,
 } as const;
 

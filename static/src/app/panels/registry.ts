@@ -43,4 +43,10 @@ export const PANELS: readonly PanelEntry[] = [
     icon: "fold",
     load: async () => (await import("./overview.tsx")).OverviewPanel,
   },
+  {
+    name: "tools",
+    label: "panel.tools",
+    icon: "tool",
+    load: async () => (await import("./tools.tsx")).ToolsPanel,
+  },
 ];

@@ -87,8 +87,7 @@ export class App extends Store {
   #saidRecovering = false;
   #unfollow = () => {};
 
-  /** `panels`: names of the views of the panel. */
-  constructor(boot: Boot, panels: readonly string[]) {
+  constructor(boot: Boot) {
     super();
     this.boot = boot;
     this.api = new Api(boot.urls.api);
@@ -100,7 +99,7 @@ export class App extends Store {
       send: (written) => this.sending.send(written),
       command: (command) => this.summaries.ask(command.rest),
     });
-    this.panel = new PanelState(panels, WIDE.matches);
+    this.panel = new PanelState(WIDE.matches);
     this.histories = new Histories(this.api, this.notices.fail);
     this.models = new Models(this.api);
     this.approvals = new Approvals(this.api);

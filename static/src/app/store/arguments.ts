@@ -12,6 +12,8 @@ export interface Field {
   /** What stands in the field at first; "true" and "false" for a boolean. */
   text: string;
   isRequired: boolean;
+  /** Nobody has given it a value yet. */
+  isMissing: boolean;
   /** An empty field means null. */
   isNullable: boolean;
   choices: readonly Json[];
@@ -38,6 +40,7 @@ export function fieldsOf(input: unknown, schema: JsonObject, mayEdit: boolean | 
       kind,
       text: textOf(values[name], kind),
       isRequired: required.includes(name),
+      isMissing: values[name] === undefined,
       isNullable,
       choices: Array.isArray(own.enum) ? own.enum : [],
       schema: own,
@@ -92,8 +95,9 @@ export function parsed(field: Field, text: string): Parsed {
   }
 }
 
-function parsedText({ schema, isRequired, isNullable, text: before }: Field, text: string): Parsed {
+function parsedText({ schema, isRequired, isMissing, isNullable, text: before }: Field, text: string): Parsed {
   if (text === "" && isNullable) return { value: null };
+  if (text === "" && isRequired && isMissing) return { problem: t("calls.needed") };
   if (text === "" && !isRequired && before === "") return { isLeftOut: true };
   const { minLength, maxLength } = schema;
   if (typeof minLength === "number" && text.length < minLength) {

@@ -75,6 +75,8 @@ export class Conversation extends Transcript {
         return this.emit("session", frame);
       case "cf_agent_session_error":
         return this.emit("session-failed", frame.error ?? "");
+      case "cf_agent_mcp_servers":
+        return this.emit("servers");
       case "think_conversation":
         return this.#onListed(frame);
       case "think_model_choice":

@@ -5,17 +5,17 @@ import { Store } from "../lib/store.ts";
 
 export class PanelState extends Store {
   isOpen: boolean;
+  /** Its name, "" for the first one. The views are known when the panel is loaded; a name that is none is the first one's. */
   view: string;
   /** Grows with each wish that the panel takes the focus. */
   focusWishes = 0;
 
-  /** `views`: names of the views there are, the first one is shown first. */
-  constructor(views: readonly string[], isWide: boolean) {
+  constructor(isWide: boolean) {
     super();
     const kept = recall("panel", {}) as { isOpen?: boolean; tab?: string };
     const wanted = new URLSearchParams(location.search).get("panel") ?? "";
-    this.view = views.find((name) => name === wanted) ?? views.find((name) => name === kept.tab) ?? views[0];
-    this.isOpen = views.includes(wanted) || (kept.isOpen === true && isWide);
+    this.view = wanted || (kept.tab ?? "");
+    this.isOpen = wanted !== "" || (kept.isOpen === true && isWide);
   }
 
   open(view = this.view): void {

@@ -32,6 +32,8 @@ export interface ConversationEvents {
   joined: undefined;
   /** The line is there again; what was sent meanwhile was missed. */
   reconnected: undefined;
+  /** The servers whose tools it has, or what is known of them, have changed. */
+  servers: undefined;
   session: SessionFrame;
   /** A summary failed: why. */
   "session-failed": string;

@@ -4,15 +4,20 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { askedKind } from "../store/asked.ts";
 import type { Decision } from "../store/deciding.ts";
 import { textIn } from "../store/tool_details.ts";
 import type { JsonObject, Risk } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
+import { Asked } from "./asked.tsx";
 
 const ArgumentsForm = lazy(async () => (await import("./later.ts")).ArgumentsForm);
 
 export interface ApprovalCardProps {
+  /** The tool's name, and the id of the call. */
+  tool: string;
+  callId: string;
   /** What the tool does, in a few words. */
   title: string;
   /** The tool's own sentence with the arguments in it; may be empty. */
@@ -36,10 +41,13 @@ const RISKS = { low: "approvals.risk-low", medium: "approvals.risk-medium", high
 
 export function ApprovalCard(props: ApprovalCardProps) {
   const { title, sentence, input, schema, mayEdit, isReadOnly } = props;
+  const kind = askedKind(props.tool, props.callId, input);
   const [isBusy, setBusy] = useState(false);
-  const [isEditing, setEditing] = useState(false);
+  const [isEdited, setEditing] = useState(false);
   const edit = useRef<HTMLButtonElement>(null);
   const canEdit = schema !== null && (mayEdit === true || (Array.isArray(mayEdit) && mayEdit.length > 0));
+  const isForm = kind === "words" && canEdit && !isReadOnly; // there is nothing yet that could be allowed
+  const isEditing = isEdited || isForm;
   const decide = async (decision: Decision) => {
     setBusy(true);
     if (!(await props.decide(decision))) setBusy(false); // it was not stored: try again
@@ -50,6 +58,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
   };
   return (
     <div class="question" role="group" aria-label={t("approvals.approve", { title })}>
+      {(kind === "words" || kind === "link") && (
+        <p class="asked-by" dir="auto">{t("servers.asks", { server: title })}</p>
+      )}
       <p class="question-text" dir="auto">{sentence || t("approvals.question", { title })}</p>
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
       {props.because?.length
@@ -63,12 +74,17 @@ export function ApprovalCard(props: ApprovalCardProps) {
             mayEdit={mayEdit}
             isBusy={isBusy}
             submit={(editedInput) => decide({ approved: true, editedInput })}
-            cancel={stopEditing}
+            submitLabel={isForm ? t("servers.answer") : undefined}
+            cancel={isForm ? () => decide({ approved: false }) : stopEditing}
+            cancelLabel={isForm ? t("approvals.decline") : undefined}
+            takesFocus={!isForm}
           />
         )
         : (
           <>
-            <ArgumentsTable input={input} />
+            {kind && kind !== "words"
+              ? <Asked kind={kind} input={input as Record<string, unknown>} />
+              : <ArgumentsTable input={input} />}
             {!isReadOnly && (
               <p class="question-buttons">
                 <button

@@ -132,6 +132,8 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
   return (
     <li class="approval" data-call={item.call_id}>
       <ApprovalCard
+        tool={item.tool}
+        callId={item.call_id}
         title={item.tool_title || item.tool}
         sentence={item.sentence}
         risk={item.risk}

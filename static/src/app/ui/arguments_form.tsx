@@ -14,19 +14,27 @@ interface Props {
   isBusy: boolean;
   submit: (input: JsonObject) => void;
   cancel: () => void;
+  /** Where it is no change of what a model wrote. */
+  submitLabel?: string;
+  cancelLabel?: string;
+  /** It was asked for by pressing a button. */
+  takesFocus?: boolean;
 }
 
 const FEWEST_ROWS = 2;
 const MOST_ROWS = 12;
 const ONE_LINE = 60;
 
-export function ArgumentsForm({ input, schema, mayEdit, isBusy, submit, cancel }: Props) {
+export function ArgumentsForm(props: Props) {
+  const { input, schema, mayEdit, isBusy, submit, cancel, submitLabel, cancelLabel, takesFocus = true } = props;
   const form = useRef<HTMLFormElement>(null);
   const fields = useMemo(() => fieldsOf(input, schema, mayEdit), []);
   const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map());
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
   const focusFirst = (selector: string) => form.current?.querySelector<HTMLElement>(selector)?.focus();
-  useEffect(() => focusFirst("input, textarea, select"), []);
+  useEffect(() => {
+    if (takesFocus) focusFirst("input, textarea, select");
+  }, []);
   const onSubmit = (event: Event) => {
     event.preventDefault();
     const result = edited(input, fields, texts);
@@ -35,7 +43,7 @@ export function ArgumentsForm({ input, schema, mayEdit, isBusy, submit, cancel }
     setTimeout(() => focusFirst("[aria-invalid=true]"));
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
+    if (event.key !== "Escape" || !takesFocus) return; // one that is simply there is not left by a key
     event.preventDefault(); // it ends the edit, nothing around it
     event.stopPropagation();
     cancel();
@@ -53,8 +61,12 @@ export function ArgumentsForm({ input, schema, mayEdit, isBusy, submit, cancel }
         />
       ))}
       <p class="question-buttons">
-        <button type="submit" class="button is-primary" disabled={isBusy}>{t("approvals.allow-edited")}</button>
-        <button type="button" class="button" disabled={isBusy} onClick={cancel}>{t("common.cancel")}</button>
+        <button type="submit" class="button is-primary" disabled={isBusy}>
+          {submitLabel ?? t("approvals.allow-edited")}
+        </button>
+        <button type="button" class="button" disabled={isBusy} onClick={cancel}>
+          {cancelLabel ?? t("common.cancel")}
+        </button>
       </p>
     </form>
   );

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { toolName } from "../store/fold.ts";
 import { asksApproval } from "../store/runs.ts";
 import { titleOfTool } from "../store/tool_words.ts";
 import type { ToolPart } from "../store/types.ts";
@@ -27,6 +28,8 @@ function Approval({ context, part }: Props) {
   const { descriptor } = part.approval ?? {};
   return (
     <ApprovalCard
+      tool={toolName(part)}
+      callId={id}
       title={titleOfTool(part)}
       sentence={descriptor?.sentence ?? ""}
       risk={descriptor?.risk ?? ""}

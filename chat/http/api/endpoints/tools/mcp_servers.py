@@ -211,6 +211,7 @@ def _out(request: HttpRequest, view: McpServerView, server: McpServer) -> McpSer
         trusted=view.is_trusted,
         can_change=view.scope is not McpScope.SITE,
         auth_url=auth_url,
+        signed_in=server.needs_sign_in and auth_url is None,
         error=view.error,
         instructions=view.instructions,
         fingerprint=server.fingerprint,

@@ -6,12 +6,14 @@ import { fileSize } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import { terminalText } from "../../lib/readable.ts";
 import { messageOf } from "../../net/api.ts";
+import { askedKind } from "../../store/asked.ts";
 import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
 import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { sourcesIn } from "../approval_card.tsx";
 import { ArgumentsTable } from "../arguments_table.tsx";
+import { Asked } from "../asked.tsx";
 import { useApp } from "../context.ts";
 import { Files } from "../files.tsx";
 import { Lines } from "../lines.tsx";
@@ -62,7 +64,9 @@ function Plain({ part }: { part: ToolPart }) {
     <>
       {input !== undefined && (
         <Section title={t(part.approval?.edited ? "calls.arguments-edited" : "calls.arguments")}>
-          <Value value={input} />
+          {askedKind(toolName(part), part.toolCallId, input) === "extension"
+            ? <Asked kind="extension" input={input as Record<string, unknown>} isPast />
+            : <Value value={input} />}
         </Section>
       )}
       <PlainResult part={part} />

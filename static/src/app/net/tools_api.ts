@@ -1,0 +1,85 @@
+// The extensions and the MCP servers of one conversation, and those of all of a person's conversations, on the server.
+
+import type { Api, Schemas } from "./api.ts";
+
+export type Server = Schemas["McpServerOut"];
+export type Extension = Schemas["ExtensionOut"];
+export type ExtensionDetail = Schemas["ExtensionDetailOut"];
+export type ExtensionVersion = Schemas["ExtensionVersionOut"];
+export type ExtensionCall = Schemas["ExtensionCallOut"];
+
+/** Whose something is: this conversation's, or all of the person's. */
+export type Level = "instance" | "user";
+
+/** Where an extension is kept that this person may change. */
+export interface Kept {
+  name: string;
+  scope: Extension["scope"];
+}
+
+/** What an extension is loaded with or changed to. */
+export interface Written {
+  manifest: Record<string, unknown>;
+  source: string;
+}
+
+const seg = encodeURIComponent;
+
+export class ToolsApi {
+  readonly #api: Api;
+  readonly #base: string;
+
+  /** `instanceId`: "" of a conversation that has not begun; it has what all of the person's have. */
+  constructor(api: Api, instanceId: string) {
+    this.#api = api;
+    this.#base = instanceId ? `/instances/${seg(instanceId)}` : "";
+  }
+
+  #at = (level: Level): string => (level === "instance" ? this.#base : "");
+
+  // --- servers ------------------------------------------------------------------------------------------------------
+
+  servers = (signal?: AbortSignal): Promise<Server[]> =>
+    this.#api.request("GET", `${this.#base}/mcp-servers`, undefined, { signal });
+
+  addServer = (level: Level, server: Schemas["McpServerIn"]): Promise<Server> =>
+    this.#api.request("POST", `${this.#at(level)}/mcp-servers`, server);
+
+  changeServer = (id: string, change: Partial<Schemas["McpServerPatch"]>): Promise<Server> =>
+    this.#api.request("PATCH", `${this.#base}/mcp-servers/${seg(id)}`, change);
+
+  connectServer = (id: string): Promise<Server> =>
+    this.#api.request("POST", `${this.#base}/mcp-servers/${seg(id)}/connect`);
+
+  removeServer = (id: string): Promise<null> => this.#api.request("DELETE", `${this.#base}/mcp-servers/${seg(id)}`);
+
+  /** The sign-in is the person's own, at whichever server. */
+  signOut = (id: string): Promise<null> => this.#api.request("DELETE", `/mcp-servers/${seg(id)}/sign-in`);
+
+  // --- extensions ---------------------------------------------------------------------------------------------------
+
+  extensions = async (signal?: AbortSignal): Promise<Extension[]> =>
+    (await this.#api.request<Schemas["ExtensionsOut"]>("GET", `${this.#base}/extensions`, undefined, { signal })).items;
+
+  /** An extension with its source. Of the person's own ones. */
+  extension = (kept: Kept, signal?: AbortSignal): Promise<ExtensionDetail> =>
+    this.#api.request("GET", this.#of(kept), undefined, { signal });
+
+  loadExtension = (level: Level, written: Written): Promise<ExtensionDetail> =>
+    this.#api.request("POST", `${this.#at(level)}/extensions`, written);
+
+  changeExtension = (kept: Kept, change: Partial<Schemas["ExtensionPatch"]>): Promise<ExtensionDetail> =>
+    this.#api.request("PATCH", this.#of(kept), change);
+
+  unloadExtension = (kept: Kept): Promise<null> => this.#api.request("DELETE", this.#of(kept));
+
+  versions = async (kept: Kept): Promise<ExtensionVersion[]> =>
+    (await this.#api.request<Schemas["ExtensionVersionsOut"]>("GET", `${this.#of(kept)}/versions`)).items;
+
+  /** What it called; `before` goes on with older ones. */
+  calls = (kept: Kept, before: number | null): Promise<Schemas["ExtensionCallsOut"]> =>
+    this.#api.request("GET", `${this.#of(kept)}/calls${before === null ? "" : `?before=${before}`}`);
+
+  #of = ({ name, scope }: Kept): string =>
+    `${this.#at(scope === "user" ? "user" : "instance")}/extensions/${seg(name)}`;
+}

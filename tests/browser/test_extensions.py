@@ -1,0 +1,119 @@
+"""Extensions on the page: a model writes one, a person allows it and looks after it (A8, C5)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.looks import look
+from tests.browser.test_panel import check_both, panel, toggle
+
+OpenTab = Callable[..., ChatPage]
+SOURCE = """\
+({
+  tools: {
+    double: {
+      description: "Double a number.",
+      parameters: { n: { type: "number" } },
+      required: ["n"],
+      execute: async ({ n }, host) => {
+        await host.writeFile("/doubled.txt", String(n * 2));
+        return { doubled: n * 2 };
+      },
+    },
+  },
+})"""
+MANIFEST = {"name": "halver", "version": "1.0.0", "description": "Halves numbers."}
+HALVER = (
+    '({ tools: { half: { description: "Halve.", parameters: { n: { type: "number" } }, execute: ({ n }) => n / 2 } } })'
+)
+
+
+def tools(tab: ChatPage) -> Locator:
+    if not panel(tab).is_visible():
+        toggle(tab).click()
+    tab.page.get_by_role("tab", name="Tools").click()
+    return tab.page.get_by_role("tabpanel", name="Tools")
+
+
+def part(tab: ChatPage, name: str) -> Locator:
+    return panel(tab).locator("details.context-piece", has=tab.page.locator("summary", has_text=name))
+
+
+def load(**more: object) -> str:
+    arguments = {"name": "doubler", "description": "Doubles numbers.", "source": SOURCE, **more}
+    return f"call tool load_extension {json.dumps(arguments)}\nsay: Loaded it."
+
+
+@pytest.mark.smoke
+def test_model_writes_an_extension_a_person_allows_it_and_the_next_turn_uses_it(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=tinkerer")
+    tab.write(load(workspace_access="read-write", network=["api.example.org"]))
+    card = tab.page.locator(".question")
+    expect(card).to_contain_text("Files: reads, changes and deletes.")
+    expect(card).to_contain_text("Network: sends data to api.example.org.")
+    look(tab, "extension-asked")
+    card.get_by_role("button", name="Allow").click()
+    expect(tab.answers.last).to_contain_text("Loaded it.")
+    tab.rest()
+    shown = tools(tab)
+    shown.get_by_role("button", name="doubler").click()
+    expect(shown).to_contain_text("Files: reads, changes and deletes.")
+    expect(shown).to_contain_text("doubler_double")
+    look(tab, "extension")
+    tab.ask('call tool doubler_double {"n": 21}\nsay: {result}')
+    expect(tab.answers.last.locator(".md").last).to_contain_text("42")
+    part(tab, "Change permissions").locator("summary").click()
+    part(tab, "Change permissions").get_by_role("checkbox", name="Change and delete files").uncheck()
+    expect(shown).to_contain_text("Files: reads.")
+    tab.ask('call tool doubler_double {"n": 4}\nsay: {result}')
+    part(tab, "Calls made").locator("summary").first.click()
+    expect(part(tab, "Calls made").locator("li")).to_have_count(2)
+    expect(part(tab, "Calls made").locator("li").first).to_contain_text("Refused")
+    expect(part(tab, "Calls made").locator("li").first).to_contain_text("/doubled.txt")
+    look(tab, "extension-calls")
+    check_both(tab)
+
+
+def test_person_loads_changes_and_removes_an_extension(tab: ChatPage, tmp_path: Path) -> None:
+    shown = tools(tab)  # of a conversation that has not begun: for all of the person's
+    shown.get_by_role("button", name="Load an extension").click()
+    manifest, source = (shown.get_by_role("textbox", name=name) for name in ("Manifest", "Source"))
+    manifest.fill("{")
+    source.fill("({")
+    load_button = shown.get_by_role("button", name="Load", exact=True)
+    load_button.click()
+    expect(shown.get_by_role("alert")).to_contain_text("The manifest isn’t valid JSON")
+    manifest.fill(json.dumps(MANIFEST))
+    load_button.click()
+    expect(shown.get_by_role("alert")).not_to_contain_text("JSON")
+    expect(shown.get_by_role("alert")).not_to_be_empty()
+    look(tab, "extension-refused")
+    check_both(tab)
+    file = tmp_path / "halver.js"
+    file.write_text(HALVER)
+    with tab.page.expect_file_chooser() as chooser:
+        shown.get_by_role("button", name="Choose a file: Source").click()
+    chooser.value.set_files(file)
+    expect(source).to_have_value(HALVER)
+    load_button.click()
+    expect(shown.get_by_role("heading", name="halver")).to_be_visible()
+    expect(shown).to_contain_text("for all of your conversations")
+    shown.get_by_role("button", name="Edit").click()
+    source.fill(HALVER.replace("Halve.", "Halve a number."))
+    shown.get_by_role("button", name="Save").click()
+    expect(shown).to_contain_text("Halve a number.")
+    part(tab, "Versions").locator("summary").click()
+    expect(part(tab, "Versions").locator(".diff")).to_contain_text("Halve a number.")
+    part(tab, "Source").locator("summary").click()
+    expect(part(tab, "Source").locator(".hljs-string").first).to_be_visible()
+    look(tab, "extension-versions")
+    check_both(tab)
+    shown.get_by_role("button", name="Disable").click()
+    expect(shown.get_by_role("status")).to_have_text("Disabled")
+    shown.get_by_role("button", name="Remove").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(shown).to_contain_text("No extensions yet.")

@@ -1,0 +1,209 @@
+"""MCP servers on the page: a person adds one, reads and accepts its tools, and the agent uses them (A10)."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct, free_port
+from tests.browser.looks import look
+from tests.browser.test_extensions import tools
+from tests.browser.test_panel import LONG, check_both
+
+OpenTab = Callable[..., ChatPage]
+ODD = Path(__file__).parents[1] / "mcp" / "odd_server.py"
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Iterator[str]:
+    """The address of an MCP server in a process of its own."""
+    port = free_port()
+    command = [sys.executable, str(ODD), "http", str(port), str(tmp_path)]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    deadline = time.monotonic() + 30
+    while not _listens(port):
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        assert time.monotonic() < deadline, "the server does not listen"
+        time.sleep(0.1)
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(15)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+def add(tab: ChatPage, name: str, url: str) -> Locator:
+    """Add a server in the panel; its view is shown."""
+    shown = tools(tab)
+    shown.get_by_role("button", name="Add a server").click()
+    shown.get_by_role("textbox", name="Name", exact=True).fill(name)
+    shown.get_by_role("textbox", name="Address").fill(url)
+    shown.get_by_role("button", name="Add", exact=True).click()
+    expect(shown.get_by_role("heading", name=name)).to_be_visible()
+    return shown
+
+
+def id_of(tab: ChatPage) -> str:
+    """The id of the conversation that is shown."""
+    return tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")
+
+
+def prefix_of_tools(tab: ChatPage) -> str:
+    """What the names of the only server's tools begin with, as models call them."""
+    read = f"async () => (await (await fetch('/api/v1/instances/{id_of(tab)}/mcp-servers')).json())[0].id"
+    return f"tool_{tab.page.evaluate(read)}"
+
+
+def allow(tab: ChatPage) -> None:
+    """Let the agent make the call that it asks about."""
+    tab.page.locator(".question").get_by_role("button", name="Allow").click()
+
+
+@pytest.mark.smoke
+def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd: str) -> None:
+    tab.ask("say: Hello.")
+    expect(tools(tab)).to_contain_text("No servers yet.")
+    look(tab, "tools-empty")
+    check_both(tab)
+    shown = add(tab, "odd", odd)
+    expect(shown.get_by_role("status")).to_have_text("Ready")
+    expect(shown).to_contain_text("1 tool can’t be used:")
+    shown.locator("summary", has_text="Echo").click()
+    expect(shown).to_contain_text("Say it again.")
+    look(tab, "server-ready")
+    check_both(tab)
+    prefix = prefix_of_tools(tab)
+    tab.write(f"call tool {prefix}_grow {{}}\nsay: {{result}}")
+    expect(tab.answers.last.locator(".md").last).to_contain_text("grown")
+    shown.get_by_role("button", name="Connect again").click()
+    expect(shown.get_by_role("status")).to_have_text("Tools to review")
+    expect(shown).to_contain_text("1 tool is new or has changed.")
+    look(tab, "server-review")
+    shown.get_by_role("button", name="Accept these tools").click()
+    expect(shown.get_by_role("status")).to_have_text("Ready")
+    tab.write(f"call tool {prefix}_grown {{}}\nsay: It said {{result}}.")
+    allow(tab)
+    expect(tab.answers.last.locator(".md").last).to_contain_text("It said grown.")
+    tab.rest()
+
+
+def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
+    tab.ask("say: Hello.")
+    shown = add(tab, "odd", odd)
+    expect(shown.get_by_role("status")).to_have_text("Ready")
+    tab.write(f"call tool {prefix_of_tools(tab)}_name {{}}\nsay: {{result}}")
+    tab.page.get_by_role("link", name="Approvals").click()
+    card = tab.page.locator(".question")
+    expect(card).to_contain_text("odd asks: your answer goes to this server.")
+    expect(card).to_contain_text("What is your {name}?")
+    card.get_by_role("button", name="Send the answer").click()
+    expect(card).to_contain_text("This can’t be empty.")
+    look(tab, "server-asks")
+    check_both(tab)
+    card.get_by_role("textbox", name="Name").fill("Ada")
+    card.get_by_role("button", name="Send the answer").click()
+    expect(card).to_have_count(0)
+    tab.page.go_back()
+    expect(tab.answers.last.locator(".md").last).to_contain_text("accept {'name': 'Ada'}")
+
+
+def test_what_servers_ask_is_read_before_it_is_allowed(tab: ChatPage, live_product: LiveProduct) -> None:
+    tab.ask("say: Hello.")
+    conversation = id_of(tab)
+    asked = [{"role": "user", "text": "Sum this up: tea is green."}, {"role": "assistant", "text": LONG}]
+    questions: list[dict[str, Any]] = [
+        {"tool_name": "mcp_sampling", "input": {"system": "Be brief.", "messages": asked, "max_tokens": 300}},
+        {"tool_name": "mcp_question", "input": {"url": f"https://bank.example/pay?{LONG}"}},
+    ]
+    for number, question in enumerate(questions):
+        words = {"call_id": f"c:q{number}-0a1b2c3d", "title": "Docs asks", "sentence": "Docs wants an answer."}
+        live_product.call("put_question", conversation, {**words, **question})
+    tab.open("/approvals")
+    cards = tab.page.locator(".question")
+    expect(cards).to_have_count(2)
+    sampling, link = cards.filter(has_text="tea is green"), cards.filter(has_text="bank.example")
+    expect(sampling).to_contain_text("Be brief.")
+    expect(sampling).to_contain_text("The answer has at most 300 tokens.")
+    expect(link.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    look(tab, "servers-ask")
+    check_both(tab)
+
+
+def test_servers_that_need_attention(tab: ChatPage, live_product: LiveProduct, open_tab: OpenTab) -> None:
+    many = [f"tool_number_{number}" for number in range(40)]
+    why = f"The server could not be reached: {LONG}"
+    live_product.call(
+        "know_servers",
+        live_product.user_id,
+        [
+            {"name": "Broken", "state": "failed", "error": why},
+            {"name": "Private", "needs_sign_in": True},
+            {"name": "x" * 100, "tools": many},
+            {"name": "Off", "is_enabled": False},
+            {"name": "Known", "tools": ["search"], "is_trusted": True},
+        ],
+    )
+    shown = tools(tab)  # of a conversation that has not begun
+    rows = shown.locator(".tools-row")
+    expect(rows).to_have_count(5)
+    expect(rows.locator(".tools-state")).to_have_text(
+        ["Not reachable", "Sign-in needed", "Tools to review", "Disabled", "Ready"]
+    )
+    look(tab, "servers")
+    check_both(tab)
+    rows.nth(0).click()
+    expect(shown).to_contain_text(why)
+    look(tab, "server-failed")
+    shown.get_by_role("button", name="All tools").click()
+    expect(rows.nth(0)).to_be_focused()
+    rows.nth(1).click()
+    expect(shown.get_by_role("link", name="Sign in")).to_have_attribute("target", "_blank")
+    look(tab, "server-sign-in")
+    shown.get_by_role("button", name="All tools").click()
+    rows.nth(2).click()
+    expect(shown.locator(".tools-tools > li")).to_have_count(40)
+    look(tab, "server-many-tools")
+    shown.get_by_role("button", name="Trust this server").click()
+    dialog = tab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("A server that is dishonest")
+    look(tab, "server-trust")
+    dialog.get_by_role("button", name="Trust it").click()
+    expect(shown.get_by_role("status")).to_have_text("Ready")
+    shown.get_by_role("button", name="Disable").click()
+    expect(shown.get_by_role("status")).to_have_text("Disabled")
+    shown.get_by_role("button", name="Remove").click()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(4)
+
+
+def test_tools_in_a_language_from_right_to_left(live_product: LiveProduct, open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?panel=tools", locale="ar-XB")
+    servers = [{"name": "Server", "tools": ["one", "two"]}, {"name": "Broken", "state": "failed", "error": LONG}]
+    live_product.call("know_servers", live_product.user_id, servers)
+    tab.page.reload()
+    rows = tab.page.locator(".tools-row")
+    expect(rows).to_have_count(2)
+    look(tab, "tools-rtl")
+    rows.nth(0).click()
+    expect(tab.page.locator(".tools-tools > li")).to_have_count(2)
+    look(tab, "server-rtl")
+    tab.page.keyboard.press("Escape")
+    expect(rows.nth(0)).to_be_focused()
+    tab.page.locator("[data-row=new-server]").click()
+    tab.page.locator(".tools-headers .quiet").click()
+    look(tab, "server-form-rtl")
+    check_both(tab)
