@@ -36,18 +36,23 @@ MAX_MESSAGE_CHARS: Final = 20_000
 NETWORK_LIMITS: Final = FetchLimits(seconds=20.0, max_bytes=700_000)
 BYTES: Final = "$bytes"
 
+CheckEgress = Callable[[str], Awaitable[None]]
 Handler = Callable[[Standing, list[JSONValue]], Awaitable[JSONValue]]
 
 
 @dataclass(slots=True, kw_only=True)
 class HostBridge:
-    """Answers the calls of one run. `during`: the tool or the hook that runs, for the record."""
+    """Answers the calls of one run. `during`: the tool or the hook that runs, for the record.
+
+    `check_egress`: raises where the injection guard of the conversation keeps everything in.
+    """
 
     extension: LoadedExtension
     services: HostServices
     place: Place
     during: str
     note_origin: NoteOrigin
+    check_egress: CheckEgress
     resolver: Resolve = resolve
     fetched: bool = field(default=False, init=False)
 
@@ -196,6 +201,7 @@ class HostBridge:
             raise ExtensionDenied(
                 Phrase("The extension {name!r} may not reach {host}.", name=self.extension.name, host=url.host or "")
             )
+        await self.check_egress(url.host or "")
         self.fetched = True
         self.note_origin(Origin.WEB, str(url.origin()))
         exchange = Exchange(rules, limits=NETWORK_LIMITS, private=private_networks(), resolver=self.resolver)

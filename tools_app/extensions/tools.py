@@ -52,6 +52,7 @@ def _tool(extension: LoadedExtension, surface: ToolSurface, services: HostServic
             place=replace(place, turn_id=context.turn_id or place.turn_id, call_id=context.call_id),
             during=context.tool_name,
             note_origin=context.note_origin,
+            check_egress=context.check_egress,
         )
         return await run_tool(bridge, surface.name, input)
 

@@ -111,7 +111,7 @@ async def assemble(
     gathered = await build_model_input(agent, facts, answer=answer, guard=guard)
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
-    config = await with_extensions(agent, facts, config, context, message_count=len(gathered.history))
+    config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
     toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
     model = _model(agent, gathered, config)

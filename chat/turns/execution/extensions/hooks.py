@@ -13,11 +13,12 @@ from typing import Any, Final
 from chat.agent.think import Think
 from chat.core.loop.hooks import ChunkContext, StepRecord, ToolCallContext, ToolOutcome
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import TurnGuard
 from chat.user_code.extension_services import AgentServices
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.core.extensions.snapshots import redacted, snapshot
-from tools_app.core.origins import Origin
+from tools_app.core.guard.reach import note_here
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import Place
 from tools_app.extensions.loaded import LoadedExtension
@@ -44,6 +45,7 @@ class ExtensionHooks:
     agent: Think
     extensions: Sequence[LoadedExtension]
     facts: TurnFacts
+    guard: TurnGuard
     _chunks: list[JSONObject] = field(default_factory=list, init=False)
     _chunk_bytes: int = field(default=0, init=False)
 
@@ -89,7 +91,8 @@ class ExtensionHooks:
             services=AgentServices(self.agent),
             place=Place(owner_id=key.owner_id, scope=key.instance_id, turn_id=self.facts.turn_id),
             during=hook,
-            note_origin=_unheard,
+            note_origin=note_here,
+            check_egress=self.guard.check_egress,
         )
         own = frozenset(extension.tool_names)
         try:
@@ -138,7 +141,3 @@ def _event(argument: Any) -> JSONObject:
     made = snapshot(shown)
     assert isinstance(made, dict)
     return made
-
-
-def _unheard(_origin: Origin, _source: str) -> None:
-    """Nothing that an observing hook fetches reaches the conversation by itself."""

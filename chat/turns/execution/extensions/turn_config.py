@@ -17,6 +17,7 @@ from chat.core.loop.hooks import TurnConfig, TurnContext
 from chat.core.model.language_model import ModelSettings
 from chat.turns.execution.extensions.hooks import BEFORE_TURN, ExtensionHooks
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.turn_guard import TurnGuard
 from chat.user_code.call_hook import call_hook
 from chat.user_code.extensions import extensions_of
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -52,13 +53,13 @@ class _Wish(BaseModel):
 
 
 async def with_extensions(
-    agent: Think, facts: TurnFacts, config: TurnConfig, context: TurnContext, *, message_count: int
+    agent: Think, facts: TurnFacts, config: TurnConfig, context: TurnContext, guard: TurnGuard, *, message_count: int
 ) -> TurnConfig:
     """Subscribe the extensions to the hooks of the turn, and ask them about it. Without any, nothing is done."""
     listening = [each for each in await extensions_of(agent) if each.surface.hooks]
     if not listening:
         return config
-    hooks = ExtensionHooks(agent, listening, facts)
+    hooks = ExtensionHooks(agent, listening, facts, guard)
     agent.host.extension_state.watcher = hooks
     if not any(BEFORE_TURN in each.surface.hooks for each in listening):
         return config
