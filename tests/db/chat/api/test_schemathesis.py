@@ -109,6 +109,7 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     """Headers of a user who may do everything and meets no limit."""
     settings.ALLOWED_HOSTS = ["*"]
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
+    settings.THINK_MCP_SERVERS_PER_USER = settings.THINK_MCP_CONNECTS_PER_MINUTE = 0
     monkeypatch.setattr(Assistant, "config_access", "write")
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
     monkeypatch.setattr(Assistant, "get_model", lambda _self: ScriptedModel("say: Hello."))
