@@ -56,6 +56,7 @@ class McpServer(models.Model):
     catalogue = JSONText(null=True, blank=True)
     fingerprint = models.CharField(max_length=64, blank=True, default="", editable=False)  # of the catalogue
     accepted = JSONText(null=True, blank=True)  # fingerprints of tools by name; NULL before the first catalogue
+    is_reviewed = models.BooleanField(_("reviewed"), default=False, editable=False)  # a person accepted its tools once
     created_at = models.DateTimeField(auto_now_add=True)
     listed_at = models.DateTimeField(null=True, blank=True)  # when the catalogue was read
 

@@ -128,6 +128,7 @@ def _declare(spec: McpServerSpec, place: Place, row: McpServer | None) -> McpSer
     twin = McpServer.objects.filter(config_hash=spec.config_hash, state=McpState.READY, owner_id=place.owner_id).first()
     if server.catalogue is None and twin is not None and not twin.needs_sign_in:
         server.catalogue, server.fingerprint, server.accepted = twin.catalogue, twin.fingerprint, twin.accepted
+        server.is_reviewed = twin.is_reviewed
         server.state, server.listed_at = McpState.READY, twin.listed_at
     with transaction.atomic():
         server.save()
@@ -149,7 +150,7 @@ def apply_spec(server: McpServer, spec: McpServerSpec) -> None:
     server.secrets = encrypt(dump(held)) if spec.headers or spec.env else ""
     if server.config_hash != spec.config_hash:
         server.config_hash = spec.config_hash
-        server.catalogue, server.accepted, server.fingerprint = None, None, ""
+        server.catalogue, server.accepted, server.fingerprint, server.is_reviewed = None, None, "", False
         server.needs_sign_in, server.listed_at = False, None
         _start_over(server)
 
@@ -195,7 +196,7 @@ def accept_tools(server: McpServer, seen: str) -> McpServer:
     """
     if server.fingerprint != seen:
         raise McpServerInvalid("The tools of this server have changed since. Look at them again.")
-    return _update(server, {"accepted": tool_prints(server.catalogue or {})})
+    return _update(server, {"accepted": tool_prints(server.catalogue or {}), "is_reviewed": True})
 
 
 def begin_again(server: McpServer) -> McpServer:

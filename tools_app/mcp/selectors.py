@@ -94,6 +94,7 @@ def view_of(server: McpServer, *, is_signed_in: bool, has_viewer: bool = True) -
         url=shown_url(server),
         state=state if server.is_enabled else McpState.NOT_CONNECTED,
         is_enabled=server.is_enabled,
+        is_reviewed=server.is_reviewed or server.is_trusted,
         is_trusted=server.is_trusted,
         is_declared=server.is_declared,
         auth_url=auth_url,

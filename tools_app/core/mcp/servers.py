@@ -75,6 +75,7 @@ class McpServerView:
 
     `auth_url`: where a person signs in, a path of this site. `skipped`: tools that cannot be offered, each with its
     reason. `unaccepted`: names of tools that are new or changed since a person accepted the server's tools.
+    `is_reviewed`: whether a person ever did; until then its descriptions set the injection guard.
     """
 
     id: str
@@ -86,6 +87,7 @@ class McpServerView:
     is_enabled: bool
     is_trusted: bool
     is_declared: bool
+    is_reviewed: bool
     auth_url: str | None
     error: str | None
     instructions: str | None

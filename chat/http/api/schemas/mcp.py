@@ -51,7 +51,8 @@ class McpServerOut(Schema):
     """A server as its user sees it; nothing secret. `auth_url`: the address at which a person signs in.
 
     `signed_in`: whether the user has done so. `scope`: whose conversations have it. `can_change`: whether you may
-    change and remove it. `error` and texts of tools are a stranger's.
+    change and remove it. `reviewed`: whether a person has accepted its tools; until then their descriptions set the
+    injection guard of conversations. `error` and texts of tools are a stranger's.
     """
 
     id: str
@@ -62,6 +63,7 @@ class McpServerOut(Schema):
     state: Literal["authenticating", "connecting", "connected", "discovering", "ready", "failed", "not-connected"]
     enabled: bool
     trusted: bool
+    reviewed: bool
     can_change: bool
     auth_url: str | None
     signed_in: bool

@@ -19,6 +19,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.core.extensions.snapshots import redacted, snapshot
 from tools_app.core.guard.reach import note_here
+from tools_app.core.tool import CallGuard
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import Place
 from tools_app.extensions.loaded import LoadedExtension
@@ -92,7 +93,7 @@ class ExtensionHooks:
             place=Place(owner_id=key.owner_id, scope=key.instance_id, turn_id=self.facts.turn_id),
             during=hook,
             note_origin=note_here,
-            check_egress=self.guard.check_egress,
+            check_egress=self._guard_of(hook).check_egress,
         )
         own = frozenset(extension.tool_names)
         try:
@@ -102,6 +103,10 @@ class ExtensionHooks:
             extra = {"action": "extension_hook_failed", "hook": hook, "extension": extension.name, "reason": reason}
             logger.warning("a hook of an extension failed", extra=extra)
             return None
+
+    def _guard_of(self, hook: str) -> CallGuard:
+        """The guard for what a hook sends: it closes whatever a person has approved."""
+        return self.guard.for_call(f"hook {hook}", "", includes_step=True)
 
 
 def _event(argument: Any) -> JSONObject:

@@ -9,10 +9,12 @@ from django.utils import timezone
 
 from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
-from chat.turns.state.tool_providers import ToolRequest
+from chat.turns.state.tool_providers import SeesTexts, ToolRequest
 from chat.user_code.call_hook import call_hook, is_overridden
 from thinkproject.kernel.aio import db
+from tools_app.core.guard.rules import SeenText
 from tools_app.core.mcp.servers import McpServerSpec
+from tools_app.core.origins import Origin
 from tools_app.core.toolset import ToolSource
 from tools_app.errors import McpServerInvalid
 from tools_app.mcp import rows, selectors
@@ -44,7 +46,17 @@ async def tools_of_servers(request: ToolRequest) -> ToolSource:
     if is_turn and unknown and await _wait(agent, unknown):
         servers, signed_in = await db(_read, key.instance_id, key.owner_id)
         targets = _usable(servers, signed_in, key.owner_id)
-    return mcp_tools([target for target in targets if target.server.catalogue], sampler=request.sampler)
+    known = [target for target in targets if target.server.catalogue]
+    if request.guard is not None:
+        await _note_descriptions(request.guard, [target.server for target in known])
+    return mcp_tools(known, sampler=request.sampler)
+
+
+async def _note_descriptions(guard: SeesTexts, servers: Sequence[McpServer]) -> None:
+    """Descriptions that no person has looked at are a stranger's text in the context. No statement once it is known."""
+    for server in servers:
+        if not (server.is_trusted or server.is_reviewed):
+            await guard.see([SeenText(Origin.MCP, server.name)], name=f"mcp {server.pk} {server.fingerprint}"[:120])
 
 
 async def _declare(agent: Think) -> None:

@@ -51,10 +51,11 @@ export function ServerView({ tools, server, close }: Props) {
 /** Tools that came or changed after a person looked: models do not get them until somebody has. */
 function Review({ server, isBusy, accept }: { server: Server; isBusy: boolean; accept: () => void }) {
   const waiting = toReview(server);
-  if (!server.enabled || !waiting.length) return null;
+  const isUnread = !server.reviewed && server.tools.length > 0;
+  if (!server.enabled || !(waiting.length || isUnread)) return null;
   return (
     <div class="tools-notice">
-      <p>{t("servers.review", { count: waiting.length })}</p>
+      <p>{isUnread ? t("servers.unread") : t("servers.review", { count: waiting.length })}</p>
       {server.can_change && (
         <p class="panel-actions">
           <button type="button" class="button is-primary" disabled={isBusy} onClick={accept}>

@@ -209,6 +209,7 @@ def _out(request: HttpRequest, view: McpServerView, server: McpServer) -> McpSer
         state=view.state.value,
         enabled=view.is_enabled,
         trusted=view.is_trusted,
+        reviewed=view.is_reviewed,
         can_change=view.scope is not McpScope.SITE,
         auth_url=auth_url,
         signed_in=server.needs_sign_in and auth_url is None,
