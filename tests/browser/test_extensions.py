@@ -103,6 +103,7 @@ def test_person_loads_changes_and_removes_an_extension(tab: ChatPage, tmp_path: 
     expect(shown.get_by_role("heading", name="halver")).to_be_visible()
     expect(shown).to_contain_text("for all of your conversations")
     shown.get_by_role("button", name="Edit").click()
+    expect(shown.get_by_role("button", name="halver")).to_be_focused()  # the way back
     source.fill(HALVER.replace("Halve.", "Halve a number."))
     shown.get_by_role("button", name="Save").click()
     expect(shown).to_contain_text("Halve a number.")

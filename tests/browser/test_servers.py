@@ -1,6 +1,5 @@
 """MCP servers on the page: a person adds one, reads and accepts its tools, and the agent uses them (A10)."""
 
-import signal
 import socket
 import subprocess
 import sys
@@ -37,7 +36,7 @@ def odd(tmp_path: Path) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
-        process.send_signal(signal.SIGTERM)
+        process.kill()  # asked to end, it would wait for those that listen to it
         process.wait(15)
 
 

@@ -65,7 +65,7 @@ export function ExtensionEditor({ tools, extension, close }: EditorProps) {
   const { detail, problem, again } = useDetail(tools.api, extension);
   const title = t("extensions.edit-title", { name: extension.name });
   return (
-    <Item title={title} close={close}>
+    <Item title={title} backTo={extension.name} close={close}>
       {problem && <Failure text={problem} again={again} />}
       {!problem && !detail && <p class="muted">{t("common.loading")}</p>}
       {detail && <Fields tools={tools} detail={detail} close={close} />}

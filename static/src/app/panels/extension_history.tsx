@@ -52,6 +52,8 @@ function Version({ version: { number, version, via, created_at: at, diff } }: { 
   );
 }
 
+const PAGE = 50; // as the API gives them
+
 interface Page {
   items: ExtensionCall[];
   next: number | null;
@@ -69,7 +71,9 @@ export function Calls({ api, extension }: Props) {
       setProblem(messageOf(error));
     }
   };
-  useEffect(() => void load(null), []);
+  useEffect(() => {
+    if (!page || page.items.length <= PAGE) load(null); // who reads on is not taken back to the beginning
+  }, [extension]);
   if (problem && !page) return <Failure text={problem} again={() => load(null)} />;
   if (!page) return <p class="muted">{t("common.loading")}</p>;
   const { items, next } = page;

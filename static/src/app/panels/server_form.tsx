@@ -87,13 +87,18 @@ export function ServerForm({ tools, close }: { tools: Tools; close: () => void }
 function Headers({ headers, set }: { headers: Header[]; set: (headers: Header[]) => void }) {
   const count = useRef(0);
   const add = useRef<HTMLButtonElement>(null);
+  const rows = useRef<HTMLDivElement>(null);
+  const more = () => {
+    set([...headers, { id: ++count.current, name: "", value: "" }]);
+    setTimeout(() => [...rows.current!.querySelectorAll<HTMLElement>("input[type=text]")].at(-1)?.focus());
+  };
   const write = (changed: Header) => set(headers.map((header) => (header.id === changed.id ? changed : header)));
   const remove = (gone: Header) => {
     set(headers.filter((header) => header !== gone));
     add.current?.focus();
   };
   return (
-    <div class="tools-headers">
+    <div class="tools-headers" ref={rows}>
       <p class="field-label">{t("servers.headers")}</p>
       {headers.map((header) => (
         <div class="tools-header" key={header.id}>
@@ -104,7 +109,6 @@ function Headers({ headers, set }: { headers: Header[]; set: (headers: Header[])
             placeholder={t("servers.header-name")}
             dir="ltr"
             autocomplete="off"
-            autofocus
             spellcheck={false}
             value={header.name}
             onInput={(event) => write({ ...header, name: event.currentTarget.value })}
@@ -126,7 +130,7 @@ function Headers({ headers, set }: { headers: Header[]; set: (headers: Header[])
         type="button"
         class="quiet"
         ref={add}
-        onClick={() => set([...headers, { id: ++count.current, name: "", value: "" }])}
+        onClick={more}
       >
         <Icon name="plus" />
         {t("servers.header-add")}

@@ -13,12 +13,14 @@ import type { Tools } from "./tools.tsx";
 
 interface ItemProps {
   title: string;
+  /** Where the way back leads, if not to the lists. */
+  backTo?: string;
   close: () => void;
   children: ComponentChildren;
 }
 
 /** An item or a form in the place of the lists, with the way back. */
-export function Item({ title, close, children }: ItemProps) {
+export function Item({ title, backTo, close, children }: ItemProps) {
   const back = useRef<HTMLButtonElement>(null);
   useEffect(() => back.current?.focus(), []);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -31,7 +33,7 @@ export function Item({ title, close, children }: ItemProps) {
       <p class="file-head">
         <button type="button" class="quiet" ref={back} onClick={close}>
           <Icon name="back" />
-          {t("servers.all-tools")}
+          <bdi>{backTo ? withoutTricks(backTo) : t("servers.all-tools")}</bdi>
         </button>
       </p>
       <h2 class="tools-title">

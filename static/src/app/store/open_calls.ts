@@ -9,6 +9,7 @@ import type { JsonObject, Risk } from "./types.ts";
 /** A call as the API gives it. */
 export interface OpenCall {
   call_id: string;
+  tool_name: string;
   expires_at: string | null;
   input_schema: JsonObject | null;
   may_edit: boolean | string[];

@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { withoutTricks } from "../lib/readable.ts";
 import { askedKind } from "../store/asked.ts";
 import type { Decision } from "../store/deciding.ts";
 import { textIn } from "../store/tool_details.ts";
@@ -59,9 +60,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
   return (
     <div class="question" role="group" aria-label={t("approvals.approve", { title })}>
       {(kind === "words" || kind === "link") && (
-        <p class="asked-by" dir="auto">{t("servers.asks", { server: title })}</p>
+        <p class="asked-by" dir="auto">{t("servers.asks", { server: withoutTricks(title) })}</p>
       )}
-      <p class="question-text" dir="auto">{sentence || t("approvals.question", { title })}</p>
+      <p class="question-text" dir="auto">{withoutTricks(sentence || t("approvals.question", { title }))}</p>
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
       {props.because?.length
         ? <p class="question-because">{t("guard.because", { sources: props.because.join(", ") })}</p>
