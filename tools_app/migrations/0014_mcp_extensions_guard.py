@@ -19,6 +19,14 @@ class Migration(migrations.Migration):
             model_name="workspaceentry",
             name="origin",
             field=models.CharField(
+                blank=True, choices=[("file", "file"), ("mcp", "mcp"), ("web", "web")], default="file", max_length=8
+            ),
+        ),
+        # Who wrote the files that are there is not known, so they are not trusted.
+        migrations.AlterField(
+            model_name="workspaceentry",
+            name="origin",
+            field=models.CharField(
                 blank=True, choices=[("file", "file"), ("mcp", "mcp"), ("web", "web")], default="", max_length=8
             ),
         ),

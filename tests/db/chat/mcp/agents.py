@@ -1,9 +1,9 @@
 """Agents with MCP servers, and what tests declare for them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from chat.llm.scripted import ScriptedModel
-from chat.think import McpServerSpec, Think
+from chat.think import InjectionGuard, McpServerSpec, Origin, Relaxed, Think
 from tests.db.chat.turns.agents import MODELS
 
 DECLARED: list[McpServerSpec] = []
@@ -13,6 +13,9 @@ DECLARED: list[McpServerSpec] = []
 class Connected(Think):
     """Uses the servers of its conversation."""
 
+    injection_guard: ClassVar[InjectionGuard] = Relaxed(
+        reason="These tests are about servers, not about the guard.", trusts=[Origin.MCP]
+    )
     workspace_tools = False
     wait_for_mcp_connections = True
 
@@ -31,3 +34,9 @@ class Closed(Connected):
     """Takes no servers from people."""
 
     people_add_mcp_servers = False
+
+
+class Wary(Declaring):
+    """Keeps the guard as it is."""
+
+    injection_guard = InjectionGuard()

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.db.chat.turns.conftest import Room, status_of
 from tests.mcp.others import of_npm
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
+from tools_app.guard_models import Guard
 from tools_app.mcp import rows
 from tools_app.mcp.pool import McpPool, Target, pool
 from tools_app.mcp.tools import mcp_tools
@@ -192,6 +194,24 @@ async def test_a_new_tool_is_offered_once_a_person_has_accepted_it(
     await db(rows.accept_tools, fresh, fresh.fingerprint)
     await room.say("say: hi")
     assert grown in tools_offered(room)
+
+
+async def test_descriptions_that_no_person_has_looked_at_set_the_guard(
+    make_room: MakeRoom, connections: McpPool, odd: list[str]
+) -> None:
+    room = make_room("wary")
+    server = await connected(room, odd)
+    await room.say(await line("echo", text="hello"))
+    (question,) = await room.handle.pending_approvals()
+    assert question.tool == tool_name(server.pk, "echo")
+    fresh = await only_server()
+    await db(rows.accept_tools, fresh, fresh.fingerprint)
+    (view,) = await room.handle.list_mcp_servers()
+    assert view.is_reviewed
+    other = Room(replace(room.key, name="other"), model=room.model)
+    await other.say("say: hi")  # the same server in another conversation
+    assert tools_offered(other)
+    assert await db(Guard.objects.count) == 1
 
 
 async def test_a_server_that_dies_fails_its_call_alone_and_is_started_again(
