@@ -78,6 +78,7 @@ const server = (fields: Partial<Server>): Server => ({
   transport: "http",
   url: "https://docs.example",
   state: "ready",
+  reviewed: true,
   enabled: true,
   trusted: false,
   can_change: true,

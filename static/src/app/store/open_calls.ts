@@ -17,6 +17,7 @@ export interface OpenCall {
   tool_title: string;
   sentence: string;
   risk: Risk;
+  because?: unknown;
   input: unknown;
 }
 

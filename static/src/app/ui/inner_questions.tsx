@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { ToolPart } from "../store/types.ts";
-import { ApprovalCard } from "./approval_card.tsx";
+import { ApprovalCard, sourcesIn } from "./approval_card.tsx";
 import type { Parts } from "./parts_context.ts";
 
 export function InnerQuestions({ context, part }: { context: Parts; part: ToolPart }) {
@@ -23,9 +23,12 @@ export function InnerQuestions({ context, part }: { context: Parts; part: ToolPa
       {openCalls.within(part.toolCallId).map((call) => (
         <ApprovalCard
           key={call.call_id}
+          tool={call.tool_name}
+          callId={call.call_id}
           title={call.tool_title}
           sentence={call.sentence}
           risk={call.risk}
+          because={sourcesIn(call.because)}
           input={call.input}
           schema={call.input_schema}
           mayEdit={call.may_edit}
