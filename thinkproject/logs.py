@@ -80,6 +80,7 @@ def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str,
             "httpx": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
             "mcp": {"level": "WARNING"},  # several lines for each request
+            "mcp.client": {"level": "CRITICAL"},  # it logs what a server's program says, which may be a secret
             "openai": {"level": "WARNING"},
             "daphne": {"level": "WARNING"},
             "uvicorn": {"level": "WARNING"},  # its line for each socket holds the query

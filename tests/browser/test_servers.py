@@ -67,6 +67,13 @@ def prefix_of_tools(tab: ChatPage) -> str:
     return f"tool_{tab.page.evaluate(read)}"
 
 
+def accept(shown: Locator) -> None:
+    """Say that the tools of the server were looked at."""
+    button = shown.get_by_role("button", name="Accept these tools")
+    button.click()
+    expect(button).to_have_count(0)
+
+
 def allow(tab: ChatPage) -> None:
     """Let the agent make the call that it asks about."""
     tab.page.locator(".question").get_by_role("button", name="Allow").click()
@@ -85,6 +92,8 @@ def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd: str
     expect(shown).to_contain_text("Say it again.")
     look(tab, "server-ready")
     check_both(tab)
+    expect(shown).to_contain_text("Nobody has looked at these tools yet.")
+    accept(shown)
     prefix = prefix_of_tools(tab)
     tab.write(f"call tool {prefix}_grow {{}}\nsay: {{result}}")
     expect(tab.answers.last.locator(".md").last).to_contain_text("grown")
@@ -92,7 +101,7 @@ def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd: str
     expect(shown.get_by_role("status")).to_have_text("Tools to review")
     expect(shown).to_contain_text("1 tool is new or has changed.")
     look(tab, "server-review")
-    shown.get_by_role("button", name="Accept these tools").click()
+    accept(shown)
     expect(shown.get_by_role("status")).to_have_text("Ready")
     tab.write(f"call tool {prefix}_grown {{}}\nsay: It said {{result}}.")
     allow(tab)
@@ -104,6 +113,7 @@ def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
     tab.ask("say: Hello.")
     shown = add(tab, "odd", odd)
     expect(shown.get_by_role("status")).to_have_text("Ready")
+    accept(shown)
     tab.write(f"call tool {prefix_of_tools(tab)}_name {{}}\nsay: {{result}}")
     tab.page.get_by_role("link", name="Approvals").click()
     card = tab.page.locator(".question")

@@ -12,6 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from chat.access.oauth import clients, grants
+from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
@@ -207,3 +209,21 @@ async def talk(alice: User, make_instance: Callable[..., AgentInstance]) -> Agen
         return instance
 
     return await sync_to_async(make)()
+
+
+def grant_of(user: User) -> str:
+    """A grant to a program of hers, in use."""
+    program = clients.register("hers", ["https://app.example/callback"], network="")
+    consent = grants.Consent(
+        client_id=program.pk,
+        agent="assistant",
+        resource="http://testserver/mcp/assistant",
+        scopes=(Scope.CHAT,),
+        code_challenge="x" * 43,
+        redirect_uri="https://app.example/callback",
+        redirect_is_explicit=True,
+    )
+    found = grants.find_code(program.pk, grants.create_grant(user, consent))
+    assert found is not None
+    grants.exchange_code(found.pk)
+    return found.pk

@@ -19,8 +19,6 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
-from chat.access.oauth import clients, grants
-from chat.access.oauth.scopes import Scope
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.rows import key_of
@@ -35,7 +33,7 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
-from tests.db.chat.conftest import make_turn, say, stored_extension
+from tests.db.chat.conftest import grant_of, make_turn, say, stored_extension
 from thinkproject.api import api
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -204,24 +202,6 @@ def hers(
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
         grant_id=grant_of(alice),
     )
-
-
-def grant_of(user: User) -> str:
-    """A grant to a program of hers, in use."""
-    program = clients.register("hers", ["https://app.example/callback"], network="")
-    consent = grants.Consent(
-        client_id=program.pk,
-        agent="assistant",
-        resource="http://testserver/mcp/assistant",
-        scopes=(Scope.CHAT,),
-        code_challenge="x" * 43,
-        redirect_uri="https://app.example/callback",
-        redirect_is_explicit=True,
-    )
-    found = grants.find_code(program.pk, grants.create_grant(user, consent))
-    assert found is not None
-    grants.exchange_code(found.pk)
-    return found.pk
 
 
 def client_of(user: User | None) -> Client:

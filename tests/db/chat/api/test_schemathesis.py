@@ -25,7 +25,7 @@ from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
-from tests.db.chat.conftest import CHUNKS, say, stored_extension
+from tests.db.chat.conftest import CHUNKS, grant_of, say, stored_extension
 from thinkproject.kernel.ids import new_id
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -84,6 +84,7 @@ class Things:
             "server_id": server.pk,
             "compaction_id": compaction.id,
             "file_id": file.pk,
+            "grant_id": grant_of(alice),
             "label": "memory",
             "key": "key",
         }
