@@ -111,6 +111,9 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     settings.ALLOWED_HOSTS = ["*"]
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
     settings.THINK_MCP_SERVERS_PER_USER = settings.THINK_MCP_CONNECTS_PER_MINUTE = 0
+    settings.THINK_OAUTH_REGISTRATIONS_PER_HOUR = settings.THINK_OAUTH_CLIENTS = (
+        settings.THINK_OAUTH_GRANTS_PER_USER
+    ) = 100_000
     monkeypatch.setattr(Assistant, "config_access", "write")
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
     monkeypatch.setattr(Assistant, "get_model", lambda _self: ScriptedModel("say: Hello."))
