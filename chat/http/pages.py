@@ -91,6 +91,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "agents": f"{home_url}agents/",
             "files": f"{api}/files/",
             "logout": reverse("logout"),
+            "programs": reverse("oauth-programs"),
         },
         "agents": _ask(request, "agents"),
         "model": _ask(request, "model"),

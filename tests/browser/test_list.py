@@ -357,3 +357,9 @@ def test_five_thousand_conversations_stay_quick(tab: ChatPage, live_product: Liv
     assert took < 500, took
     tab.page.locator("#search").fill("Number 4999")
     expect(tab.page.locator("#conversations .row-title")).to_have_text(["Number 4999"])
+
+
+def test_menu_leads_to_the_programs_that_a_person_has_connected(tab: ChatPage) -> None:
+    tab.page.locator("#user-menu").click()
+    tab.page.get_by_role("menuitem", name="Connected programs").click()
+    expect(tab.page.get_by_role("heading", name="Your programs")).to_be_visible()

@@ -17,7 +17,7 @@ export interface Boot {
   product: string;
   user: string;
   page: "list" | "new" | "conversation" | "approvals";
-  urls: { home: string; api: string; agents: string; files: string; logout: string };
+  urls: { home: string; api: string; agents: string; files: string; logout: string; programs: string };
   agents: Agent[];
   model: SiteModel | null;
   instances: InstancePage & { pinned: RawInstance[] };

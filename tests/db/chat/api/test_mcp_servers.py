@@ -26,7 +26,7 @@ def shown(client: ApiClient) -> dict[str, Any]:
 
 
 def test_server_says_whether_its_user_is_signed_in(as_alice: ApiClient, alice: User, server: McpServer) -> None:
-    assert shown(as_alice)["signed_in"] is False  # nobody has to
+    assert shown(as_alice)["signed_in"] is False  # no one has to
     McpServer.objects.update(needs_sign_in=True, state=McpState.READY)
     found = shown(as_alice)
     assert (found["signed_in"], found["state"]) == (False, "authenticating")
