@@ -48,7 +48,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if not path.startswith(ENDPOINT):
+        if not path.startswith(ENDPOINT) or "/" in path.removeprefix(ENDPOINT):  # below it are pages of Django's
             await self.application(scope, receive, send)
             return
         with override(language_of(scope["headers"])):  # before the middleware

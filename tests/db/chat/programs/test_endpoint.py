@@ -12,6 +12,7 @@ from chat.access import api_tokens
 from chat.access.auth import open_agent
 from chat.agents import Assistant
 from chat.errors import QuotaExceeded
+from chat.http.mcp.endpoint import McpEndpoint
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import TurnRequest, admit
@@ -311,3 +312,18 @@ async def test_a_list_of_conversations_has_pages(alice: User, monkeypatch: pytes
 async def test_the_list_of_tools_is_bounded(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.http.mcp.tools.MAX_TOOLS", 2)
     assert len(await names(await token_of(alice))) == 2
+
+
+async def test_pages_of_sign_ins_at_servers_are_not_an_agent() -> None:
+    passed: list[str] = []
+
+    async def pages(scope: Any, _receive: Any, _send: Any) -> None:
+        passed.append(scope["path"])
+
+    async def nothing(*_: Any) -> Any:
+        return {"type": "http.disconnect"}
+
+    paths = ["/mcp/oauth/start/docs", "/mcp/oauth/callback"]
+    for path in paths:
+        await McpEndpoint(pages)({"type": "http", "path": path, "headers": []}, nothing, nothing)
+    assert passed == paths
