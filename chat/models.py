@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from chat.oauth_models import OAuthClient, OAuthGrant, OAuthToken
+from chat.run_models import AgentRun
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
@@ -20,6 +21,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 __all__ = [
     "NEVER",
     "AgentInstance",
+    "AgentRun",
     "ApiToken",
     "Attachment",
     "MessageCount",
