@@ -31,6 +31,10 @@ ENDING: Final = "ending"
 BEFORE: Final = "before:"
 """Begins the point inside the transaction of a record, before it is written."""
 
+BEGINS: Final = "begins"
+RETURNED: Final = "returned"
+"""The points before the first line of a durable function and after its last one."""
+
 recorded_probes: list[Callable[["FiberContext", str], None]] = []
 """Called after each committed record. For `fibers.testing` alone: this is where a crash is simulated."""
 

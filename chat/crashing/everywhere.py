@@ -10,11 +10,12 @@ behind as a dead process leaves it, no further write of the attempt counts, and 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core import mail
+from typing_extensions import Unpack
 
 from chat.agent.base import Agent
 from chat.core.model.language_model import LanguageModel
@@ -33,6 +34,26 @@ ADVICE = (
 )
 
 
+class CrashOptions(TypedDict, total=False):
+    """How a conversation is played.
+
+    Shape: `effects` gives all effects that the world outside has seen so far, one item each; without it rows of your
+    own models and sent mails count. `approve` decides every question that is asked (True). `client_results` answers
+    calls of client tools, by the name of the tool; `waits` those of `context.wait`, by kind or key. `model` makes a
+    model for each run, in the place of the script; `user` makes a user of this name for each. With `pairs` the worker
+    dies a second time, at each point of what follows the first crash. Units: `seconds` for one run (30).
+    """
+
+    model: Callable[[], LanguageModel]
+    effects: Callable[[], Iterable[Any]]
+    approve: bool
+    client_results: Mapping[str, JSONValue]
+    waits: Mapping[str, JSONValue]
+    user: Callable[[str], Any]
+    pairs: bool
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crashes:
     """The crashes that were survived. `points`: where the worker died, one tuple of one or two points for each run."""
@@ -47,42 +68,26 @@ class CrashEverywhere:
         self._numbers = itertools.count(1)
 
     async def __call__(
-        self,
-        agent_class: type[Agent],
-        script: str = "",
-        *messages: Act,
-        model: Callable[[], LanguageModel] | None = None,
-        effects: Callable[[], Iterable[Any]] | None = None,
-        approve: bool = True,
-        client_results: Mapping[str, JSONValue] | None = None,
-        waits: Mapping[str, JSONValue] | None = None,
-        user: Callable[[str], Any] | None = None,
-        pairs: bool = False,
-        seconds: float = 30.0,
+        self, agent_class: type[Agent], script: str = "", *messages: Act, **options: Unpack[CrashOptions]
     ) -> Crashes:
         """Play the conversation undisturbed, then with a crash at each point; return where it was crashed.
 
         Shape: `messages` are texts, messages, or async functions that get the `AgentHandle`; without one the script is
-        the message. `effects` gives all effects that the world outside has seen so far, one item each; without it rows
-        of your own models and sent mails count. `approve` decides every question that is asked; `client_results`
-        answers calls of client tools by the tool's name, `waits` those of `context.wait` by kind or key. `model` makes
-        a model for each run, in the place of the script; `user` makes a user of this name for each. With `pairs` the
-        worker dies a second time, at each point of what follows the first crash.
-        Units: `seconds` for one run. Errors: `AssertionError`, with what differed at which crash and what to do.
+        the message. Errors: `AssertionError`, with what differed at which crash and what to do.
         """
         refuse_memory_database()
         play = Play(
             agent_class=agent_class,
-            make_model=model or scripted(script),
+            make_model=options.get("model") or scripted(script),
             acts=messages or (script,),
-            effects=effects or seen_in_django,
-            make_user=user or _make_user,
-            approve=approve,
-            client_results=client_results or {},
-            waits=waits or {},
-            seconds=seconds,
+            effects=options.get("effects") or seen_in_django,
+            make_user=options.get("user") or _make_user,
+            approve=options.get("approve", True),
+            client_results=options.get("client_results", {}),
+            waits=options.get("waits", {}),
+            seconds=options.get("seconds", 30.0),
         )
-        return await self._crash(play, pairs=pairs)
+        return await self._crash(play, pairs=options.get("pairs", False))
 
     async def _crash(self, play: Play, *, pairs: bool) -> Crashes:
         right, course = await self._undisturbed(play)
@@ -137,9 +142,9 @@ class CrashEverywhere:
 def seen_in_django() -> Iterable[str]:
     """Rows of the project's own models, and mails that were sent, as Django's tests keep them."""
     for model in apps.get_models():
-        label = model._meta.app_label  # noqa: SLF001 - as Django documents it
+        label = model._meta.app_label
         if label not in OURS and not model.__module__.startswith("django.") and model is not get_user_model():
-            yield from [f"a row of {model._meta.label}"] * model._base_manager.count()  # noqa: SLF001 - as above
+            yield from [f"a row of {model._meta.label}"] * model._base_manager.count()
     yield from (f"a mail {message.subject!r} to {message.to}" for message in getattr(mail, "outbox", ()))
 
 

@@ -80,7 +80,9 @@ def differences(right: Outcome, found: Outcome, *, may_cut: bool) -> list[str]:
     for effect in sorted(set(right.effects) | set(found.effects)):
         is_less = found.effects[effect] < right.effects[effect]
         if found.effects[effect] != right.effects[effect] and not (is_less and is_cut):
-            lines.append(f"Effect {effect} is there {found.effects[effect]} times, undisturbed {right.effects[effect]}.")
+            lines.append(
+                f"Effect {effect} is there {found.effects[effect]} times, undisturbed {right.effects[effect]}."
+            )
     if not is_cut:
         lines += _message_lines(right.messages, found.messages)
     return lines

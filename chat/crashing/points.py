@@ -4,6 +4,7 @@ A point is a fiber's function, a key and a number: the n-th time that a fiber of
 of `FiberContext.reached` and `FiberContext.passed`.
 """
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,9 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from chat.crashing.outcome import ID
 from fibers import context as contexts
-from fibers.context import BEFORE, ENDING, FiberContext
+from fibers.context import BEFORE, BEGINS, ENDING, RETURNED, FiberContext
 from fibers.testing import die
+
+ROW: Final = re.compile(r"((?:^|:)approved:)\d+$")
+"""The key of an approved call has the number of its row, which is another one in each run."""
 
 ARGUMENTS: Final = ("chunk:tool-input-start", "chunk:tool-input-delta", "chunk:tool-input-available")
 """Chunks of a call that its model is still writing: a worker that dies there cuts the call."""
@@ -51,6 +56,8 @@ def _words(key: str) -> str:
         return f"after a chunk {key.removeprefix('chunk:')!r} was shown"
     if key.startswith(BEFORE):
         return f"before the record {key.removeprefix(BEFORE)!r} was committed"
+    if key in {BEGINS, RETURNED}:
+        return "before its first line" if key == BEGINS else "after it had returned, before its end was committed"
     if key == ENDING:
         return "before the last transaction was committed"
     return f"after the record {key!r} was committed"
@@ -72,7 +79,7 @@ class Course:
         self._mark = 0
         self._open: set[str] = set()  # calls that have begun and have no record
         self.may_cut = False
-        """Whether a death cut a call, so that its result may differ: half written, or of a tool that is not run again."""
+        """Whether a death cut a call, whose result may differ then: half written, or of a tool that is not rerun."""
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()  # records are committed on other threads than the loop's
 
@@ -87,6 +94,7 @@ class Course:
 
     def probe(self, context: FiberContext, key: str) -> None:
         """Take note of a point, and die there if it is the next one to die at."""
+        key = ROW.sub(r"\1*", ID.sub(r"\1_*", key))
         with self._lock:
             self._counts[context.name, key] += 1
             here = Point(context.name, key, self._counts[context.name, key])

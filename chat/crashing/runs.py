@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from chat.agent.base import Agent, InstanceKey
@@ -157,11 +157,14 @@ async def _idle() -> None:
 
 
 def _moves() -> bool:
-    return (
-        Fiber.objects.filter(status=FiberStatus.RUNNING).exists()
-        or _delayed().exists()
-        or Fiber.objects.claimable().exists()
+    """Whether a fiber runs or may run: one statement, since between two a fiber could pass from one to the other."""
+    again = Q(attempt__gt=0) | Q(name=TURN_FIBER) | Q(available_at__lte=Now())
+    pending = Fiber.objects.filter(again, status=FiberStatus.PENDING)
+    before = Fiber.objects.filter(
+        lane=OuterRef("lane"), lane_position__lt=OuterRef("lane_position"), status=FiberStatus.PARKED
     )
+    moving = Q(status=FiberStatus.RUNNING) | Q(pk__in=pending.exclude(Exists(before)).values("pk"))
+    return Fiber.objects.filter(moving).exists()
 
 
 def _all(effects: Callable[[], Iterable[Any]]) -> list[Any]:

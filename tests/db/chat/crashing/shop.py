@@ -24,6 +24,11 @@ def effects() -> list[str]:
     return [*DONE, *KEYED.values()]
 
 
+def empty() -> None:
+    DONE.clear()
+    KEYED.clear()
+
+
 @tool
 def add(a: int, b: int) -> int:
     """Add."""

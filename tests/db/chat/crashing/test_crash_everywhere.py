@@ -9,7 +9,7 @@ from chat.agents import Assistant
 from chat.crashing.everywhere import CrashEverywhere
 from chat.runtime.handle import AgentHandle
 
-from .shop import DONE, KEYED, FickleShop, NoisyShop, Shop, TwiceShop, effects
+from .shop import DONE, KEYED, FickleShop, NoisyShop, Shop, TwiceShop, effects, empty
 
 pytestmark = pytest.mark.asyncio
 TWO_CALLS = 'say: First.\ncall tool add {"a": 1, "b": 2} id=one\ncall tool add {"a": 3, "b": 4} id=two\nsay: {results}.'
@@ -17,9 +17,9 @@ TWO_CALLS = 'say: First.\ncall tool add {"a": 1, "b": 2} id=one\ncall tool add {
 
 @pytest.fixture(autouse=True)
 def _empty_shop() -> Iterator[None]:
-    DONE.clear(), KEYED.clear()
+    empty()
     yield
-    DONE.clear(), KEYED.clear()
+    empty()
 
 
 def keys(crashes: Any) -> list[str]:
@@ -33,10 +33,18 @@ async def test_the_served_agent_passes(crash_everywhere: CrashEverywhere) -> Non
 
 async def test_a_tool_is_crashed_before_inside_and_after(crash_everywhere: CrashEverywhere) -> None:
     crashes = await crash_everywhere(Shop, TWO_CALLS, effects=effects)
-    wanted = {"before:model:0", "model:0", "tool:add:one:begins", "tool:add:one:returned", "before:call:one", "call:one"}
+    wanted = {
+        "before:model:0",
+        "model:0",
+        "tool:add:one:begins",
+        "tool:add:one:returned",
+        "before:call:one",
+        "call:one",
+    }
     assert wanted <= set(keys(crashes))
 
 
+@pytest.mark.long
 async def test_several_turns_and_what_code_does_between_them(crash_everywhere: CrashEverywhere) -> None:
     async def note(handle: AgentHandle) -> None:
         await handle.add_messages("by the way")
@@ -58,12 +66,14 @@ async def test_an_approved_action_is_done_once(crash_everywhere: CrashEverywhere
     assert "tool:refund_asked:one:returned" in keys(crashes)
 
 
+@pytest.mark.long
 async def test_a_rejected_action_is_never_done(crash_everywhere: CrashEverywhere) -> None:
     script = 'call tool refund_asked {"amount": 5} id=one\nsay: It says {result}.'
     await crash_everywhere(Shop, script, effects=effects, approve=False)
     assert DONE == []
 
 
+@pytest.mark.long
 async def test_clients_and_waits_are_answered_after_the_crash(crash_everywhere: CrashEverywhere) -> None:
     script = "call tool where {} id=one\nsay: It says {result}."
     await crash_everywhere(Shop, script, effects=effects, client_results={"where": "here"})
@@ -71,6 +81,7 @@ async def test_clients_and_waits_are_answered_after_the_crash(crash_everywhere: 
     await crash_everywhere(Shop, script, effects=effects, waits={"door": "come in"})
 
 
+@pytest.mark.long
 async def test_a_second_crash_follows_the_first(crash_everywhere: CrashEverywhere) -> None:
     crashes = await crash_everywhere(Shop, "say: Hi.", effects=effects, pairs=True)
     assert {len(points) for points in crashes.points} == {1, 2}
