@@ -7,6 +7,7 @@ The fixture comes with the package (`chat.crashing.plugin`). Crashes are simulat
 behind as a dead process leaves it, no further write of the attempt counts, and recovery is that of a real worker.
 """
 
+import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -88,6 +89,12 @@ class CrashEverywhere:
             seconds=options.get("seconds", 30.0),
         )
         return await self._crash(play, pairs=options.get("pairs", False))
+
+    def run(
+        self, agent_class: type[Agent], script: str = "", *messages: Act, **options: Unpack[CrashOptions]
+    ) -> Crashes:
+        """Do the same from a test that is no coroutine, where no plugin for those is installed."""
+        return asyncio.run(self(agent_class, script, *messages, **options))
 
     async def _crash(self, play: Play, *, pairs: bool) -> Crashes:
         right, course = await self._undisturbed(play)
