@@ -21,7 +21,6 @@ from tests.acceptance.devex import project as written
 from tests.acceptance.devex.project import ROOT, Project, install_wheel, make_project
 from tests.acceptance.product import wait_for
 
-
 CRASH_TESTS = """\
 import pytest
 
