@@ -4,6 +4,7 @@ Runs in every worker, every two seconds, and may run in all of them at once: eac
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,15 +15,25 @@ from django.db.models.functions import Coalesce, Now
 from fibers import services
 from fibers.conf import fiber_settings
 from fibers.core.budget import RecoveryBudget, Verdict
-from fibers.core.states import RECOVERED, FiberEvent, FiberStatus, advance
+from fibers.core.states import (
+    METHOD_MISSING,
+    RECOVERED,
+    UNKNOWN_DURABLE,
+    WORKER_LOST,
+    FiberEvent,
+    FiberStatus,
+    advance,
+)
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
-from fibers.registry import resume_windows
+from fibers.registry import find_durable, known_names, resume_windows
+from fibers.waits import RESUMED
 from thinkproject.kernel.retry import RetryPolicy
 
 BATCH = 100
 LOOK = 1000  # unclaimed fibers that are looked at for a batch
+UNKNOWN_AFTER = 2.0  # lies that long, in turns of sending again, before its function counts as unknown
 LAPSED = "not_resumed_in_time"
 DELAYS = RetryPolicy()
 FINISHED = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
@@ -48,10 +59,12 @@ def sweep(*, prune: bool = True) -> SweepCounts:
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
     _expire_waits()
+    names = known_names()
+    _note_unknown(names)
     return SweepCounts(
         recovered=sum(status is FiberStatus.PENDING for status in moved),
         ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
-        dispatched=_dispatch_unclaimed(),
+        dispatched=_dispatch_unclaimed(names),
         pruned=_prune() if prune else 0,
     )
 
@@ -122,6 +135,9 @@ def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
         return FiberEvent.SEAL, LAPSED
     if verdict.exhausted is not None:
         return FiberEvent.SEAL, verdict.exhausted.value
+    entry = find_durable(fiber.name)
+    if entry is not None and entry.interrupts_when_lost:
+        return FiberEvent.SEAL, WORKER_LOST
     return FiberEvent.RECOVER, RECOVERED
 
 
@@ -154,8 +170,22 @@ def _seal_lapsed(fiber: Fiber) -> bool:
     return bool(won)
 
 
-def _dispatch_unclaimed() -> int:
-    waiting = Fiber.objects.claimable().resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
+def _note_unknown(names: Collection[str]) -> None:
+    """Say of what is due that no worker seems to have its function.
+
+    It keeps its place, and the first worker that has the function claims it.
+    """
+    lying = Now() - timedelta(seconds=UNKNOWN_AFTER * fiber_settings.redispatch_seconds)
+    others = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lt=lying).exclude(name__in=names)
+    # A resumed one keeps its reason: the attempt that follows reads it.
+    told = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
+    for fiber_id, name in told.order_by("available_at").values_list("pk", "name")[:BATCH]:
+        reason = UNKNOWN_DURABLE if find_durable(name) is None else METHOD_MISSING
+        told.filter(pk=fiber_id).update(reason=reason)
+
+
+def _dispatch_unclaimed(names: Collection[str]) -> int:
+    waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
     found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
     ids = _fair(list(found))
     if not ids:
