@@ -117,6 +117,17 @@ class ChatSettings:
         doc="How much longer than a tool's own time a turn waits for the program that runs the tool for it "
         "(`AgentHandle.chat(tools=…)`); then the call has failed.",
     )
+    fibers_per_user = Setting(
+        "THINK_FIBERS_PER_USER",
+        1_000,
+        doc="Background work of one user's agents (`spawn_fiber`) that has not ended; 0: no limit.",
+    )
+    fibers_per_minute = Setting(
+        "THINK_FIBERS_PER_MINUTE", 300, doc="Background work that one user's agents may start in a minute; 0: no limit."
+    )
+    fiber_bytes = Setting(
+        "THINK_FIBER_BYTES", 1024 * 1024, doc="Bytes of what background work is given at most, as JSON."
+    )
     state_bytes = Setting("THINK_STATE_BYTES", 1024 * 1024, doc="Bytes of an instance's synced state at most, as JSON.")
     config_bytes = Setting(
         "THINK_CONFIG_BYTES", 256 * 1024, doc="Bytes of an instance's configuration at most, as JSON."

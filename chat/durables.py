@@ -6,9 +6,15 @@ from functools import partial
 
 from django.utils import timezone
 
+from chat.agent.abilities.fiber_methods import CompletedFiber
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import INTERRUPTED_TEXT, Think
 from chat.core.durable_names import (
+    AGENT_FIBER,
+    AGENT_FIBER_DONE,
+    AGENT_FIBER_SEALED,
+    AGENT_FIBERS_LOST,
+    AGENT_RUN,
     COMPACT_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
@@ -27,7 +33,10 @@ from chat.errors import AgentNotFound
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
-from chat.runtime.agent_factory import make_agent
+from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
+from chat.runtime.abilities.fiber_rows import id_of, members, routes
+from chat.runtime.abilities.fiber_runs import run_method
+from chat.runtime.agent_factory import make_agent, started_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.continuation import expire_question
@@ -47,8 +56,8 @@ from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_facing_error
 from fibers.context import FiberContext
-from fibers.core.states import FiberStatus
-from fibers.errors import Failed
+from fibers.core.states import WORKER_LOST, FiberStatus
+from fibers.errors import Failed, GivenUp
 from fibers.registry import durable
 from fibers.selectors import history
 from sessions_app.core.messages.shapes import Message
@@ -108,6 +117,56 @@ async def connect_mcp_server(context: FiberContext) -> JSONValue:
     """Connect to an MCP server that was added, and read what it offers."""
     await connect_server(context)
     return None
+
+
+@durable(AGENT_FIBER_SEALED)
+async def tidy_agent_fiber(context: FiberContext) -> JSONValue:
+    """Have an agent's fibers that lost their worker taken up."""
+    await db(note_lost, context)
+    return None
+
+
+@durable(AGENT_FIBER, members=members, sealed=AGENT_FIBER_SEALED, retries_at_once=True, interrupts_when_lost=True)
+async def run_agent_fiber(context: FiberContext) -> JSONValue:
+    """Call a method of an agent in the background."""
+    return await run_method(context, _started)
+
+
+@durable(AGENT_RUN, sealed=AGENT_FIBER_SEALED, interrupts_when_lost=True)
+async def run_lost_function(_context: FiberContext) -> JSONValue:
+    """Give up a function of `run_fiber` that a worker gets: its process has stopped, and the function with it."""
+    raise GivenUp(WORKER_LOST)
+
+
+@durable(AGENT_FIBER_DONE, members=routes)
+async def run_completed_hook(context: FiberContext) -> JSONValue:
+    """Call `on_fiber_complete`; at least once."""
+    payload = context.payload
+    instance = await db(lambda: AgentInstance.objects.filter(pk=payload["instance_id"]).first())
+    if instance is not None:
+        done = CompletedFiber(
+            id=id_of(payload["fiber_id"], payload),
+            method=payload["method"],
+            payload=payload["payload"],
+            result=payload["result"],
+        )
+        await notify_hook(await _started(key_of(instance)), "on_fiber_complete", done)
+    return None
+
+
+@durable(AGENT_FIBERS_LOST, members=routes)
+async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
+    """Call the hooks of an agent for the fibers that lost their workers."""
+    instance = await db(lambda: AgentInstance.objects.filter(pk=context.payload["instance_id"]).first())
+    if instance is not None:
+        agent = await _started(key_of(instance))
+        if isinstance(agent, Think) and agent.fibers:
+            await recover_lost(instance.pk, agent)
+    return None
+
+
+async def _started(key: InstanceKey) -> Agent:
+    return (await started_agent(key))[0]
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:

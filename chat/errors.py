@@ -6,6 +6,7 @@ ThinkError
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
+                  │  FiberInvalid · FiberMethodMissing · FiberConflict
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
@@ -44,6 +45,24 @@ class TurnNotFound(ChatError, NotFound):
     """There is no such turn."""
 
     code = "turn_not_found"
+
+
+class FiberInvalid(ChatError, Invalid):
+    """This background work cannot be started."""
+
+    code = "fiber_invalid"
+
+
+class FiberMethodMissing(FiberInvalid):
+    """The agent has no such method."""
+
+    code = "fiber_method_missing"
+
+
+class FiberConflict(ChatError, Conflict):
+    """The background work is not in a state for this."""
+
+    code = "fiber_conflict"
 
 
 class GrantNotFound(ChatError, NotFound):

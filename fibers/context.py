@@ -44,6 +44,7 @@ class FiberContext:
         self.name: str = fiber.name
         self.payload: JSONValue = fiber.payload
         self.metadata: JSONValue = fiber.metadata
+        self.key = fiber.key
         self.owner_id = fiber.owner_id
         self.lane = fiber.lane
         self.attempt = fiber.attempt

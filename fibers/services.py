@@ -1,5 +1,6 @@
 """Write operations for other apps. Sync, inside the caller's transaction; dispatches follow the commit."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db import transaction
@@ -213,10 +214,12 @@ def resolve_fiber(
 
 
 @transaction.atomic
-def cancel_scope(scope: str, *, reason: str) -> list[str]:
-    """Stop all fibers of a scope that have not ended; return the ids of those."""
-    live = Fiber.objects.filter(scope=scope, finished_at=None).exclude(status__in=TERMINAL)
-    return [pk for pk in live.order_by("pk").values_list("pk", flat=True) if cancel_fiber(pk, reason=reason)]
+def forget_scopes(scopes: Sequence[str], *, reason: str) -> None:
+    """Stop all fibers of these scopes, and delete those that have ended; one that runs is kept until it has."""
+    live = Fiber.objects.filter(scope__in=scopes, finished_at=None).exclude(status__in=TERMINAL)
+    for fiber_id in live.order_by("pk").values_list("pk", flat=True):
+        cancel_fiber(fiber_id, reason=reason)
+    Fiber.objects.filter(scope__in=scopes, status__in=TERMINAL).delete()
 
 
 def delete_ended(fibers: FiberQuerySet, limit: int) -> int:

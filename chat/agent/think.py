@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
+from chat.agent.abilities.fiber_methods import FiberDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
@@ -53,6 +54,7 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
+    FiberDeclarations,
     Agent,
     abstract=True,
 ):
@@ -135,9 +137,6 @@ class Think(
     summary_model: ClassVar[Any] = None
     """Model that keeps a short summary of each conversation for people: as `title_model`; `"none"` writes one only when
     a person asks, `None` asks settings."""
-
-    fibers: ClassVar[bool] = False
-    """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
 
     injection_guard: ClassVar[InjectionGuard] = ON
     """The guard against instructions in text of strangers, on by default: once a page, a file or a server's text is in

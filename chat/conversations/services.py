@@ -27,6 +27,7 @@ from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
+from fibers.services import forget_scopes
 from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
@@ -168,6 +169,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
     for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
         cancel_all(child)
+    forget_scopes(family, reason="deleted")
     attachments.forget_files_of(family)
     AgentInstance.objects.filter(pk__in=family).update(session=None)
     forget_calls(scopes=family)

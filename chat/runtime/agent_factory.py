@@ -16,6 +16,7 @@ from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
+from chat.runtime.abilities.fibers import InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
@@ -48,6 +49,14 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, DatabaseHost):
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
+
+    def fibers_of(self, agent: Agent) -> InstanceFibers:
+        """The operations on the background work of the agent's conversation."""
+
+        async def itself() -> Agent:
+            return agent
+
+        return InstanceFibers(self.key, itself)
 
     async def run_turn(
         self,
@@ -156,6 +165,15 @@ def extensions_of(key: InstanceKey) -> InstanceExtensions:
         return agent
 
     return InstanceExtensions(key, made)
+
+
+def fibers_of(key: InstanceKey) -> InstanceFibers:
+    """Give the background work of an instance to people and to code."""
+    return InstanceFibers(key, partial(_made, key))
+
+
+async def _made(key: InstanceKey) -> Agent:
+    return (await started_agent(key))[0]
 
 
 def model_choices(key: InstanceKey) -> ModelChoices:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from typing_extensions import Unpack
 
 from chat.agent.abilities.extension_methods import ExtensionMethods
+from chat.agent.abilities.fiber_methods import FiberMethods, FiberOperations
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
@@ -29,7 +30,7 @@ from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
-from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of
+from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of, fibers_of
 from chat.runtime.turn_callbacks import report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
@@ -77,6 +78,7 @@ class AgentHandle(
     ApprovalMethods,
     McpServerMethods,
     ExtensionMethods,
+    FiberMethods,
 ):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
@@ -98,6 +100,10 @@ class AgentHandle(
     @property
     def _extensions(self) -> ExtensionOperations:
         return extensions_of(self.key)
+
+    @property
+    def _fibers(self) -> FiberOperations:
+        return fibers_of(self.key)
 
     @property
     def context(self) -> ContextMethods:
