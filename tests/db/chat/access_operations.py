@@ -135,6 +135,14 @@ GUARDED |= {
     ("POST", "/api/v1/mcp-servers/{server_id}/connect"): None,
     ("DELETE", "/api/v1/mcp-servers/{server_id}/sign-in"): None,
 }
+FIBERS = "/api/v1/instances/{instance_id}/fibers"
+GUARDED |= {
+    ("GET", FIBERS): None,
+    ("GET", FIBERS + "/{fiber_id}"): None,
+    ("POST", FIBERS + "/{fiber_id}/cancel"): None,
+    ("POST", FIBERS + "/{fiber_id}/restart"): None,
+    ("POST", FIBERS + "/{fiber_id}/resolve"): {"status": "completed"},
+}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,

@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.agents import Assistant
@@ -27,6 +28,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
+from fibers.models import Fiber
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -57,6 +59,7 @@ class Hers:
     compaction_id: str
     server: McpServer
     grant_id: str
+    fiber_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -68,6 +71,7 @@ class Hers:
             "file_id": self.file.id,
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
+            "fiber_id": self.fiber_id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "message_id": "alices-answer",
@@ -163,6 +167,23 @@ def _extensions(alice: User, instance: AgentInstance) -> None:
         stored_extension(alice, "hers", source, level=level, scope=scope, words=SECRET)
 
 
+def _fiber(alice: User, instance: AgentInstance) -> str:
+    """Background work of Alice's agent that was interrupted."""
+    payload = {"instance_id": instance.pk, "method": "report", "payload": SECRET, "id": None, "is_spawned": False}
+    fiber = Fiber(
+        name="chat.agent_fiber:assistant.report",
+        payload=payload,
+        metadata={"for": SECRET},
+        scope=instance.pk,
+        owner=alice,
+        status="interrupted",
+        attempt=1,
+        finished_at=timezone.now(),
+    )
+    fiber.save()
+    return fiber.pk
+
+
 @pytest.fixture
 def hers(
     request: pytest.FixtureRequest,
@@ -201,6 +222,7 @@ def hers(
         compaction_id=summary.id,
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
         grant_id=grant_of(alice),
+        fiber_id=_fiber(alice, instance),
     )
 
 

@@ -320,7 +320,7 @@ async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(room
     await run_until_idle()
     for days, kept in ((1.01, {failed}), (7.01, set())):
         age = timezone.now() - timedelta(days=days)
-        await db(lambda age=age: Fiber.objects.filter(scope__isnull=False).update(finished_at=age))
+        await db(Fiber.objects.filter(scope__isnull=False).update, finished_at=age)
         await db(sweep)
         assert {row.pk for row in await rows()} == kept, done
 
@@ -329,7 +329,7 @@ async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(room
 
 
 async def test_the_same_id_and_key_join_the_fiber_that_has_them(room: Room) -> None:
-    ids = {"fiber_id": "report", "idempotency_key": "2026-11"}
+    ids: dict[str, Any] = {"fiber_id": "report", "idempotency_key": "2026-11"}
     first = await room.handle.start_fiber("echo", 1, metadata={"for": "alice"}, **ids)
     again = await room.handle.start_fiber("echo", 2, **ids)
     assert (first.accepted, again.accepted) == (True, False)
@@ -347,11 +347,12 @@ async def test_the_same_id_and_key_join_the_fiber_that_has_them(room: Room) -> N
 async def test_ids_and_keys_that_belong_to_two_fibers_are_refused(room: Room) -> None:
     await room.handle.start_fiber("echo", 1, fiber_id="a", idempotency_key="ka")
     await room.handle.start_fiber("echo", 1, fiber_id="b", idempotency_key="kb")
-    for options in (
+    wrong: list[dict[str, Any]] = [
         {"fiber_id": "a", "idempotency_key": "kb"},
         {"fiber_id": "a", "idempotency_key": "new"},
         {"fiber_id": "new", "idempotency_key": "ka"},
-    ):
+    ]
+    for options in wrong:
         with pytest.raises(FiberConflict):
             await room.handle.start_fiber("echo", 1, **options)
     with pytest.raises(FiberConflict):
@@ -360,7 +361,8 @@ async def test_ids_and_keys_that_belong_to_two_fibers_are_refused(room: Room) ->
 
 @pytest.mark.parametrize("blank", ["", "  ", "x" * 129])
 async def test_blank_and_long_ids_and_keys_are_refused(room: Room, blank: str) -> None:
-    for options in ({"fiber_id": blank}, {"idempotency_key": blank}):
+    both: list[dict[str, Any]] = [{"fiber_id": blank}, {"idempotency_key": blank}]
+    for options in both:
         with pytest.raises(FiberInvalid):
             await room.handle.start_fiber("echo", 1, **options)
 
