@@ -7,6 +7,7 @@ from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
+from chat.agent.abilities.sub_agent_methods import SubAgentTools
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
@@ -53,6 +54,7 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
+    SubAgentTools,
     Agent,
     abstract=True,
 ):
