@@ -1,12 +1,13 @@
 """Agents that have others work for them, and those others. Importing this module serves them."""
 
+from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
 from chat.agent.abilities.runs import AgentRunInfo, Detached
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.run_models import AgentRun
-from chat.think import Think, Tool, ToolContext, TurnConfig, TurnContext, tool
+from chat.think import ChatOptions, Think, Tool, ToolContext, TurnConfig, TurnContext, tool
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
@@ -67,6 +68,19 @@ class StructuredErrand(Errand):
         return TurnConfig(output={"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]})
 
 
+class Silent(Errand):
+    """Says nothing."""
+
+    async def on_chat_message(self, options: ChatOptions) -> Any:
+        """Answer with nothing."""
+
+        async def nothing() -> AsyncIterator[Any]:
+            for chunk in ():
+                yield chunk
+
+        return nothing()
+
+
 class Middle(Errand):
     """Delegates further."""
 
@@ -97,6 +111,7 @@ class Chief(Think):
             self.agent_tool(Errand, name="later", detached=Detached(on_end="errand_ended")),
             self.agent_tool(Errand, name="wake", detached=Detached(wakes_parent=True)),
             self.agent_tool(StructuredErrand, name="structured"),
+            self.agent_tool(Silent),
             self.agent_tool(Middle),
             self.agent_tool(Chief, name="chief"),
             both,

@@ -1,21 +1,15 @@
 """Agents as tools of others: a run is a row, the parent's turn parks, and the child's end answers it, once."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from chat.conversations.services import delete_instance
-from chat.models import AgentInstance, Turn
-from chat.run_models import AgentRun
-from fibers.models import Fiber
 from fibers.process.running import registry as running
 from fibers.testing import crash_after, run_until_idle
-from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, only_run, runs, turns_of
+from .delegating import ENDED, WORKED, Errand, call, only_run, runs, turns_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,7 +77,7 @@ async def test_runs_of_one_step_work_side_by_side(make_room: MakeRoom) -> None:
 
 async def test_a_child_that_writes_no_text_completes(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    await room.say(f"{call('errand', 'say:')}\nsay: {{result}}")
+    await room.say(f"{call('silent', 'go')}\nsay: {{result}}")
     assert (await result(room))["ok"] is True
     assert (await result(room))["summary"] == ""
 
@@ -96,7 +90,7 @@ async def test_a_structured_answer_is_the_output(make_room: MakeRoom) -> None:
 
 async def test_a_child_that_fails_is_a_failure_for_the_model_and_not_for_the_turn(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    turn = await room.say(f"{call('errand', 'error 400 bad_request: no')}\nsay: {{result}}")
+    turn = await room.say(f"{call('errand', 'error 400')}\nsay: {{result}}")
     assert status_of(turn) == "completed"
     found = await result(room)
     assert (found["ok"], found["status"], found["retryable"]) == (False, "error", False)
@@ -114,10 +108,8 @@ async def test_three_levels(make_room: MakeRoom) -> None:
 
 async def test_a_tool_of_a_developer_runs_two_one_after_the_other_and_neither_twice(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    first, second = "call tool work {} id=w\\nsay: one", "say: two"
-    turn = await room.say(
-        f"call tool both {json.dumps({'first': first, 'second': second}).replace(chr(92) * 2, chr(92))} id=one\nsay: {{result}}"
-    )
+    tasks = json.dumps({"first": "call tool work {} id=w\nsay: one", "second": "say: two"})
+    turn = await room.say(f"call tool both {tasks} id=one\nsay: {{result}}")
     assert status_of(turn) == "completed"
     assert await result(room) == ["one", "two"]
     assert len(WORKED) == 1
@@ -175,7 +167,7 @@ async def test_a_class_below_itself_is_refused(make_room: MakeRoom) -> None:
 
 async def test_the_same_task_again_and_again_is_refused(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    lines = [f"{call('errand', 'say: again', f'c{number}')}\nnext" for number in range(4)]
+    lines = [f"say: round {number}\n{call('errand', 'say: again', f'c{number}')}" for number in range(4)]
     await room.say("\n".join([*lines, "say: {results}"]))
     outcomes = [(run.outcome or {}).get("reason") for run in await runs()]
     assert outcomes.count("repeated") == 1
@@ -188,11 +180,11 @@ async def test_turns_of_agents_do_not_count_as_the_persons(make_room: MakeRoom, 
     for number in range(3):
         if number == 2:
             settings.THINK_TURNS_PER_MINUTE = 3
-        await room.say(f"{call('errand', f'say: {number}')}\nsay: {{result}}")
-        assert (await result(room))["ok"] is True
+        await room.say(f"{call('errand', f'say: {number}', f'c{number}')}\nsay: {{result}}")
+        assert (await result(room, f"c{number}"))["ok"] is True
     settings.THINK_TURNS_PER_MINUTE = 4
-    await room.say(f"{call('errand', 'say: more')}\nsay: {{result}}")
-    found = await result(room)
+    await room.say(f"{call('errand', 'say: more', 'last')}\nsay: {{result}}")
+    found = await result(room, "last")
     assert (found["ok"], found["retryable"]) == (False, True)
 
 
