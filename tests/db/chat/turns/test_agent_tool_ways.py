@@ -63,8 +63,9 @@ async def test_two_callers_with_one_id_have_one_run(make_room: MakeRoom) -> None
 
 async def test_a_child_with_shared_files_works_on_those_of_its_parent(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    await room.handle.workspace.write("notes.txt", "from above")
-    task = 'call tool read {"path": "notes.txt"} id=r\ncall tool write {"path": "below.txt", "content": "x"} id=w\nsay: {results}'
+    await room.handle.workspace.write_file("notes.txt", "from above")
+    calls = ('call tool read {"path": "notes.txt"} id=r', 'call tool write {"path": "below.txt", "content": "x"} id=w')
+    task = "\n".join([*calls, "say: {results}"])
     await room.say(f"{call('shared', task)}\nsay: {{result}}")
     run = await only_run()
     assert "from above" in json.dumps(run.outcome)
