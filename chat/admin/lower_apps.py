@@ -23,7 +23,10 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
+    RUN_ENDED_FIBER,
+    RUN_WATCH_FIBER,
     SEALED_TURN_FIBER,
+    STOP_RUNS_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
@@ -50,6 +53,9 @@ WORK: dict[str, Text] = {
     COMPACT_FIBER: _("A summary for the model"),
     SEALED_TURN_FIBER: _("The end of a broken turn"),
     MCP_FIBER: _("A connection to an MCP server"),
+    RUN_ENDED_FIBER: _("The end of an agent's run"),
+    RUN_WATCH_FIBER: _("The limits of an agent's run"),
+    STOP_RUNS_FIBER: _("The stop of agents' runs"),
 }
 
 

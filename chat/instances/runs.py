@@ -1,4 +1,4 @@
-"""What ends turns reports here when the turn was a sub-agent's: a run may have ended with it.
+"""Reports of the end of a sub-agent's turn, with which a run may have ended, and of a parent's.
 
 Each function starts a small fiber in the present transaction, and locks nothing: what the end means for the parent is
 decided in the fiber's own transaction (`chat/turns/delegation/ending.py`).

@@ -32,7 +32,7 @@ RUN_WAIT = "agent-run"
 
 
 class Reports(Protocol):
-    """What a turn takes of the reports of its agent. From any thread."""
+    """Takes the reports of the agent of a turn. From any thread."""
 
     def progress(self, fraction: float, message: str) -> None:
         """Show progress."""

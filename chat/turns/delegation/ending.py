@@ -1,6 +1,6 @@
-"""The end of a run: decided once, and delivered to who waits for it. Sync; runs on the database bridge.
+"""The end of a run: decided once, and delivered to what waits for it. Sync; runs on the database bridge.
 
-A child's turn that ends says so in its own transaction (`chat/instances/runs.py`). A fiber of its own looks at the
+The end of a child's turn is reported in its own transaction (`chat/instances/runs.py`). A fiber of its own looks at the
 child then, in a transaction that holds nothing but the run's row, and answers the parent's wait in another one.
 """
 

@@ -4,12 +4,14 @@ From any thread; everything is done on the loop of the turn.
 """
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol
 
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from chat.agent.think import Think
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
@@ -24,6 +26,19 @@ COALESCE_SECONDS: Final = 0.2
 STORE_SECONDS: Final = 1.0
 MAX_TEXT: Final = 500
 MAX_MILESTONES: Final = 100
+
+
+@asynccontextmanager
+async def reporting(agent: Think, fold: TurnState, writer: "Writer") -> AsyncIterator["TurnReports"]:
+    """Take what the agent of one attempt at a turn reports within the block."""
+    key = agent.key
+    reports = TurnReports(key.instance_id, fold, writer, is_child=key.parent is not None)
+    agent.host.reports = reports
+    try:
+        yield reports
+    finally:
+        agent.host.reports = None
+        await reports.close()
 
 
 class Writer(Protocol):

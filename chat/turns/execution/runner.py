@@ -39,7 +39,7 @@ from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
-from chat.turns.delegation.reports import TurnReports
+from chat.turns.delegation.reports import reporting
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
@@ -177,25 +177,13 @@ class TurnRun:
                 raise
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
-        agent = assembled.agent
-        tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
-        key = self._facts.key
-        reports = TurnReports(key.instance_id, self._standing.fold, writer, is_child=key.parent is not None)
-        agent.host.reports = reports
-        try:
-            await self._stream_answer(assembled, writer, tools, reports)
-        finally:
-            await reports.close()
-        watcher = watcher_of(agent)
-        if watcher is not None:
-            await watcher.flush()
-
-    async def _stream_answer(
-        self, assembled: Assembled, writer: StreamWriter, tools: TurnTools, reports: TurnReports
-    ) -> None:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
+        tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
-        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
+        async with (
+            reporting(agent, self._standing.fold, writer) as reports,
+            aclosing(self._after_approved(assembled, tools, answer)) as chunks,
+        ):
             async for chunk in chunks:
                 writer.write(chunk)
                 reports.flush()
@@ -204,6 +192,9 @@ class TurnRun:
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
+        watcher = watcher_of(agent)
+        if watcher is not None:
+            await watcher.flush()
 
     async def _after_approved(
         self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]

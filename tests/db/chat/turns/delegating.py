@@ -75,8 +75,9 @@ class Silent(Errand):
         """Answer with nothing."""
 
         async def nothing() -> AsyncIterator[Any]:
-            for chunk in ():
-                yield chunk
+            parts: list[Any] = []
+            for part in parts:
+                yield part
 
         return nothing()
 

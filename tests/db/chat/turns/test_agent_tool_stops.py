@@ -1,4 +1,4 @@
-"""Stops: what stops a parent stops what works for it, at every depth, and the row of each run says so."""
+"""Stops: what stops a parent stops what works for it, at every depth, and each run ends as aborted."""
 
 import pytest
 
