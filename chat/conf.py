@@ -11,6 +11,17 @@ class ChatSettings:
         60,
         doc="Accepted turns, summaries and compactions asked for, a minute for one user; 0 is no limit.",
     )
+    delegated_turns_per_minute = Setting(
+        "THINK_DELEGATED_TURNS_PER_MINUTE",
+        120,
+        doc="Turns a minute that agents and durable code may start for one user, sub-agents' above all; they do not "
+        "count towards `THINK_TURNS_PER_MINUTE`. 0 is no limit.",
+    )
+    runs_per_user = Setting(
+        "THINK_RUNS_PER_USER",
+        100,
+        doc="Runs of agents as tools of others that one user may have under way; a further one fails. 0 is no limit.",
+    )
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
         ["chat.turns.state.policies.TurnsPerMinute", "chat.turns.state.policies.SessionBudget"],

@@ -1,7 +1,8 @@
 """The chat's durable functions: a turn, the hook after it, and the completion of turns that were abandoned."""
 
+import itertools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.utils import timezone
@@ -19,7 +20,10 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
+    RUN_ENDED_FIBER,
+    RUN_WATCH_FIBER,
     SEALED_TURN_FIBER,
+    STOP_RUNS_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
@@ -32,7 +36,10 @@ from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
+from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.reads.sub_agents import info_of
+from chat.run_models import AgentRun
 from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
 from chat.runtime.abilities.fiber_rows import id_of, members, routes
 from chat.runtime.abilities.fiber_runs import run_method
@@ -46,6 +53,9 @@ from chat.turns.background.costs import write_costs
 from chat.turns.background.mcp import connect_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
+from chat.turns.delegation.ending import deliver, settle_run, wake_parent
+from chat.turns.delegation.stopping import stop_all_of
+from chat.turns.delegation.watching import check_limits
 from chat.turns.execution.after_turn import start_response_hook
 from chat.turns.execution.begin import begin_claimed, leaf_of, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
@@ -54,17 +64,18 @@ from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
-from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_facing_error
+from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary, user_facing_error
 from fibers.context import FiberContext
 from fibers.core.states import WORKER_LOST, FiberStatus
 from fibers.errors import Failed, GivenUp
 from fibers.registry import durable
 from fibers.selectors import history
+from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages import selectors
 from sessions_app.models import CompactionTrigger, Session
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -191,6 +202,57 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     return response, agent if isinstance(agent, Think) else None
 
 
+@durable(RUN_ENDED_FIBER)
+async def end_run(context: FiberContext) -> JSONValue:
+    """Decide how a run has ended, if it has, and report it: to the parent's turn, its code, its conversation."""
+    run = await db(settle_run, context.fiber_id, context.payload)
+    if run is None:
+        return None
+    await db(deliver, run)
+    parent = await db(lambda: AgentInstance.objects.filter(pk=run.parent_id).first())
+    agent = None if parent is None else _find_agent(key_of(parent))
+    if isinstance(agent, Think):
+        await context.step("hooks", partial(_report_run, agent, run))
+    if run.options.get("wakes_parent"):
+        await db(wake_parent, run)
+    return None
+
+
+async def _report_run(agent: Think, run: AgentRun) -> JSONValue:
+    """Call what the parent's class has for the end of a run. What raises there is logged, and changes nothing."""
+    info = info_of(run)
+    method = str(run.options.get("on_end") or "")
+    if method or is_overridden(agent, "on_agent_tool_finish"):
+        await notify_hook(agent, "on_start")
+        await notify_hook(agent, "on_agent_tool_finish", info)
+    if method:
+        try:
+            with user_code_boundary(method):
+                await call_user_code(getattr(agent, method), info)
+        except ThinkError as error:
+            logger.warning("hook failed", extra={"action": "hook_failed", "hook": method, "code": error.code})
+    return None
+
+
+@durable(RUN_WATCH_FIBER)
+async def watch_run(context: FiberContext) -> JSONValue:
+    """Watch the limits of a detached run: parked until the next one is due, and cancelled when the run has ended."""
+    for number in itertools.count():
+        wait = Wait(key=f"limit:{number}", kind="run")
+        if await context.recorded(wait.step_key) is None:
+            found = await db(check_limits, context.payload["run_id"])
+            if found is None:
+                return None
+            await context.wait(replace(wait, seconds=found.seconds))
+    return None
+
+
+@durable(STOP_RUNS_FIBER)
+async def stop_runs(context: FiberContext) -> JSONValue:
+    """Stop the runs for which no turn waits any more."""
+    return await db(stop_all_of, context.payload["turn_id"], context.payload["reason"])
+
+
 @durable(EXPIRY_FIBER)
 async def expire(context: FiberContext) -> JSONValue:
     """Deny an approval that was not answered in time. It starts when that time is over."""
@@ -295,6 +357,10 @@ def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed) -> N
     )
     write_costs(facts.turn_id, facts.session_id, sealed.totals)
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
+    stop_runs_of(facts.turn_id, "parent-stopped")
+    if facts.key.parent is not None:
+        status = "aborted" if was_cancelled else "interrupted"
+        note_turn_end(facts.key.instance_id, facts.turn_id, status, error=sealed.error_text)
     agent = _find_agent(facts.key)
     if not was_skipped and agent is not None and is_overridden(agent, "on_chat_response"):
         start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", sealed.error_text)

@@ -29,7 +29,10 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
+    RUN_ENDED_FIBER,
+    RUN_WATCH_FIBER,
     SEALED_TURN_FIBER,
+    STOP_RUNS_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
@@ -62,6 +65,9 @@ WORK: dict[str, Text] = {
     AGENT_FIBER_DONE: _("What follows background work"),
     AGENT_FIBER_SEALED: _("The end of broken background work"),
     AGENT_FIBERS_LOST: _("Background work that lost its worker"),
+    RUN_ENDED_FIBER: _("The end of an agent's run"),
+    RUN_WATCH_FIBER: _("The limits of an agent's run"),
+    STOP_RUNS_FIBER: _("The stop of agents' runs"),
 }
 
 

@@ -8,6 +8,7 @@ from chat.agent.abilities.fiber_methods import FiberDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.skill_methods import SkillMethods
+from chat.agent.abilities.sub_agent_methods import SubAgentTools
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
@@ -55,6 +56,7 @@ class Think(
     McpServerAttributes,
     ExtensionDeclarations,
     FiberDeclarations,
+    SubAgentTools,
     Agent,
     abstract=True,
 ):

@@ -39,6 +39,7 @@ from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
+from chat.turns.delegation.reports import reporting
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
@@ -179,9 +180,13 @@ class TurnRun:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
         tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
-        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
+        async with (
+            reporting(agent, self._standing.fold, writer) as reports,
+            aclosing(self._after_approved(assembled, tools, answer)) as chunks,
+        ):
             async for chunk in chunks:
                 writer.write(chunk)
+                reports.flush()
                 if chunk["type"] == STATUS and chunk["data"].get("kind") == "retry":
                     await db(note_retry, self._turn_id, chunk["data"])
                 if watches:
