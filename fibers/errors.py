@@ -2,7 +2,7 @@
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · Failed
+                  · OutsideFiber · Failed · ScheduleInvalid · ScheduleNotFound · SchedulesFull
 
 `Cancelled` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a developer's
 `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
@@ -61,6 +61,24 @@ class OutsideFiber(FiberError, Conflict):
     """This works inside a running fiber only."""
 
     code = "outside_fiber"
+
+
+class ScheduleInvalid(FiberError, Invalid):
+    """There can be no such schedule."""
+
+    code = "schedule_invalid"
+
+
+class ScheduleNotFound(FiberError, NotFound):
+    """There is no such schedule."""
+
+    code = "schedule_not_found"
+
+
+class SchedulesFull(FiberError, Conflict):
+    """The owner has as many schedules as are allowed."""
+
+    code = "schedules_full"
 
 
 class Failed(FiberError):
