@@ -10,9 +10,11 @@ from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import INTERRUPTED_TEXT, Think
 from chat.core.durable_names import (
     COMPACT_FIBER,
+    DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
+    SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
@@ -27,6 +29,8 @@ from chat.errors import AgentNotFound
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.runtime.abilities.declared_pass import reconcile_class
+from chat.runtime.abilities.scheduled_runs import run_scheduled
 from chat.runtime.agent_factory import make_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
@@ -108,6 +112,18 @@ async def connect_mcp_server(context: FiberContext) -> JSONValue:
     """Connect to an MCP server that was added, and read what it offers."""
     await connect_server(context)
     return None
+
+
+@durable(SCHEDULED_FIBER)
+async def run_occurrence(context: FiberContext) -> JSONValue:
+    """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
+    return await run_scheduled(context, make_agent)
+
+
+@durable(DECLARED_FIBER)
+async def reconcile_schedules(context: FiberContext) -> JSONValue:
+    """Bring the schedules of a class's conversations in step with what it declares, some at a time."""
+    return await reconcile_class(context, make_agent)
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:

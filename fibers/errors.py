@@ -2,7 +2,10 @@
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · Failed · ScheduleInvalid · ScheduleNotFound · SchedulesFull
+                  · OutsideFiber · Failed
+└─ ScheduleError  ScheduleInvalid · ScheduleNotFound · SchedulesFull
+
+A `FiberError` ends the attempt of the fiber in which it is raised; code inside one may go on after a `ScheduleError`.
 
 `Cancelled` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a developer's
 `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
@@ -63,19 +66,25 @@ class OutsideFiber(FiberError, Conflict):
     code = "outside_fiber"
 
 
-class ScheduleInvalid(FiberError, Invalid):
+class ScheduleError(ThinkError):
+    """Something is wrong with a schedule."""
+
+    code = "schedule_error"
+
+
+class ScheduleInvalid(ScheduleError, Invalid):
     """There can be no such schedule."""
 
     code = "schedule_invalid"
 
 
-class ScheduleNotFound(FiberError, NotFound):
+class ScheduleNotFound(ScheduleError, NotFound):
     """There is no such schedule."""
 
     code = "schedule_not_found"
 
 
-class SchedulesFull(FiberError, Conflict):
+class SchedulesFull(ScheduleError, Conflict):
     """The owner has as many schedules as are allowed."""
 
     code = "schedules_full"

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
+from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
@@ -53,6 +54,7 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
+    ScheduleDeclarations,
     Agent,
     abstract=True,
 ):

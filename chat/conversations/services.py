@@ -27,6 +27,7 @@ from chat.models import AgentInstance, Turn
 from chat.runtime.sessions import keeps_sessions
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
+from fibers.schedules.services import forget_schedules_of
 from sessions_app.messages.services import delete_session, select_leaf
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
@@ -175,6 +176,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     forget_effects(family)
     forget_servers(family)
     forget_extensions_of(family)
+    forget_schedules_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
         delete_session(session_id)

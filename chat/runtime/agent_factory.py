@@ -17,6 +17,7 @@ from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
 from chat.runtime.abilities.mcp import McpHost
+from chat.runtime.abilities.schedules import SchedulesHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
 from chat.runtime.host import DatabaseHost
@@ -36,7 +37,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SchedulesHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves

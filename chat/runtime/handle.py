@@ -14,12 +14,13 @@ from typing_extensions import Unpack
 
 from chat.agent.abilities.extension_methods import ExtensionMethods
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
+from chat.agent.abilities.schedule_methods import ScheduleMethods, ScheduleOperations, check_method
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations, ExtensionOperations
-from chat.agent.registry import is_served
+from chat.agent.registry import get_agent_class, is_served
 from chat.agent.session_methods import SessionMethods
 from chat.agent.turn_methods import SubmissionMethods, TurnMethods, to_message
 from chat.errors import AgentNotFound, TurnFailed
@@ -77,6 +78,7 @@ class AgentHandle(
     ApprovalMethods,
     McpServerMethods,
     ExtensionMethods,
+    ScheduleMethods,
 ):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
@@ -94,6 +96,13 @@ class AgentHandle(
     @property
     def _mcp(self) -> McpOperations:
         return ChatDatabaseHost(self.key)
+
+    @property
+    def _schedules(self) -> ScheduleOperations:
+        return ChatDatabaseHost(self.key)
+
+    def _check_method(self, name: str) -> None:
+        check_method(get_agent_class(self.key.agent), name)
 
     @property
     def _extensions(self) -> ExtensionOperations:

@@ -1,5 +1,6 @@
 """Write operations on schedules for other apps. Sync; what is stored is durable with the caller's transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -28,7 +29,10 @@ TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDraft:
-    """The caller's choices for a schedule. `is_once`: the same again in a scope returns what is there."""
+    """The caller's choices for a schedule.
+
+    `is_once`: the same again in a scope returns what is there. `error`: it is broken from the start, and never fires.
+    """
 
     scope: str
     timing: Timing
@@ -42,6 +46,7 @@ class ScheduleDraft:
     max_run_seconds: int | None = None
     is_once: bool = False
     declaration: str | None = None
+    error: str = ""
     identity: JSONValue = field(default=None)  # what makes two the same besides the times; the payload by default
 
 
@@ -86,7 +91,9 @@ def _insert(draft: ScheduleDraft, once: str | None) -> Schedule:
         created_by=draft.created_by,
         declaration=draft.declaration,
         fingerprint=once,
-        next_at=draft.timing.first_after(database_now()),
+        error=draft.error,
+        status=ScheduleStatus.BROKEN if draft.error else ScheduleStatus.ACTIVE,
+        next_at=None if draft.error else draft.timing.first_after(database_now()),
     )
 
 
@@ -125,6 +132,11 @@ def cancel_schedule(schedule_id: str) -> bool:
     """Delete a schedule with the list of its runs. False where there is none. A run that goes on goes on."""
     deleted, _rows = Schedule.objects.filter(pk=schedule_id).delete()
     return deleted > 0
+
+
+def forget_schedules_of(scopes: Sequence[str]) -> None:
+    """Delete the schedules of what is deleted, in its transaction."""
+    Schedule.objects.filter(scope__in=scopes).delete()
 
 
 def pause_schedule(schedule_id: str) -> bool:

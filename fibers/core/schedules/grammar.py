@@ -5,8 +5,8 @@
     every weekday at HH:mm in ZONE
     every week on mon,wed at HH:mm in ZONE
 
-A wall-clock time needs a zone, an interval has none: what hour it is differs from place to place, how long an hour lasts
-does not.
+A wall-clock time needs a zone, an interval has none: what hour it is differs from place to place, how long an hour
+lasts does not.
 """
 
 import re

@@ -56,7 +56,7 @@ class Timing:
 
     @classmethod
     def at(cls, instant: datetime, zone: str = UTC_NAME) -> Self:
-        """Once, at an instant; at once where it is over. Naive ones are times of the zone. Errors: `ScheduleInvalid`."""
+        """Once, at an instant; at once where it is over. A naive one is of the zone. Errors: `ScheduleInvalid`."""
         aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=zone_named(zone))
         return cls(kind=ScheduleKind.INSTANT, spec=aware.astimezone(UTC).isoformat(), zone=zone_named(zone).key)
 
