@@ -17,11 +17,13 @@ from chat.core.durable_names import (
     AGENT_FIBERS_LOST,
     AGENT_RUN,
     COMPACT_FIBER,
+    DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
+    SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     STOP_RUNS_FIBER,
     SUMMARY_FIBER,
@@ -40,9 +42,11 @@ from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.reads.sub_agents import info_of
 from chat.run_models import AgentRun
+from chat.runtime.abilities.declared_pass import reconcile_class
 from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
 from chat.runtime.abilities.fiber_rows import id_of, members, routes
 from chat.runtime.abilities.fiber_runs import run_method
+from chat.runtime.abilities.scheduled_runs import run_scheduled
 from chat.runtime.agent_factory import make_agent, started_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
@@ -178,6 +182,18 @@ async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
 
 async def _started(key: InstanceKey) -> Agent:
     return (await started_agent(key))[0]
+
+
+@durable(SCHEDULED_FIBER)
+async def run_occurrence(context: FiberContext) -> JSONValue:
+    """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
+    return await run_scheduled(context, make_agent)
+
+
+@durable(DECLARED_FIBER)
+async def reconcile_schedules(context: FiberContext) -> JSONValue:
+    """Bring the schedules of a class's conversations in step with what it declares, some at a time."""
+    return await reconcile_class(context, make_agent)
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:

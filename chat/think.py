@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
@@ -112,6 +113,7 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "Occurrence",
     "Origin",
     "Output",
     "OutputLimit",
@@ -122,6 +124,8 @@ __all__ = [
     "Relaxed",
     "ResponseStatus",
     "SavedTurn",
+    "ScheduleCriteria",
+    "ScheduleView",
     "SessionSetup",
     "StepConfig",
     "StepContext",

@@ -38,6 +38,20 @@ class FiberSettings:
     keep_failed_seconds = Setting(
         "THINK_FIBER_KEEP_FAILED_SECONDS", 604_800.0, doc="How long failed and interrupted fibers are kept."
     )
+    schedules_per_user = Setting(
+        "THINK_SCHEDULES_PER_USER", 100, doc="Schedules that one user may have besides those that ended; 0: no limit."
+    )
+    schedule_shortest_seconds = Setting(
+        "THINK_SCHEDULE_SHORTEST_SECONDS",
+        60,
+        doc="What at least lies between two runs of a schedule that a person or a model creates. Code may be faster.",
+    )
+    schedule_run_seconds = Setting(
+        "THINK_SCHEDULE_RUN_SECONDS",
+        3600,
+        doc="When a run of a schedule counts as hung: it is stopped once the next one is due. Schedules may say "
+        "otherwise.",
+    )
     grace_seconds = Setting(
         "THINK_FIBER_GRACE_SECONDS", 5.0, doc="What an interrupted function gets to put its things in order."
     )

@@ -3,6 +3,9 @@
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
                   · OutsideFiber · FiberStopped · Failed
+└─ ScheduleError  ScheduleInvalid · ScheduleNotFound · SchedulesFull
+
+A `FiberError` ends the attempt of the fiber in which it is raised; code inside one may go on after a `ScheduleError`.
 
 `Cancelled`, `GivenUp` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a
 developer's `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
@@ -67,6 +70,30 @@ class FiberStopped(FiberError, Conflict):
     """The work was stopped."""
 
     code = "fiber_stopped"
+
+
+class ScheduleError(ThinkError):
+    """Something is wrong with a schedule."""
+
+    code = "schedule_error"
+
+
+class ScheduleInvalid(ScheduleError, Invalid):
+    """There can be no such schedule."""
+
+    code = "schedule_invalid"
+
+
+class ScheduleNotFound(ScheduleError, NotFound):
+    """There is no such schedule."""
+
+    code = "schedule_not_found"
+
+
+class SchedulesFull(ScheduleError, Conflict):
+    """The owner has as many schedules as are allowed."""
+
+    code = "schedules_full"
 
 
 class Failed(FiberError):

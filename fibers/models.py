@@ -1,4 +1,4 @@
-"""Tables of durable execution: a fiber, its journal. Schedules come with the package that needs them."""
+"""Tables of durable execution: a fiber, its journal; schedules and their runs are in `schedule_models`."""
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
@@ -12,8 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberStatus
+from fibers.schedule_models import Schedule, ScheduleRun
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
+
+__all__ = ["Fiber", "FiberQuerySet", "FiberStep", "Schedule", "ScheduleRun", "new_fiber_id"]
 
 
 def new_fiber_id() -> str:

@@ -7,6 +7,7 @@ from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.fiber_methods import FiberDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
+from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.abilities.sub_agent_methods import SubAgentTools
 from chat.agent.approval_methods import ActionMethods
@@ -57,6 +58,7 @@ class Think(
     ExtensionDeclarations,
     FiberDeclarations,
     SubAgentTools,
+    ScheduleDeclarations,
     Agent,
     abstract=True,
 ):

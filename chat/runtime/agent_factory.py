@@ -18,6 +18,7 @@ from chat.runtime import sessions, submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
 from chat.runtime.abilities.fibers import InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
+from chat.runtime.abilities.schedules import SchedulesHost
 from chat.runtime.abilities.sub_agents import SubAgentsHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
@@ -38,7 +39,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, SchedulesHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves

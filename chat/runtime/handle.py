@@ -15,12 +15,14 @@ from typing_extensions import Unpack
 from chat.agent.abilities.extension_methods import ExtensionMethods
 from chat.agent.abilities.fiber_methods import FiberMethods, FiberOperations
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
+from chat.agent.abilities.schedule_methods import ScheduleMethods, ScheduleOperations, check_method
 from chat.agent.abilities.sub_agent_methods import SubAgentMethods, SubAgentOperations
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
 from chat.agent.base import InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations, ExtensionOperations
+from chat.agent.registry import get_agent_class
 from chat.agent.session_methods import SessionMethods
 from chat.agent.turn_methods import SubmissionMethods, TurnMethods, to_message
 from chat.errors import TurnFailed
@@ -78,6 +80,7 @@ class AgentHandle(
     SubAgentMethods,
     ExtensionMethods,
     FiberMethods,
+    ScheduleMethods,
 ):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
@@ -99,6 +102,12 @@ class AgentHandle(
     @property
     def _sub_agents(self) -> SubAgentOperations:
         return ChatDatabaseHost(self.key)
+
+    def _schedules(self) -> ScheduleOperations:
+        return ChatDatabaseHost(self.key)
+
+    def _check_method(self, name: str) -> None:
+        check_method(get_agent_class(self.key.agent), name)
 
     @property
     def _extensions(self) -> ExtensionOperations:

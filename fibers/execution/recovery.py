@@ -1,5 +1,7 @@
 """The sweep: what lost its worker runs again or is abandoned, unclaimed fibers are sent again, old ones are deleted.
 
+It also starts what schedules have due.
+
 Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
 """
 
@@ -28,6 +30,7 @@ from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
 from fibers.registry import find_durable, known_names, resume_windows
+from fibers.schedules.firing import fire_due, prune_ended
 from fibers.waits import RESUMED
 from thinkproject.kernel.retry import RetryPolicy
 
@@ -47,11 +50,12 @@ class SweepCounts:
     recovered: int = 0
     ended: int = 0
     dispatched: int = 0
+    fired: int = 0
     pruned: int = 0
 
 
 def sweep(*, prune: bool = True) -> SweepCounts:
-    """Recover, seal, send again and prune; return how many of each.
+    """Recover, seal, fire what is due, send again and prune; return how many of each.
 
     **Concurrency:** any number at once, outside a transaction. Reads first and writes only where there is something
     to do, so that an idle sweep never takes SQLite's write lock.
@@ -61,11 +65,13 @@ def sweep(*, prune: bool = True) -> SweepCounts:
     _expire_waits()
     names = known_names()
     _note_unknown(names)
+    fired = fire_due()
     return SweepCounts(
+        fired=fired,
         recovered=sum(status is FiberStatus.PENDING for status in moved),
         ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
         dispatched=_dispatch_unclaimed(names),
-        pruned=_prune() if prune else 0,
+        pruned=_prune() + prune_ended() if prune else 0,
     )
 
 

@@ -10,6 +10,7 @@ from chat.instances.runs import forget_runs_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
+from fibers.schedules.services import forget_schedules_of
 from fibers.services import forget_scopes
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
@@ -55,6 +56,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     forget_effects(family)
     forget_servers(family)
     forget_extensions_of(family)
+    forget_schedules_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
         delete_session(session_id)

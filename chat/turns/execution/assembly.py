@@ -23,6 +23,7 @@ from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSet
 from chat.llm.direct_call import DirectCall
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
+from chat.turns.background.declared_schedules import reconcile_if_declared
 from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
 from chat.turns.execution.extensions.turn_config import with_extensions
@@ -82,6 +83,7 @@ async def make_think(
     agent.model_choice = stored_choice(model_choice)
     agent.host.turn_id = turn_id
     await notify_hook(agent, "on_start")
+    await reconcile_if_declared(agent)
     return agent
 
 

@@ -33,6 +33,7 @@ from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
 from chat.turns.state.providers.extensions import tools_of_extensions
 from chat.turns.state.providers.mcp import tools_of_servers
+from chat.turns.state.providers.schedules import tools_of_schedules
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.extensions import extensions_of
@@ -255,6 +256,7 @@ async def _tools_of_caller(request: ToolRequest) -> ToolSource:
 
 
 register(Source.WORKSPACE, _tools_of_workspace)
+register(Source.SCHEDULES, tools_of_schedules)
 register(Source.AGENT, _tools_of_agent)
 register(Source.EXTENSIONS, tools_of_extensions)
 register(Source.SESSION, _tools_of_session)
