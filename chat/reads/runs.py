@@ -26,6 +26,7 @@ from django.db.models.functions import Coalesce
 
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
+from chat.instances.addresses import MAX_HOPS
 from chat.instances.rows import lookup_of
 from chat.models import AgentInstance, AgentRun, Turn
 from fibers.core.states import TERMINAL, FiberStatus
@@ -36,6 +37,8 @@ from tools_app.models import ToolCallRecord
 STARTING: Final = "starting"
 RUNNING: Final = "running"
 WAITING: Final = "waiting"
+MAX_TREE: Final = 200
+"""How many runs a tree shows."""
 UNKNOWN: Final = "error"
 """Status of a run whose outcome names none."""
 
@@ -193,3 +196,53 @@ def _ended(outcome: JSONObject) -> str:
 
 def _runs_of(key: InstanceKey) -> QuerySet[AgentRun]:
     return kept_runs().filter(**lookup_of(key, "parent__"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """A page of runs, newest first. `next_cursor`: nothing at the end."""
+
+    items: list[RunView]
+    next_cursor: str | None
+
+
+def run_page(instance_id: str, *, cursor: str = "", limit: int = 50) -> RunPage:
+    """Runs of a conversation, newest first, with counts. Two queries at most.
+
+    `cursor`: the former page's `next_cursor`; one of a run that is gone gives an empty page.
+    """
+    rows = with_counts(kept_runs().filter(parent_id=instance_id)).order_by("-created_at", "-pk")
+    if cursor:
+        last = AgentRun.objects.filter(pk=cursor, parent_id=instance_id).values_list("created_at", flat=True).first()
+        if last is None:
+            return RunPage(items=[], next_cursor=None)
+        rows = rows.filter(Q(created_at__lt=last) | Q(created_at=last, pk__lt=cursor))
+    found = [run_view(run) for run in rows[: limit + 1]]
+    page = found[:limit]
+    return RunPage(items=page, next_cursor=page[-1].id if len(found) > limit else None)
+
+
+def run_with_counts(pk: str) -> RunView | None:
+    """One run with counts. One query."""
+    run = with_counts(with_status(AgentRun.objects.filter(pk=pk))).first()
+    return None if run is None else run_view(run)
+
+
+def run_tree(instance_id: str) -> list[RunView]:
+    """The newest runs of a conversation and those below them, with counts; one query for each level.
+
+    Shape: each level newest first; `parent_id` of a run below is the `child_id` of one above it. At most
+    `MAX_TREE` runs, and `MAX_HOPS` levels.
+    """
+    found: list[RunView] = []
+    above, seen = [instance_id], set[str]()
+    for _level in range(MAX_HOPS):
+        left = MAX_TREE - len(found)
+        if not above or not left:
+            break
+        seen.update(above)
+        rows = with_counts(kept_runs().filter(parent_id__in=above)).order_by("-created_at", "-pk")
+        level = [run_view(run) for run in rows[:left]]
+        found += level
+        above = [child for child in {run.child_id for run in level} if child is not None and child not in seen]
+    return found

@@ -24,7 +24,7 @@ from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
-from chat.models import AgentInstance, Attachment, Turn
+from chat.models import AgentInstance, AgentRun, Attachment, Turn
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from sessions_app.compactions.services import add_compaction
@@ -57,6 +57,7 @@ class Hers:
     compaction_id: str
     server: McpServer
     grant_id: str
+    run: AgentRun
 
     def fill(self, text: str) -> str:
         ids = {
@@ -73,6 +74,7 @@ class Hers:
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
+            "run_id": self.run.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -201,6 +203,15 @@ def hers(
         compaction_id=summary.id,
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
         grant_id=grant_of(alice),
+        run=AgentRun.objects.create(
+            parent=instance,
+            owner=alice,
+            run_id="hers",
+            agent="assistant",
+            turn=running,
+            parent_turn=turn,
+            input_preview={"task": SECRET},
+        ),
     )
 
 

@@ -163,10 +163,9 @@ async def test_lost_notifications_of_start_and_end_are_noticed(
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(relay, "POLL_SECONDS", 0.2)
     socket = await connect(ROOT)
-    runs = [await db(lambda at=at: start_run(alice, "say: Heard.", f"r{at}", notify=False)) for at in (1, 2)]
+    runs = await db(lambda: [start_run(alice, "say: Heard.", f"r{at}", notify=False) for at in (1, 2)])
     await run_until_idle(skip_delays=True)
-    for run in runs:
-        await db(lambda run=run: end_run(run, notify=False))
+    await db(lambda: [end_run(run, notify=False) for run in runs])
     sent = await events(socket, ends=2)
     for name in ("r1", "r2"):
         mine = [frame for frame in sent if frame["event"]["runId"] == name]
@@ -215,7 +214,7 @@ async def test_too_long_a_run_is_sent_again_in_part_and_goes_on_at_its_next_step
     connect: Connect, alice: User, settings: Any
 ) -> None:
     settings.THINK_RUN_REPLAY_BYTES = 100
-    progress = {"progress": {"fraction": 0.5}, "progress_at": timezone.now()}
+    progress: dict[str, Any] = {"progress": {"fraction": 0.5}, "progress_at": timezone.now()}
     run = await db(lambda: start_run(alice, "say: unused", **progress))
     await db(said, run, [STEP, delta("a"), delta("b" * 100), delta("c")])
     socket = await connect(ROOT)
