@@ -165,7 +165,8 @@ async def test_lost_notifications_of_start_and_end_are_noticed(
     socket = await connect(ROOT)
     runs = await db(lambda: [start_run(alice, "say: Heard.", f"r{at}", notify=False) for at in (1, 2)])
     await run_until_idle(skip_delays=True)
-    await db(lambda: [end_run(run, notify=False) for run in runs])
+    for run in runs:
+        await db(end_run, run, notify=False)
     sent = await events(socket, ends=2)
     for name in ("r1", "r2"):
         mine = [frame for frame in sent if frame["event"]["runId"] == name]
