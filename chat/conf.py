@@ -29,6 +29,14 @@ class ChatSettings:
     )
     window_messages = Setting("THINK_WINDOW_MESSAGES", 500, doc="Messages in a transcript frame at most.")
     window_bytes = Setting("THINK_WINDOW_BYTES", 512 * 1024, doc="Bytes of messages in a transcript frame at most.")
+    shown_runs = Setting(
+        "THINK_SHOWN_RUNS", 20, doc="Runs of other agents that a client is sent again when it connects, the newest."
+    )
+    run_replay_bytes = Setting(
+        "THINK_RUN_REPLAY_BYTES",
+        256 * 1024,
+        doc="Bytes of one run's chunks that a client is sent again when it connects; its later steps come live.",
+    )
     max_frame_bytes = Setting("THINK_MAX_FRAME_BYTES", 16 * 1024 * 1024, doc="Size of an inbound socket frame at most.")
     max_other_frame_bytes = Setting(
         "THINK_MAX_OTHER_FRAME_BYTES",

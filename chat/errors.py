@@ -1,7 +1,7 @@
 """Errors of chats.
 
 ThinkError
-└─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · AttachmentNotFound
+└─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
@@ -63,6 +63,12 @@ class FiberConflict(ChatError, Conflict):
     """The background work is not in a state for this."""
 
     code = "fiber_conflict"
+
+
+class RunNotFound(ChatError, NotFound):
+    """There is no such run of an agent."""
+
+    code = "run_not_found"
 
 
 class GrantNotFound(ChatError, NotFound):

@@ -125,6 +125,10 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", WORKSPACE + "/archive"): ARCHIVE,
 }
 GUARDED |= {
+    ("GET", "/api/v1/instances/{instance_id}/runs"): None,
+    ("GET", "/api/v1/instances/{instance_id}/runs/tree"): None,
+    ("GET", "/api/v1/runs/{run_id}"): None,
+    ("POST", "/api/v1/runs/{run_id}/stop"): None,
     ("GET", "/api/v1/instances/{instance_id}/mcp-servers"): None,
     ("POST", "/api/v1/instances/{instance_id}/mcp-servers"): {"name": "Taken", "url": "https://mcp.example.com/taken"},
     ("PATCH", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): {"enabled": False, "trusted": True},

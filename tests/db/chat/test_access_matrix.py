@@ -25,7 +25,7 @@ from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
-from chat.models import AgentInstance, Attachment, Turn
+from chat.models import AgentInstance, AgentRun, Attachment, Turn
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from fibers.models import Fiber
@@ -60,6 +60,7 @@ class Hers:
     server: McpServer
     grant_id: str
     fiber_id: str
+    run: AgentRun
 
     def fill(self, text: str) -> str:
         ids = {
@@ -77,6 +78,7 @@ class Hers:
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
+            "run_id": self.run.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -223,6 +225,15 @@ def hers(
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
         grant_id=grant_of(alice),
         fiber_id=_fiber(alice, instance),
+        run=AgentRun.objects.create(
+            parent=instance,
+            owner=alice,
+            run_id="hers",
+            agent="assistant",
+            turn=running,
+            parent_turn=turn,
+            input_preview={"task": SECRET},
+        ),
     )
 
 
