@@ -162,10 +162,11 @@ class Think(
     # Getters
 
     def get_model(self) -> Any:
-        """Choose the model: `"provider/model"`, `"default"`, or a model object.
+        """Choose the model: `"provider/model"`, `"default"`, a model object, or a list of these.
 
-        Runs once an attempt, unless people chose another model for the conversation (`models`). Errors: the default
-        raises `ModelNotConfigured`; the turn ends with its text.
+        Of a list the first answers, and where it fails the next one goes on from what was shown. Runs once an attempt.
+        A model that people chose for the conversation (`models`) goes before it: then only the models of a list count,
+        after the chosen one. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
         """
         name = type(self).__name__
         raise ModelNotConfigured(

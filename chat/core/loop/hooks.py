@@ -20,8 +20,9 @@ from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool
 
-ModelChoice: TypeAlias = str | LanguageModel
-"""`"provider/model"`, the reserved name `"default"`, or a model object."""
+ModelChoice: TypeAlias = str | LanguageModel | Sequence[str | LanguageModel]
+"""`"provider/model"`, the reserved name `"default"`, a model object, or a list of these: where one fails, the next
+answers."""
 
 ToolChoice: TypeAlias = str | Mapping[str, str]
 """`"auto"`, `"none"`, `"required"`, a tool's name, or `{"type": "tool", "toolName": name}`."""
