@@ -33,8 +33,10 @@ from chat.core.loop.hooks import (
     ChunkContext,
     MetadataContext,
     ModelChoice,
+    ModelSwitch,
     RecoveryContext,
     RecoveryDecision,
+    RecoveryExhausted,
     ResponseStatus,
     StepConfig,
     StepContext,
@@ -66,6 +68,7 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
+from thinkproject.kernel.retry import RetryPolicy, retry
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.guard.rules import InjectionGuard, Relaxed
@@ -112,6 +115,7 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "ModelSwitch",
     "Origin",
     "Output",
     "OutputLimit",
@@ -119,8 +123,10 @@ __all__ = [
     "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
+    "RecoveryExhausted",
     "Relaxed",
     "ResponseStatus",
+    "RetryPolicy",
     "SavedTurn",
     "SessionSetup",
     "StepConfig",
@@ -158,6 +164,7 @@ __all__ = [
     "create_compact_function",
     "filtered",
     "renamed",
+    "retry",
     "tool",
     "undo_effect",
     "with_approval",

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fibers.core.budget import RecoveryBudget
 from fibers.errors import UnknownDurable
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -11,6 +12,9 @@ __all__ = ["durable"]
 
 DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 """Gets a `FiberContext`."""
+
+BudgetFunction: TypeAlias = Callable[[JSONValue, RecoveryBudget], RecoveryBudget]
+"""Gets a fiber's payload and the budget of the settings; returns the fiber's own. Sync."""
 
 BeginFunction: TypeAlias = Callable[[Any], Any]
 """Gets a `FiberContext`, in the transaction of a claim. Sync."""
@@ -26,6 +30,7 @@ class Durable:
     resume_seconds: float | None = None
     never_started: Callable[[JSONValue], None] | None = None
     begin: BeginFunction | None = None
+    budget: BudgetFunction | None = None
 
     @property
     def source(self) -> str:
@@ -44,6 +49,7 @@ def durable(
     resume_seconds: float | None = None,
     never_started: Callable[[JSONValue], None] | None = None,
     begin: BeginFunction | None = None,
+    budget: BudgetFunction | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
@@ -53,9 +59,10 @@ def durable(
     `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the
     transaction that cancels a fiber which never ran. `begin` is called with the context in the transaction of each
     claim, and what it returns is `FiberContext.begun`; when it raises, its work is undone and the function runs without
-    it. **Units:** a fiber that was started and then lay for longer than
-    `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
-    `fibers.E001`.
+    it. `budget` decides, each time a fiber lost its worker, how often that may happen.
+
+    **Units:** a fiber that was started and then lay for longer than `resume_seconds` is sealed, not resumed.
+    **Errors:** never raises; the same name twice is the system check `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
@@ -66,6 +73,7 @@ def durable(
             resume_seconds=resume_seconds,
             never_started=never_started,
             begin=begin,
+            budget=budget,
         )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:

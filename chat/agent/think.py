@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
+from chat.agent.abilities.recovery_methods import RecoveryMethods
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
@@ -53,6 +54,7 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
+    RecoveryMethods,
     Agent,
     abstract=True,
 ):
@@ -72,13 +74,6 @@ class Think(
     """What a message does that arrives while a turn runs or waits. `queue`: it waits for its turn. `latest`: of those
     that wait only the newest is answered. `merge`: the same, and the model sees them as one message. `drop`: it is not
     taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long."""
-
-    chat_recovery: ClassVar[bool] = True
-    """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
-
-    max_recoveries: ClassVar[int | None] = None
-    """How often in a row a turn whose worker was lost goes on, with nothing shown or settled in between; then it is
-    given up. `None` asks settings (`THINK_FIBER_MAX_RECOVERIES`)."""
 
     interrupted_text: ClassVar[str] = INTERRUPTED_TEXT
     """What people read when a turn is given up after crashes. `on_chat_error` may still reword it."""

@@ -27,6 +27,9 @@ TERMINAL = frozenset({FiberStatus.COMPLETED, FiberStatus.FAILED, FiberStatus.CAN
 RECOVERED = "recovered"
 """Reason of a pending fiber whose worker was lost."""
 
+OUT_OF_MEMORY = "out_of_memory"
+"""Reason of a running fiber whose worker was killed because memory ran out; of an ended one that was given up so."""
+
 
 class FiberEvent(StrEnum):
     """Events of a fiber."""

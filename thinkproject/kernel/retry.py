@@ -36,7 +36,8 @@ class RetryPolicy:
     asked_cap_seconds: float = float("inf")
 
     def __post_init__(self) -> None:
-        if isinstance(self.attempts, bool) or not isinstance(self.attempts, int) or self.attempts < 1:
+        attempts: object = self.attempts  # whatever was passed
+        if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
             raise ValueError(f"attempts is a whole number from 1, not {self.attempts!r}")
         for name in ("first_seconds", "max_seconds"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):

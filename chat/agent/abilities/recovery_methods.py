@@ -32,9 +32,9 @@ class RecoveryMethods:
     """How often a turn may take a worker along that ran out of memory; then it is given up. `None` asks settings
     (`THINK_FIBER_MAX_MEMORY_LOSSES`)."""
 
-    chat_recovery: ClassVar[bool | str] = True
-    """Whether turns that a crash cut go on by themselves: `True`, `"paused"` or `False`. A paused turn ends as
-    interrupted with its partial answer kept, and a person has it continued. Turns are durable either way."""
+    chat_recovery: ClassVar[bool] = True
+    """Whether turns that a crash cut go on by themselves. If not, they end as interrupted with what was shown kept, and
+    a person asks again or an operator has them run on. Turns are durable either way."""
 
     def retry(
         self,

@@ -12,7 +12,7 @@ from chat.llm.adapters.transport import close_clients
 from chat.llm.health import resting_models
 from chat.llm.scripted import ScriptedServer
 from chat.streams.reader import read
-from chat.think import ChosenModel, ChunkContext, ModelChoice, StepRecord, Think, Tool
+from chat.think import ChosenModel, ChunkContext, ModelChoice, ModelSwitch, StepRecord, Think, Tool
 from fibers.testing import crash_after
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
@@ -22,6 +22,7 @@ from .conftest import MakeRoom, Room, status_of, text_of
 LIST: dict[str, ModelChoice] = {}
 STEPS: list[StepRecord] = []
 SEEN: list[JSONObject] = []
+SWITCHES: list[ModelSwitch] = []
 
 
 class Spare(Think):
@@ -39,6 +40,9 @@ class Spare(Think):
     def on_chunk(self, context: ChunkContext) -> None:
         if context.chunk["type"] == "data-think-status":
             SEEN.append(context.chunk["data"])
+
+    def on_model_switch(self, switch: ModelSwitch) -> None:
+        SWITCHES.append(switch)
 
 
 @dataclass
@@ -66,6 +70,7 @@ async def providers(settings: Any, api: str) -> AsyncIterator[Providers]:
     LIST["models"] = ["acme/one", "bolt/two"]
     STEPS.clear()
     SEEN.clear()
+    SWITCHES.clear()
     resting_models.clear()
     with ExitStack() as stack:
         found = Providers(*(stack.enter_context(ScriptedServer()) for _ in range(2)))
@@ -167,6 +172,8 @@ async def test_people_and_hooks_learn_of_the_switch(room: Room, providers: Provi
     instead = {"model": "acme/one", "code": "overloaded"}
     assert told == [("model", "acme/one", None), ("failover", None, None), ("model", "bolt/two", instead)]
     assert [status["kind"] for status in SEEN] == [kind for kind, _, _ in told]
+    [switch] = SWITCHES
+    assert (switch.from_model, switch.to_model, switch.code) == ("acme/one", "bolt/two", "overloaded")
     metadata = (await room.transcript())[-1]["metadata"]
     assert metadata["think"]["models"] == ["bolt/two"]
     assert metadata["think"]["switches"] == turn.model_report["switches"]
