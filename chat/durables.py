@@ -31,7 +31,7 @@ from chat.core.durable_names import (
     TURN_FIBER,
 )
 from chat.core.loop.call_records import cut_outputs, recorded_outputs
-from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
+from chat.core.loop.hooks import ChatErrorContext, ChatResponse, RecoveryExhausted, ResponseStatus
 from chat.core.loop.loop import TurnTotals, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.chosen_model import stored_choice
@@ -64,14 +64,17 @@ from chat.turns.execution.after_turn import start_response_hook
 from chat.turns.execution.begin import begin_claimed, leaf_of, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.finish import FINAL, store_answer
+from chat.turns.execution.recovery import budget_of_turn, partial_text, report_exhausted
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary, user_facing_error
 from fibers.context import FiberContext
+from fibers.core.budget import read_incident
 from fibers.core.states import WORKER_LOST, FiberStatus
 from fibers.errors import Failed, GivenUp
+from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.selectors import history
 from fibers.waits import Wait
@@ -96,6 +99,7 @@ RESUME_SECONDS = 15 * 60.0
     resume_seconds=RESUME_SECONDS,
     never_started=mark_never_started,
     begin=begin_claimed,
+    budget=budget_of_turn,
 )
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
@@ -337,10 +341,30 @@ async def seal_turn(context: FiberContext) -> JSONValue:
                 totals=totals_of(records),
             )
             await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
+            partial_answer = partial_text(tuple(fold.message["parts"]))
+        await _report_given_up(context, facts, partial_answer)
     await close_stream(turn_id)
     send_notification(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     send_conversation(turn.instance.owner_id, turn.instance_id)
     return None
+
+
+async def _report_given_up(context: FiberContext, facts: TurnFacts, partial_answer: str) -> None:
+    """Tell the agent of a turn that recovery has given up; other ends have hooks of their own."""
+    agent = _find_agent(facts.key)
+    if context.payload["status"] != FiberStatus.INTERRUPTED or not isinstance(agent, Think):
+        return
+    row = await db(lambda: Fiber.objects.filter(pk=context.payload["fiber_id"]).first())
+    incident = None if row is None else read_incident(row.incident)
+    exhausted = RecoveryExhausted(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        reason=str(context.payload["reason"]),
+        partial_text=partial_answer,
+        incident_id="" if incident is None else incident.id,
+        losses=0 if incident is None else incident.losses,
+    )
+    await report_exhausted(context, agent, exhausted)
 
 
 async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Message) -> str:

@@ -10,6 +10,7 @@ ThinkError
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
+                                  · ModelsExhausted
 """
 
 from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
@@ -326,5 +327,13 @@ class StreamStalled(ModelError, Unavailable):
     """The model fell silent in the middle of its answer."""
 
     code = "stream_stalled"
+    http_status = 503
+    retryable = True
+
+
+class ModelsExhausted(ModelError, Unavailable):
+    """None of the models could answer. Data: `failed`, the error codes by the models' names."""
+
+    code = "models_exhausted"
     http_status = 503
     retryable = True

@@ -34,8 +34,10 @@ from chat.core.loop.hooks import (
     ChunkContext,
     MetadataContext,
     ModelChoice,
+    ModelSwitch,
     RecoveryContext,
     RecoveryDecision,
+    RecoveryExhausted,
     ResponseStatus,
     StepConfig,
     StepContext,
@@ -67,6 +69,7 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
+from thinkproject.kernel.retry import RetryPolicy, retry
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.guard.rules import InjectionGuard, Relaxed
@@ -113,6 +116,7 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "ModelSwitch",
     "Occurrence",
     "Origin",
     "Output",
@@ -121,8 +125,10 @@ __all__ = [
     "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
+    "RecoveryExhausted",
     "Relaxed",
     "ResponseStatus",
+    "RetryPolicy",
     "SavedTurn",
     "ScheduleCriteria",
     "ScheduleView",
@@ -162,6 +168,7 @@ __all__ = [
     "create_compact_function",
     "filtered",
     "renamed",
+    "retry",
     "tool",
     "undo_effect",
     "with_approval",

@@ -141,6 +141,7 @@ class Fiber(models.Model):
     recoveries = models.PositiveIntegerField(_("recoveries"), default=0)  # lost leases without progress in between
     progress = models.PositiveBigIntegerField(_("progress"), default=0)  # settled steps and shown chunks
     recovered_progress = models.PositiveBigIntegerField(_("progress when last recovered"), default=0)
+    incident = JSONText(_("losses of its worker"), null=True, blank=True)  # `fibers.core.budget.Incident`
     # first recovery in a row without progress
     stalled_at = models.DateTimeField(_("without progress since"), null=True, blank=True)
     waits = JSONText(default=list)  # what it was parked for, until the attempt that follows ends

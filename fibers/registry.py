@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fibers.core.budget import RecoveryBudget
 from fibers.errors import UnknownDurable
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -11,6 +12,9 @@ __all__ = ["durable"]
 
 DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 """Gets a `FiberContext`."""
+
+BudgetFunction: TypeAlias = Callable[[JSONValue, RecoveryBudget], RecoveryBudget]
+"""Gets a fiber's payload and the budget of the settings; returns the fiber's own. Sync."""
 
 BeginFunction: TypeAlias = Callable[[Any], Any]
 """Gets a `FiberContext`, in the transaction of a claim. Sync."""
@@ -29,6 +33,7 @@ class Durable:
     retries_at_once: bool = False
     interrupts_when_lost: bool = False
     members: Callable[[], Collection[str]] | None = None  # of a family: what may follow its name and a colon
+    budget: BudgetFunction | None = None
 
     @property
     def source(self) -> str:
@@ -50,6 +55,7 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
     retries_at_once: bool = False,
     interrupts_when_lost: bool = False,
     members: Callable[[], Collection[str]] | None = None,
+    budget: BudgetFunction | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
@@ -62,9 +68,10 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
     it. `retries_at_once`: a function that failed and may try again does so without a pause. `interrupts_when_lost`:
     when its worker is lost the fiber is interrupted with the reason `worker_lost`, and the `sealed` function decides
     what follows. `members` makes it a family: the function runs the fibers named `<name>:<member>`, and a worker claims
-    those whose members it has; asked before each claim, so it must be quick. **Units:** a fiber that was started and
-    then lay for longer than `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice
-    is the system check `fibers.E001`.
+    those whose members it has; asked before each claim, so it must be quick. `budget` decides, each time a fiber lost
+    its worker, how often that may happen. **Units:** a fiber that was started and then lay for longer than
+    `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
+    `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
@@ -78,6 +85,7 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
             retries_at_once=retries_at_once,
             interrupts_when_lost=interrupts_when_lost,
             members=members,
+            budget=budget,
         )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:

@@ -7,7 +7,16 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from fibers.core.states import RECOVERED, TERMINAL, WORKER_LOST, FiberEvent, FiberStatus, advance, sources
+from fibers.core.states import (
+    OUT_OF_MEMORY,
+    RECOVERED,
+    TERMINAL,
+    WORKER_LOST,
+    FiberEvent,
+    FiberStatus,
+    advance,
+    sources,
+)
 from fibers.errors import FiberError
 from fibers.models import Fiber, FiberQuerySet, FiberStep
 from fibers.process.interrupts import notify_on_commit
@@ -151,11 +160,20 @@ def _end_wait(fiber_id: str, wait_key: str, record: JSONObject) -> bool:
     return is_first and resume_fiber(fiber_id)
 
 
+def note_memory_loss(worker: str) -> int:
+    """Note that a worker was killed because memory ran out, and how many fibers it took along.
+
+    `worker`: its name, or the beginning of it. The sweep that finds their leases expired counts it against them.
+    """
+    lost = Fiber.objects.filter(worker__startswith=worker, status=FiberStatus.RUNNING)
+    return lost.update(reason=OUT_OF_MEMORY)
+
+
 @transaction.atomic
 def requeue_fiber(fiber_id: str) -> bool:
     """Run a failed or interrupted fiber again, over its journal, with fresh budgets. False for any other."""
     again = Fiber.objects.filter(pk=fiber_id, status__in=sources(FiberEvent.REQUEUE))
-    return _requeue(again, fiber_id, reason="requeued", retries=0, recoveries=0, stalled_at=None)
+    return _requeue(again, fiber_id, reason="requeued", retries=0, recoveries=0, incident=None, stalled_at=None)
 
 
 @transaction.atomic

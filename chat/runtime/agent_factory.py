@@ -192,7 +192,7 @@ async def _own_model(key: InstanceKey) -> str | None:
         named = await call_hook(agent, "get_model")
     except ThinkError:  # logged where it was raised; the next turn ends with it
         return None
-    return (name_of(named) or None) if isinstance(named, str) or hasattr(named, "name") else None
+    return (name_of(named) or None) if isinstance(named, str | list | tuple) or hasattr(named, "name") else None
 
 
 def _current_session(key: InstanceKey) -> str:

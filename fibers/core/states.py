@@ -33,6 +33,9 @@ UNKNOWN_DURABLE = "unknown_durable"
 METHOD_MISSING = "method_missing"
 """The same where the function is one of a family (an agent's methods) that is there."""
 
+OUT_OF_MEMORY = "out_of_memory"
+"""Reason of a running fiber whose worker was killed because memory ran out; of an ended one that was given up so."""
+
 
 class FiberEvent(StrEnum):
     """Events of a fiber."""

@@ -31,6 +31,7 @@ from thinkproject.kernel.threads import act_for
 logger = logging.getLogger(__name__)
 
 RETRY = RetryPolicy()
+SETTLE = RetryPolicy(first_seconds=0.25, max_seconds=4.0)
 SETTLE_TRIES = 4
 CALLBACK_SECONDS = 10.0
 ERROR_CHARACTERS = 2000
@@ -189,7 +190,7 @@ async def _settle(context: FiberContext, settlement: Settlement) -> FiberStatus 
             return None
         except OperationalError:
             logger.exception("fiber not settled", extra={"action": "fiber_unsettled", "fiber_id": context.fiber_id})
-            await asyncio.sleep(0.1 * 4**attempt)
+            await asyncio.sleep(SETTLE.delay_seconds(attempt + 1, jitter=0.0))
             continue
         await _note_end(context, status)
         return status
