@@ -12,6 +12,7 @@ from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
@@ -34,7 +35,7 @@ from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
-from chat.turns.background.mcp import connect_server
+from chat.turns.background.mcp import connect_server, read_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.execution.after_turn import start_response_hook
@@ -108,6 +109,12 @@ async def connect_mcp_server(context: FiberContext) -> JSONValue:
     """Connect to an MCP server that was added, and read what it offers."""
     await connect_server(context)
     return None
+
+
+@durable(MCP_READ_FIBER)
+async def read_mcp_server(context: FiberContext) -> JSONValue:
+    """Read a resource or a prompt of an MCP server for a person."""
+    return await read_server(context)
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:

@@ -22,6 +22,7 @@ from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
@@ -50,6 +51,7 @@ WORK: dict[str, Text] = {
     COMPACT_FIBER: _("A summary for the model"),
     SEALED_TURN_FIBER: _("The end of a broken turn"),
     MCP_FIBER: _("A connection to an MCP server"),
+    MCP_READ_FIBER: _("A content of an MCP server"),
 }
 
 

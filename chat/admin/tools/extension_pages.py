@@ -111,7 +111,8 @@ class ExtensionPages:
             "source": current_version(row).source,
             "revision": row.revision,
         }
-        form = EditForm(request.POST.copy() if request.method == "POST" else None, initial=initial)
+        posted = request.POST.copy()
+        form = EditForm(posted if request.method == "POST" else None, initial=initial)
         differences = ""
         if form.is_bound and form.is_valid():
             given = {"source": form.cleaned_data["source"], "manifest": form.cleaned_data["manifest"]}
@@ -122,7 +123,7 @@ class ExtensionPages:
                 )
             except ExtensionConflict as error:
                 form.add_error(None, _("Somebody else has changed this extension. Save again to replace it by yours."))
-                form.data["revision"] = str(error.data["revision"])
+                posted["revision"] = str(error.data["revision"])
                 differences = _differences(pk, given)
             except ThinkError as error:
                 form.add_error(None, translate(error.phrase))

@@ -134,6 +134,8 @@ GUARDED |= {
     ("DELETE", "/api/v1/mcp-servers/{server_id}"): None,
     ("POST", "/api/v1/mcp-servers/{server_id}/connect"): None,
     ("DELETE", "/api/v1/mcp-servers/{server_id}/sign-in"): None,
+    ("POST", "/api/v1/mcp-servers/{server_id}/contents"): {"resource": "demo://private"},
+    ("GET", "/api/v1/mcp-servers/{server_id}/contents/{content_id}"): None,
 }
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
