@@ -20,6 +20,7 @@ from chat.core.durable_names import (
     DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
@@ -54,7 +55,7 @@ from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
-from chat.turns.background.mcp import connect_server
+from chat.turns.background.mcp import connect_server, read_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.delegation.ending import deliver, settle_run, wake_parent
@@ -198,6 +199,12 @@ async def run_occurrence(context: FiberContext) -> JSONValue:
 async def reconcile_schedules(context: FiberContext) -> JSONValue:
     """Bring the schedules of a class's conversations in step with what it declares, some at a time."""
     return await reconcile_class(context, make_agent)
+
+
+@durable(MCP_READ_FIBER)
+async def read_mcp_server(context: FiberContext) -> JSONValue:
+    """Read a resource or a prompt of an MCP server for a person."""
+    return await read_server(context)
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:

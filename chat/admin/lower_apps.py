@@ -28,6 +28,7 @@ from chat.core.durable_names import (
     COMPACT_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
@@ -68,6 +69,7 @@ WORK: dict[str, Text] = {
     RUN_ENDED_FIBER: _("The end of an agent's run"),
     RUN_WATCH_FIBER: _("The limits of an agent's run"),
     STOP_RUNS_FIBER: _("The stop of agents' runs"),
+    MCP_READ_FIBER: _("A content of an MCP server"),
 }
 
 

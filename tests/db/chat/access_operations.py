@@ -138,6 +138,8 @@ GUARDED |= {
     ("DELETE", "/api/v1/mcp-servers/{server_id}"): None,
     ("POST", "/api/v1/mcp-servers/{server_id}/connect"): None,
     ("DELETE", "/api/v1/mcp-servers/{server_id}/sign-in"): None,
+    ("POST", "/api/v1/mcp-servers/{server_id}/contents"): {"resource": "demo://private"},
+    ("GET", "/api/v1/mcp-servers/{server_id}/contents/{content_id}"): None,
 }
 FIBERS = "/api/v1/instances/{instance_id}/fibers"
 GUARDED |= {

@@ -22,6 +22,7 @@ from django.utils import timezone
 from chat.access import api_tokens
 from chat.agents import Assistant
 from chat.files import attachments
+from chat.instances.mcp_servers import read_soon
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
@@ -58,6 +59,7 @@ class Hers:
     call: ToolCallRecord
     compaction_id: str
     server: McpServer
+    content_id: str
     grant_id: str
     fiber_id: str
     run: AgentRun
@@ -79,6 +81,7 @@ class Hers:
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
             "run_id": self.run.pk,
+            "content_id": self.content_id,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -103,6 +106,7 @@ ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
+    *("/contents", "/contents/{content_id}"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
@@ -214,6 +218,7 @@ def hers(
     summary = add_compaction(
         instance.session_id, first_id="alices-question", last_id="alices-answer", summary="text of alices-question"
     )
+    server = add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0]
     return Hers(
         instance=instance,
         turn=turn,
@@ -222,7 +227,8 @@ def hers(
         file=file,
         call=call,
         compaction_id=summary.id,
-        server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
+        server=server,
+        content_id=read_soon(server, alice.pk, {"resource": SECRET}).pk,
         grant_id=grant_of(alice),
         fiber_id=_fiber(alice, instance),
         run=AgentRun.objects.create(
