@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.processes import tool
-from tools_app.processes.isolation import CANDIDATES, Bounds, Isolation
-from tools_app.processes.tool import CommandRunner, why_not
+from tools_app.processes.isolation import Bounds, Isolation
+from tools_app.processes.tool import WALLS, CommandRunner, why_not
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 Command = Callable[..., Awaitable[dict[str, Any]]]
@@ -21,12 +21,12 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=CANDIDATES, ids=lambda each: each.name)
+@pytest.fixture(params=WALLS, ids=lambda each: each.name)
 async def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Isolation:
     found: Isolation = request.param
     if reason := await why_not(found):
         pytest.skip(f"commands cannot be kept apart by {found.name} here: {reason}")
-    monkeypatch.setitem(tool._TRIED, "", found)
+    monkeypatch.setitem(tool._TRIED, ("", ""), found)
     return found
 
 
