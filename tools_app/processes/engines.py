@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools_app.processes.conf import process_settings
+from tools_app.processes.filters import command_filter
 from tools_app.processes.isolation import (
     ENVIRONMENT,
     NOBODY,
@@ -64,6 +65,7 @@ class Facts:
     processes: bool = False
     cpus: bool = False
     filters: bool = False
+    command_filter: str = ""
 
     @property
     def groups(self) -> str:
@@ -100,8 +102,8 @@ class Engine:
         facts = _facts(self.name)
         if facts.fault:
             return facts.fault
-        if not facts.filters:
-            return "it filters no system calls (seccomp)"
+        if not facts.filters or (self.name == PODMAN and not facts.command_filter):
+            return "it has no filter of system calls (seccomp) that could be used"
         if self.name == DOCKER and not (facts.memory and facts.processes):
             return "it cannot bound the memory and the number of processes (control groups)"
         self.remove_left()
@@ -114,7 +116,7 @@ class Engine:
         }
 
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
-        """The command line that runs a shell command."""
+        """The command line that runs a shell command. Writes the filter of system calls beside it."""
         name = place.root.parent.name
         image = process_settings.image
         words = [
@@ -148,6 +150,9 @@ class Engine:
                 "--security-opt=mask=/sys",
             ]
             words += [f"--timeout={seconds}", f"--pidfile={_pid_file(place.root)}"]
+            filters = place.root / "seccomp.json"
+            filters.write_text(_facts(self.name).command_filter)
+            words += [f"--security-opt=seccomp={filters}"]
         else:
             words += ["--tmpfs=/sys:ro,size=4k"]
         start = [FIRST, "first", START, "run_command", f"/workspace{place.cwd}", script]
@@ -253,6 +258,7 @@ def _podman_facts(found: dict[str, Any]) -> Facts:
         processes="pids" in groups,
         cpus="cpu" in groups,
         filters=host["security"]["seccompEnabled"],
+        command_filter=command_filter(host["security"].get("seccompProfilePath") or ""),
     )
 
 

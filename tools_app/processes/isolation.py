@@ -93,7 +93,12 @@ class Isolation(Protocol):
         """Whether the command was never started. `code`: the exit code of its outermost process."""
 
 
-UNPRIVILEGED: Final = {"NoNewPrivs": "1", "CapEff": "0000000000000000", "CapBnd": "0000000000000000"}
+UNPRIVILEGED: Final = {
+    "NoNewPrivs": "1",
+    "CapEff": "0000000000000000",
+    "CapBnd": "0000000000000000",
+    "NewNamespaces": "",
+}
 
 
 def limits(bounds: Bounds, *, processes: int) -> dict[str, int]:

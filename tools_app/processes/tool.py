@@ -43,7 +43,10 @@ TRIAL_SECONDS: Final = 20.0
 OFF: Final = "off"
 WALLS: Final[tuple[Isolation, ...]] = (*NAMESPACES, *ENGINES)
 """In the order in which they are tried: namespaces take milliseconds and need nobody's privileges."""
-TRIAL: Final = "echo apart > /workspace/made; while read -r line; do echo $line; done < /proc/self/status"
+TRIAL: Final = """echo apart > /workspace/made
+while read -r line; do echo $line; done < /proc/self/status
+! unshare --user true 2> /dev/null || echo "NewNamespaces: yes"
+"""
 EXIT_CODES: Final = {End.TIMEOUT: 124, End.MEMORY: 137, End.DISK: 137, End.OUTPUT: 137}
 WORDS: Final = {
     End.TIMEOUT: "timed out after {seconds:g} seconds",
@@ -258,7 +261,7 @@ async def why_not(isolation: Isolation) -> str:
         made = files / "made"
         if ended.code == 0 and made.is_file() and not made.is_symlink():
             status = dict(line.split(": ", 1) for line in _text(ended.stdout, 10_000).splitlines() if ": " in line)
-            wrong = [key for key, value in isolation.proofs.items() if status.get(key) != value]
+            wrong = [key for key, value in isolation.proofs.items() if status.get(key, "") != value]
             return f"its processes keep rights: {', '.join(wrong)}" if wrong else ""
     words = _text(ended.stderr, 300).strip().replace("\n", " ") or f"it ended with {ended.code}"
     logger.warning("processes: no %s", isolation.name, extra={"action": "processes_isolation", "reason": words})
