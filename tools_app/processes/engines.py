@@ -21,6 +21,7 @@ from tools_app.processes.conf import process_settings
 from tools_app.processes.filters import command_filter
 from tools_app.processes.isolation import (
     ENVIRONMENT,
+    LOCK,
     NOBODY,
     START,
     TEMPORARY_BYTES,
@@ -178,7 +179,7 @@ class Engine:
         )
         for line in listed.stdout.decode(errors="replace").splitlines():
             identifier, _, folder = line.partition(" ")
-            if folder and not Path(folder).exists():
+            if folder and not Path(folder, LOCK).exists():
                 self.remove(identifier)
 
     def remove(self, name: str) -> None:

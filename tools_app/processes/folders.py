@@ -12,9 +12,9 @@ from typing import Final
 
 from tools_app.processes.copying import give
 from tools_app.processes.engines import remove_containers
+from tools_app.processes.isolation import LOCK
 
 PREFIX: Final = "think-command-"
-LOCK: Final = "lock"
 
 
 @contextlib.contextmanager

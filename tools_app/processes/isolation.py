@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 NOBODY: Final = 65534
+LOCK: Final = "lock"
+"""A file in the directory of each command, which its worker holds."""
 OPEN_FILES: Final = 256
 TEMPORARY_BYTES: Final = 64 * 1024 * 1024
 SYSTEM: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -93,12 +95,8 @@ class Isolation(Protocol):
         """Whether the command was never started. `code`: the exit code of its outermost process."""
 
 
-UNPRIVILEGED: Final = {
-    "NoNewPrivs": "1",
-    "CapEff": "0000000000000000",
-    "CapBnd": "0000000000000000",
-    "NewNamespaces": "",
-}
+NO_CAPABILITY: Final = "0000000000000000"
+UNPRIVILEGED: Final = {"NoNewPrivs": "1", "CapEff": NO_CAPABILITY, "CapBnd": NO_CAPABILITY, "NewNamespaces": ""}
 
 
 def limits(bounds: Bounds, *, processes: int) -> dict[str, int]:

@@ -21,7 +21,7 @@ from tools_app.processes.isolation import Bounds, Isolation, Place
 
 MEMORY_CHECK_SECONDS: Final = 0.05
 DISK_CHECK_SECONDS: Final = 0.5
-END_SECONDS: Final = 10.0
+END_SECONDS: Final = 20.0
 MAX_READ_BYTES: Final = 64_000_000
 PIECE_BYTES: Final = 64 * 1024
 
