@@ -67,6 +67,7 @@ class Facts:
     cpus: bool = False
     filters: bool = False
     command_filter: str = ""
+    without_groups: bool = False
 
     @property
     def groups(self) -> str:
@@ -229,7 +230,7 @@ def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
         words += [f"--pids-limit={bounds.processes}"]
     if facts.cpus:
         words += [f"--cpus={min(bounds.cpus, os.cpu_count() or 1):g}"]
-    if not (facts.memory or facts.processes):
+    if facts.without_groups:
         words += ["--cgroups=disabled"]
     processes = PROCESSES_OF_USER if facts.processes else bounds.processes
     return [
@@ -242,6 +243,8 @@ def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
 def _facts(name: str) -> Facts:
     words = ("info", "--format=json") if name == PODMAN else ("info", "--format={{json .}}")
     answer = _asked(name, words, Engine(name=name).environment())
+    if answer.returncode != 0:
+        return Facts(fault=_words(answer))
     try:
         found = json.loads(answer.stdout)
         return _podman_facts(found) if name == PODMAN else _docker_facts(found)
@@ -259,6 +262,7 @@ def _podman_facts(found: dict[str, Any]) -> Facts:
         processes="pids" in groups,
         cpus="cpu" in groups,
         filters=host["security"]["seccompEnabled"],
+        without_groups=not groups and host["ociRuntime"]["name"] == "crun",  # runc needs no word, and knows none
         command_filter=command_filter(host["security"].get("seccompProfilePath") or ""),
     )
 

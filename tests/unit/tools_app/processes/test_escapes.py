@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -208,15 +208,6 @@ async def main():
     await task
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A place for the directories of commands that no test beside this one uses."""
-    with tempfile.TemporaryDirectory(prefix="thk-own-") as name:
-        Path(name).chmod(0o755)  # commands run as another user
-        monkeypatch.setattr(tempfile, "tempdir", name)
-        yield name
 
 
 async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation, own_folder: str) -> None:
