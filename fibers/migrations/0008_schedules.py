@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_fibers", "0006_field_names"),
+        ("think_fibers", "0007_agent_fibers"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -7,7 +7,7 @@ import thinkproject.kernel.fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_fibers", "0006_field_names"),
+        ("think_fibers", "0008_schedules"),
     ]
 
     operations = [
