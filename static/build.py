@@ -41,6 +41,7 @@ STYLES = (
     "composer.css",
     "panel.css",
     "calls.css",
+    "runs.css",
     "files.css",
     "extras.css",
     "simple.css",

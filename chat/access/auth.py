@@ -37,12 +37,13 @@ from chat.errors import (
     InputInvalid,
     InstanceNotFound,
     OriginDenied,
+    RunNotFound,
     TurnNotFound,
     Unauthenticated,
 )
 from chat.instances.addresses import is_root_name
 from chat.instances.rows import lookup_of
-from chat.models import AgentInstance, ApiToken, Attachment, Turn
+from chat.models import AgentInstance, AgentRun, ApiToken, Attachment, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
 from thinkproject.kernel.errors import ThinkError
@@ -142,6 +143,12 @@ def open_turn(user: User, turn_id: str) -> Turn:
     owner = require_user(user)
     rows = Turn.objects.select_related("instance", "fiber").filter(instance__owner_id=owner.pk)
     return _find(rows, turn_id, TurnNotFound)
+
+
+def open_run(user: User, run_id: str) -> AgentRun:
+    """A run of an agent for one of the user's own instances. Errors: `Unauthenticated`, `RunNotFound`."""
+    owner = require_user(user)
+    return _find(AgentRun.objects.filter(parent__owner_id=owner.pk), run_id, RunNotFound)
 
 
 def open_compaction(user: User, compaction_id: str) -> AgentInstance:

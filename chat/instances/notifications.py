@@ -126,6 +126,13 @@ class McpChanged(TypedDict):
     type: Literal["mcp.changed"]
 
 
+class RunChanged(TypedDict):
+    """A run of another agent for this one was started or has ended. `run_id`: key of its row."""
+
+    type: Literal["run.changed"]
+    run_id: str
+
+
 class AuthorityChanged(TypedDict):
     """A user's permissions have changed, or may have."""
 
@@ -147,6 +154,7 @@ Notification = (
     | ModelChosen
     | ConversationChanged
     | McpChanged
+    | RunChanged
     | AuthorityChanged
 )
 
@@ -191,6 +199,14 @@ def notify_on_commit(group: str, event: Notification) -> None:
 def notify_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
     """Notify of a stored message that was changed in its place, after the present transaction."""
     notify_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})
+
+
+def notify_run(key: InstanceKey, run_id: str) -> None:
+    """Notify a parent's connections of a run that was started or has ended, after the present transaction.
+
+    `key`: address of the parent. `run_id`: key of the run's row, not the caller's id of it.
+    """
+    notify_on_commit(group_of(key), {"type": "run.changed", "run_id": run_id})
 
 
 def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:

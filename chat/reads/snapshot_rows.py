@@ -33,7 +33,7 @@ picked(id) AS (
     :named:
 )
 SELECT i.id, i.session_id, s.change_seq, i.turn_count, i.generation, i.state, i.state_version, i.model_choice,
-    :has_mcp_servers:,
+    :has_mcp_servers:, EXISTS (SELECT 1 FROM think_chat_agentrun r WHERE r.parent_id = i.id),
     t.id, t.session_id, t.request_id, t.position, t.generation, t.trigger, t.started_at IS NOT NULL, t.options,
     t.assistant_id, t.error_text, t.parent_id IS NOT NULL,
     f.status, f.reason, f.attempt, :silent:,
@@ -99,6 +99,7 @@ class SnapshotRows(NamedTuple):
     state_version: int
     model_choice: str | None  # JSON
     has_mcp_servers: bool
+    has_runs: bool  # of other agents for it
     turns: list[TurnRow]
 
 
@@ -121,8 +122,8 @@ def snapshot_rows(key: InstanceKey, user_id: int, *, turn_id: str = "", request_
     with connection.cursor() as cursor:
         cursor.execute(sql, [*address, *([name] if name else ()), owner, *seconds, _user_value(user_id)])
         rows = cursor.fetchall()
-    turns = [TurnRow(*row[9:]) for row in rows if row[9] is not None]
-    instance: list[Any] = [*rows[0][:9], turns]
+    turns = [TurnRow(*row[10:]) for row in rows if row[10] is not None]
+    instance: list[Any] = [*rows[0][:10], turns]
     return SnapshotRows(*instance)
 
 

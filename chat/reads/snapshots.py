@@ -65,6 +65,7 @@ class Snapshot:
     state_version: int = 0  # 0: none was ever stored
     model_choice: JSONValue = None  # as it is stored
     has_mcp_servers: bool = False  # its own, its owner's or the site's
+    has_runs: bool = False  # of other agents for it
     named: TurnRef | None = None
 
     @property
@@ -127,6 +128,7 @@ def snapshot(key: InstanceKey, user_id: int, *, turn_id: str = "", request_id: s
         state_version=found.state_version,
         model_choice=None if found.model_choice is None else load(found.model_choice),
         has_mcp_servers=bool(found.has_mcp_servers),
+        has_runs=bool(found.has_runs),
         named=_named(found, turn_id, request_id),
     )
 

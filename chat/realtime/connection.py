@@ -29,6 +29,7 @@ from chat.reads.mcp_servers import mcp_state
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
+from chat.realtime.runs.feed import RunFeed
 from chat.realtime.turn_feed import TurnFeed
 from chat.runtime.agent_factory import make_agent, model_choices
 from chat.runtime.model_choice import ChoiceView
@@ -57,6 +58,7 @@ class Connection:
         self.handshake = Handshake()
         self.sender = FrameSender(self.send, key, credential.user_id, label=label, reads_pages=shows_list)
         self.feed = TurnFeed(self.sender, self.handshake, give_up=self._give_up)
+        self.runs = RunFeed(key, self.send, give_up=self._give_up)
         self.credential = credential
         self._checked_at = time.monotonic()
         self._has_conversation = _has_conversation(key.agent)
@@ -86,6 +88,7 @@ class Connection:
         if has_state:
             await self.send(frames.state(state))
         await self.send_mcp_servers(has_servers=snapshot.has_mcp_servers)
+        self.runs.open(has_runs=snapshot.has_runs)
         if self.reads_own_frames and self._has_conversation:
             view = await model_choices(self.key).view(snapshot.model_choice)
             await self.send_model_choice(snapshot.instance_id, view)
@@ -94,6 +97,7 @@ class Connection:
         """Stop sending. Turns belong to the server and go on."""
         connections.discard(self)
         await self.feed.close()
+        await self.runs.close()
         if self.agent is not None:
             await notify_hook(self.agent, "on_close", self.client, code)
 

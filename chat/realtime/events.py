@@ -13,6 +13,7 @@ from chat.instances.notifications import (
     MessageChanged,
     ModelChosen,
     Notification,
+    RunChanged,
     SessionFailed,
     SessionPhaseChanged,
     SessionSwitched,
@@ -121,6 +122,10 @@ class InstanceEvents:
     async def mcp_changed(self, _event: McpChanged) -> None:
         """An MCP server that the conversation may have has changed."""
         await self._connection.send_mcp_servers()
+
+    async def run_changed(self, event: RunChanged) -> None:
+        """A run of another agent for this one was started or has ended."""
+        await self._connection.runs.changed(event["run_id"])
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""

@@ -11,11 +11,15 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from django.db.models import OuterRef
+
 from chat.access.auth import Credential, holding
 from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.instances.rows import parent_key
 from chat.models import AgentInstance
+from chat.reads.runs import run_count
+from chat.realtime.runs.feed import RunFeed
 from chat.realtime.turn_feed import TurnFeed
 from thinkproject.kernel.aio import db
 
@@ -35,6 +39,7 @@ class Monitored(Protocol):
     session_id: str | None
     state_version: int
     feed: TurnFeed
+    runs: RunFeed
 
     def authority_held(self) -> None:
         """Note that the credential was read, and holds."""
@@ -59,12 +64,13 @@ class Monitored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counters in an instance's row: turns, states, and changes of its current session."""
+    """Counters of an instance: turns, states, changes of its current session, and runs of other agents for it."""
 
     turns: int
     states: int
     session_id: str | None
     change_seq: int | None
+    runs: int | None  # none: no run
 
 
 class Connections:
@@ -166,6 +172,7 @@ def _needs(connection: Monitored, counts: Counts) -> bool:
     feed = connection.feed
     is_elsewhere = connection.session_id is not None and connection.session_id != counts.session_id
     is_late = feed.seen.up_to < counts.turns or connection.state_version < counts.states
+    is_late = is_late or connection.runs.count != (counts.runs or 0)
     return is_elsewhere or is_late or (feed.is_idle and _is_behind(feed.sender.version, counts))
 
 
@@ -178,6 +185,8 @@ async def _catch_up(connection: Monitored, counts: Counts) -> None:
         await connection.catch_up_to(counts.turns + 1)
     if connection.state_version < counts.states:
         await connection.send_state()
+    if connection.runs.count != (counts.runs or 0):
+        await connection.runs.catch_up()
     # Turns send the transcript by themselves. A change without a turn that was not sent is a lost notification.
     if feed.is_idle and _is_behind(feed.sender.version, counts):
         feed.path.note()
@@ -203,7 +212,7 @@ def _counts(keys: list[InstanceKey]) -> list[tuple[InstanceKey, Counts]]:
     for same in by_depth.values():
         rows = AgentInstance.objects.filter(**_lists(same))
         address = ("owner_id", "agent", "name", "ancestors")
-        counts = ("turn_count", "state_version", "session_id", "session__change_seq")
+        counts = ("turn_count", "state_version", "session_id", "session__change_seq", run_count(OuterRef("pk")))
         for owner, agent, name, above, *row in rows.values_list(*address, *counts):
             parent = parent_key(owner, above)
             found.append((InstanceKey(owner_id=owner, agent=agent, name=name, parent=parent), Counts(*row)))

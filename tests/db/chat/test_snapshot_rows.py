@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance, find_instance, key_of
-from chat.models import AgentInstance, Turn, TurnSeen
+from chat.models import AgentInstance, AgentRun, Turn, TurnSeen
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef, turn_ref
 from chat.turns.state.active import active_turns
@@ -44,6 +44,7 @@ def by_the_orm(key: InstanceKey, user_id: int) -> Snapshot:
         state_version=instance.state_version,
         model_choice=instance.model_choice,
         has_mcp_servers=has_servers(instance.pk, instance.owner_id),
+        has_runs=AgentRun.objects.filter(parent=instance).exists(),
     )
 
 

@@ -73,12 +73,33 @@ export interface ModelChoiceFrame {
   model_notice?: string | null;
 }
 
+/** An event of an agent that works for this conversation. `sequence`: 0 for its beginning, then one for each chunk. */
+export interface RunFrame {
+  type: "agent-tool-event";
+  parentToolCallId?: string;
+  sequence: number;
+  replay?: boolean;
+  event: RunEvent;
+}
+
+export type RunEvent =
+  & { runId: string }
+  & (
+    | { kind: "started"; agentType: string; order?: number; inputPreview?: unknown; display?: Json }
+    | { kind: "chunk"; body: string; unstoredId?: string }
+    | { kind: "finished"; summary?: string }
+    | { kind: "error"; error?: string }
+    | { kind: "aborted"; reason?: string }
+    | { kind: "interrupted"; error?: string; reason?: string; childStillRunning?: boolean }
+  );
+
 export type ServerFrame =
   | ResponseFrame
   | TranscriptFrame
   | SessionFrame
   | ConversationFrame
   | ModelChoiceFrame
+  | RunFrame
   | { type: "cf_agent_stream_resuming"; id?: string; probeId?: string }
   | { type: "cf_agent_stream_pending"; id?: string; probeId?: string }
   | { type: "cf_agent_stream_resume_none"; reason?: string; probeId?: string }

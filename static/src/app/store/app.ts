@@ -18,6 +18,7 @@ import { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { Conversations } from "./conversations.ts";
 import { Deciding } from "./deciding.ts";
+import type { Delegated } from "./delegated.ts";
 import { Dialogs } from "./dialogs.ts";
 import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
@@ -326,6 +327,11 @@ export class App extends Store {
     events.on("listed", ({ id, ...change }) => {
       this.conversations.patch(id, change);
       if (change.waitingCount !== undefined) this.approvals.refreshSoon();
+    });
+    let runs: Promise<Delegated> | null = null;
+    events.on("run", (frame) => {
+      runs ??= import("../ui/later.ts").then((views) => views.openDelegated(this.api, conversation));
+      runs.then((found) => found.take(frame), () => runs = null); // they come again with the next line
     });
     events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
   }

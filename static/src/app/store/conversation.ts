@@ -77,6 +77,8 @@ export class Conversation extends Transcript {
         return this.emit("session-failed", frame.error ?? "");
       case "cf_agent_mcp_servers":
         return this.emit("servers");
+      case "agent-tool-event":
+        return this.emit("run", frame);
       case "think_conversation":
         return this.#onListed(frame);
       case "think_model_choice":
@@ -217,6 +219,7 @@ export class Conversation extends Transcript {
   }
 
   #onClear(): void {
+    this.delegated?.clear();
     this.fresh.moved();
     for (const stream of this.streams.values()) stream.isDone = true;
     this.put({

@@ -3,7 +3,8 @@
 
 import { batch, type Signal, signal } from "@preact/signals-core";
 import { EventStore } from "../lib/event_store.ts";
-import type { Outcome, SessionFrame } from "../net/frames.ts";
+import type { Outcome, RunFrame, SessionFrame } from "../net/frames.ts";
+import type { Delegated } from "./delegated.ts";
 import type { Compacting, Merge, Update } from "./path.ts";
 import { TurnStream } from "./stream.ts";
 import type { Failure, Instance, Message, Place } from "./types.ts";
@@ -37,6 +38,8 @@ export interface ConversationEvents {
   session: SessionFrame;
   /** A summary failed: why. */
   "session-failed": string;
+  /** Another agent works for the conversation. */
+  run: RunFrame;
 }
 
 /** The fields that views read. */
@@ -84,6 +87,8 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   readonly isLoadingOlder: boolean = false;
   readonly isLoadingNewer: boolean = false;
   readonly readAt: number = 0;
+  /** Agents that work for this conversation; null while there is none. */
+  delegated: Delegated | null = null;
 
   readonly #streams = new Map<string, TurnStream>();
   readonly #revisions = new Map<string, Signal<number>>();

@@ -20,6 +20,7 @@ import { ToolCall } from "./tool_call.tsx";
 import { ToolRun } from "./tool_run.tsx";
 
 const InnerQuestions = lazy(async () => (await import("./later.ts")).InnerQuestions);
+const RunCards = lazy(async () => (await import("./later.ts")).RunCards);
 
 interface Props {
   context: Parts;
@@ -107,8 +108,17 @@ function RunOfCalls({ run, ...props }: Props & { run: Run }) {
   );
 }
 
-/** What the code of these calls asks a person: it stays in sight, also where the calls are folded. */
-function Within({ context, parts }: { context: Parts; parts: readonly ToolPart[] }) {
+/** What these calls have others do, and what that asks a person: it stays in sight, also where the calls are folded. */
+function Within(props: { context: Parts; parts: readonly ToolPart[] }) {
+  return (
+    <>
+      {props.context.conversation.delegated && <RunCards {...props} />}
+      <Asked {...props} />
+    </>
+  );
+}
+
+function Asked({ context, parts }: { context: Parts; parts: readonly ToolPart[] }) {
   const open = parts.filter((part) => !isSettled(part));
   if (!open.length) return null;
   const { running } = follow(context.conversation);

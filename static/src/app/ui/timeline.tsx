@@ -21,6 +21,7 @@ import { Reader } from "./reader.ts";
 import { StatusLine } from "./status_line.tsx";
 import { Welcome } from "./welcome.tsx";
 
+const LooseRuns = lazy(async () => (await import("./later.ts")).LooseRuns);
 const SummaryLine = lazy(async () => (await import("./later.ts")).SummaryLine);
 
 export function Timeline() {
@@ -96,6 +97,7 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
       />
       {isEmpty && <Welcome app={app} conversation={conversation} />}
       <Rows app={app} conversation={conversation} reader={reader} rows={rows} list={list} />
+      {conversation.delegated && <LooseRuns app={app} conversation={conversation} reader={reader} />}
       <LoadMore
         id="newer"
         label="message.later"

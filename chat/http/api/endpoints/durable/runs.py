@@ -1,0 +1,57 @@
+"""API operations on runs: agents that work for a conversation. Read, and stop."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import StringConstraints
+
+from chat.access.auth import open_instance, open_run
+from chat.errors import RunNotFound
+from chat.http.api.authentication import caller_of
+from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
+from chat.models import AgentRun
+from chat.reads import runs
+from chat.turns.admission.admission import cancel_turn
+
+router = Router(tags=["runs"])
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")]
+
+
+@router.get("/instances/{instance_id}/runs", response=RunPageOut, operation_id="list_runs")
+def run_list(request: HttpRequest, instance_id: str, cursor: Cursor = "", limit: Limit = 50) -> object:
+    """Runs of other agents for a conversation, newest first. Those that were cleared away are left out."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    page = runs.run_page(instance.pk, cursor=cursor, limit=limit)
+    return RunPageOut(items=[RunOut(**asdict(run)) for run in page.items], next_cursor=page.next_cursor)
+
+
+@router.get("/instances/{instance_id}/runs/tree", response=RunTreeOut, operation_id="get_run_tree")
+def run_tree(request: HttpRequest, instance_id: str) -> object:
+    """The newest runs of a conversation with the runs below them; 200 at most."""
+    instance = open_instance(caller_of(request).user, instance_id)
+    found = runs.run_tree(instance.pk)
+    return RunTreeOut(items=[RunOut(**asdict(run)) for run in found], is_complete=len(found) < runs.MAX_TREE)
+
+
+@router.get("/runs/{run_id}", response=RunOut, operation_id="get_run")
+def run_detail(request: HttpRequest, run_id: str) -> object:
+    """One run, by its `id`."""
+    found = runs.run_with_counts(_opened(request, run_id).pk)
+    if found is None:
+        raise RunNotFound
+    return RunOut(**asdict(found))
+
+
+@router.post("/runs/{run_id}/stop", response=StopOut, operation_id="stop_run")
+def run_stop(request: HttpRequest, run_id: str) -> object:
+    """Stop a run and what is below it; what it has said so far is kept. Safe to call twice."""
+    run = _opened(request, run_id)
+    is_stopped = run.outcome is None and run.turn_id is not None and cancel_turn(run.turn_id)
+    return StopOut(stopped=is_stopped)
+
+
+def _opened(request: HttpRequest, run_id: str) -> AgentRun:
+    return open_run(caller_of(request).user, run_id)
