@@ -2,7 +2,6 @@
 
 from django.conf import settings
 
-from fibers.core.budget import RecoveryBudget
 from thinkproject.kernel.conf import Setting
 
 
@@ -83,13 +82,3 @@ class FiberSettings:
 
 
 fiber_settings = FiberSettings()
-
-
-def settings_budget() -> RecoveryBudget:
-    """The recovery budget of fibers whose function declares none."""
-    return RecoveryBudget(
-        max_recoveries=fiber_settings.max_recoveries,
-        no_progress_seconds=fiber_settings.no_progress_seconds,
-        max_work=fiber_settings.max_recovery_work,
-        max_memory_losses=fiber_settings.max_memory_losses,
-    )

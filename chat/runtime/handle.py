@@ -103,6 +103,7 @@ class AgentHandle(
     def _sub_agents(self) -> SubAgentOperations:
         return ChatDatabaseHost(self.key)
 
+    @property
     def _schedules(self) -> ScheduleOperations:
         return ChatDatabaseHost(self.key)
 

@@ -8,7 +8,7 @@ Losses of one fiber that follow one another are one incident, which is over when
 and lost memory are counted, progress or not: they bound what a fiber may cost that always loses its worker.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -74,28 +74,35 @@ def read_incident(value: JSONObject | None) -> Incident | None:
     return Incident(**{**value, **instants})
 
 
-def next_incident(
-    before: Incident | None, *, new_id: str, now: datetime, steps: int, is_memory: bool, debounce_seconds: float
-) -> Incident:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A worker was lost. `steps`: settled so far. `is_memory`: it was killed because memory ran out."""
+
+    at: datetime
+    steps: int = 0
+    is_memory: bool = False
+
+
+def next_incident(before: Incident | None, loss: Loss, *, new_id: str, debounce_seconds: float) -> Incident:
     """The incident with one more loss.
 
-    **Shape:** `steps` settled so far. A loss within `debounce_seconds` of the last one that counted does not count: a
+    **Shape:** a loss within `debounce_seconds` of the last one that counted does not count: a
     deploy that restarts workers one after the other is one loss.
     """
-    if before is None or now - before.lost_at > timedelta(seconds=INCIDENT_SECONDS):
+    at = loss.at
+    if before is None or at - before.lost_at > timedelta(seconds=INCIDENT_SECONDS):
+        memory_losses = int(loss.is_memory)
         return Incident(
-            id=new_id, since=now, lost_at=now, counted_at=now, losses=1, memory_losses=int(is_memory), steps=steps
+            id=new_id, since=at, lost_at=at, counted_at=at, losses=1, memory_losses=memory_losses, steps=loss.steps
         )
-    counts = now - before.counted_at >= timedelta(seconds=debounce_seconds)
-    return Incident(
-        id=before.id,
-        since=before.since,
-        lost_at=now,
-        counted_at=now if counts else before.counted_at,
+    counts = at - before.counted_at >= timedelta(seconds=debounce_seconds)
+    return replace(
+        before,
+        lost_at=at,
+        counted_at=at if counts else before.counted_at,
         losses=before.losses + 1,
-        memory_losses=before.memory_losses + int(is_memory),
-        steps=before.steps,
-        work=max(0, steps - before.steps),
+        memory_losses=before.memory_losses + int(loss.is_memory),
+        work=max(0, loss.steps - before.steps),
     )
 
 
@@ -109,28 +116,21 @@ class RecoveryBudget:
     max_memory_losses: int = 3
 
     def judge(
-        self,
-        *,
-        recoveries: int,
-        has_progressed: bool,
-        stalled_seconds: float,
-        counts: bool = True,
-        work: int = 0,
-        memory_losses: int = 0,
+        self, *, recoveries: int, has_progressed: bool, stalled_seconds: float, incident: Incident | None = None
     ) -> Verdict:
         """Judge one lost lease.
 
         **Shape:** `recoveries` so far in a row without progress; `stalled_seconds` since the first of them (0 if none);
-        `counts`: whether this loss spends an attempt.
+        `incident`: with this loss.
         """
         exhausted = None
-        if memory_losses > self.max_memory_losses:
+        if incident is not None and incident.memory_losses > self.max_memory_losses:
             exhausted = Exhausted.MEMORY
-        elif work > self.max_work:
+        elif incident is not None and incident.work > self.max_work:
             exhausted = Exhausted.WORK
         if has_progressed:
             return Verdict(exhausted=exhausted, recoveries=0, is_stalled=False)
-        spent = recoveries + 1 if counts else max(recoveries, 1)
+        spent = recoveries + 1 if incident is None or incident.counts else max(recoveries, 1)
         if exhausted is None and spent > self.max_recoveries:
             exhausted = Exhausted.ATTEMPTS
         elif exhausted is None and stalled_seconds > self.no_progress_seconds:

@@ -16,8 +16,8 @@ from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterR
 from django.db.models.functions import Coalesce, Now
 
 from fibers import services
-from fibers.conf import fiber_settings, settings_budget
-from fibers.core.budget import Incident, RecoveryBudget, Verdict, next_incident, read_incident
+from fibers.conf import fiber_settings
+from fibers.core.budget import Incident, Loss, RecoveryBudget, Verdict, next_incident, read_incident
 from fibers.core.states import (
     METHOD_MISSING,
     OUT_OF_MEMORY,
@@ -126,14 +126,10 @@ def _judge(fiber: Fiber) -> tuple[Verdict, Incident]:
     """Judge a loss, by the fiber's own budget where its function declares one."""
     now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated in _expired
     before = read_incident(fiber.incident)
-    incident = next_incident(
-        before,
-        new_id=new_id("inc"),
-        now=now,
-        steps=FiberStep.objects.filter(fiber=fiber).count(),
-        is_memory=fiber.reason == OUT_OF_MEMORY,
-        debounce_seconds=fiber_settings.recovery_debounce_seconds,
-    )
+    steps = FiberStep.objects.filter(fiber=fiber).count()
+    loss = Loss(at=now, steps=steps, is_memory=fiber.reason == OUT_OF_MEMORY)
+    debounce_seconds = fiber_settings.recovery_debounce_seconds
+    incident = next_incident(before, loss, new_id=new_id("inc"), debounce_seconds=debounce_seconds)
     has_progressed = (
         fiber.progress > fiber.recovered_progress
         or FiberStep.objects.filter(fiber=fiber, attempt=fiber.attempt).exists()
@@ -144,9 +140,7 @@ def _judge(fiber: Fiber) -> tuple[Verdict, Incident]:
         recoveries=0 if is_new else fiber.recoveries,
         has_progressed=has_progressed,
         stalled_seconds=stalled.total_seconds() if stalled is not None else 0.0,
-        counts=incident.counts,
-        work=incident.work,
-        memory_losses=incident.memory_losses,
+        incident=incident,
     ), incident
 
 
@@ -154,6 +148,16 @@ def _budget(fiber: Fiber) -> RecoveryBudget:
     budget = settings_budget()
     entry = find_durable(fiber.name)
     return budget if entry is None or entry.budget is None else entry.budget(fiber.payload, budget)
+
+
+def settings_budget() -> RecoveryBudget:
+    """The recovery budget of fibers whose function declares none."""
+    return RecoveryBudget(
+        max_recoveries=fiber_settings.max_recoveries,
+        no_progress_seconds=fiber_settings.no_progress_seconds,
+        max_work=fiber_settings.max_recovery_work,
+        max_memory_losses=fiber_settings.max_memory_losses,
+    )
 
 
 def _stalled_at(verdict: Verdict, incident: Incident) -> Any:

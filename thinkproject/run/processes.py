@@ -55,7 +55,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     start_at: float = 0.0  # monotonic; when the next start is due
-    failures: int = 0  # ends in a row that nobody asked for
+    failures: int = 0  # unexpected ends in a row
     stopping_since: float | None = None
     is_wanted: bool = True
     restarts: int = 0

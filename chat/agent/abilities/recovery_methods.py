@@ -1,4 +1,4 @@
-"""What a class of agents says about failures: retries of its own code, and how long a turn is recovered."""
+"""The methods and attributes of a class of agents about failures: its retries, and the recovery of its turns."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, TypeVar

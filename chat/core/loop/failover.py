@@ -1,4 +1,4 @@
-"""Which of a turn's models is asked, and what happens when one fails.
+"""The choice among a turn's models, and the switch to the next one when one fails.
 
 A turn stays with the model that it has: one that failed in it is not asked again in it, also after a crash, since each
 switch is in the journal before the next model is asked. What was shown of the failed model's answer is sealed by the
@@ -45,7 +45,7 @@ class ModelFailover:
         self._breaks: Counter[str] = Counter()  # answers that broke off after something of them was shown
         self._asked: LanguageModel | None = None  # as the turn or the step named it: one model or a list
         self.last: JSONObject | None = None  # the last switch: `{for, from, to, code}`
-        self.unreported: list[JSONObject] = []  # switches of this attempt that people were not told of
+        self.unreported: list[JSONObject] = []  # switches of this attempt, not yet announced
 
     async def restore(self) -> None:
         """Take over the switches of earlier attempts."""
@@ -118,7 +118,7 @@ class ModelFailover:
         return {"insteadOf": {"model": self.last["from"], "code": self.last["code"]}}
 
     def reports(self) -> list[JSONObject]:
-        """The switches that people have not been told of; each is given once."""
+        """The switches that are still to be announced; each is returned once."""
         reports, self.unreported = self.unreported, []
         return reports
 
@@ -140,7 +140,7 @@ class ModelFailover:
 
 
 def switch_of(record: JSONObject) -> JSONObject:
-    """A switch as it is told: the record without what the journal adds."""
+    """A switch as people get it: the record without the additions of the journal."""
     return {name: record[name] for name in ("for", "from", "to", "code")}
 
 

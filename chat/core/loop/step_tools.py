@@ -1,4 +1,4 @@
-"""Which tools a step of the loop offers to the model, and the check of calls of tools that it does not offer."""
+"""The tools that a step of the loop offers to the model, and the check of calls of those that it does not offer."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -19,7 +19,7 @@ class HasTools(Protocol):
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """Those of the turn."""
+        """The turn's own."""
         ...
 
     @property

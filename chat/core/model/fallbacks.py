@@ -18,7 +18,7 @@ MAX_MODELS: Final = 8
 
 
 class ModelHealth(Protocol):
-    """What this process knows of models that failed a moment ago. Never raises."""
+    """Memory of models that failed a moment ago, of this process. Never raises."""
 
     def is_resting(self, name: str) -> bool:
         """Whether a model is not to be asked first."""

@@ -4,7 +4,7 @@ The tools come from their sources in order (`tools_app/core/tool_sources.py`), l
 what `before_turn` adds comes on top, and its `active_tools` limit all of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -139,20 +139,19 @@ async def assemble(
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
-        context_size=lambda one: limits_of(one).context_tokens,
+        context_size=_context_size,
         titles=_titles(toolset, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
     )
     plan = _of_call(plan, facts)
-    seen = tuple(context.messages if config.messages is None else config.messages)
     return Assembled(
         agent=agent,
         guard=guard,
         plan=plan,
         toolset=toolset,
         reader=reader,
-        options=_options(facts, plan, toolset, seen),
+        options=_options(facts, plan, toolset, context.messages if config.messages is None else config.messages),
         prompt=prompt,
         history=gathered.history,
         setup=gathered.setup,
@@ -179,6 +178,10 @@ def _of_call(plan: TurnPlan, facts: TurnFacts) -> TurnPlan:
         output=None,
         reducer=None,
     )
+
+
+def _context_size(model: LanguageModel) -> int:
+    return limits_of(model).context_tokens
 
 
 def _titles(toolset: Toolset, reader: Tool | None) -> dict[str, str]:
@@ -223,12 +226,12 @@ def _is_watched(agent: Think, facts: TurnFacts) -> bool:
     return facts.is_continuation or any(is_overridden(agent, name) for name in ("before_turn", "on_chat_message"))
 
 
-def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: tuple[ModelMessage, ...]) -> ChatOptions:
+def _options(facts: TurnFacts, plan: TurnPlan, toolset: Toolset, messages: Sequence[ModelMessage]) -> ChatOptions:
     return ChatOptions(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
         system=plan.system,
-        messages=messages,
+        messages=tuple(messages),
         tools={tool.name: tool for tool in toolset},
         body=facts.body,
     )

@@ -1,4 +1,4 @@
-"""A lost attempt: its log folded and compared with the journal, what its recovery may cost, and who decides."""
+"""Recovery of a turn: the log of the lost attempt compared with the journal, budgets, and the agent's decisions."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.core.loop.call_records import CALL_PREFIX
-from chat.core.loop.hooks import RecoveryContext, RecoveryExhausted
+from chat.core.loop.hooks import ModelSwitch, RecoveryContext, RecoveryDecision, RecoveryExhausted
 from chat.core.loop.loop import MODEL_PREFIX
 from chat.core.loop.reply_chunks import key_of, reply_keys
 from chat.core.loop.turn_state import TurnState
@@ -14,12 +14,17 @@ from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import AgentNotFound
 from chat.models import Turn
 from chat.streams.reader import read
+from chat.turns.execution.begin import read_history
+from chat.turns.execution.finish import note_retry
+from chat.turns.execution.turn_facts import TurnFacts
 from chat.user_code.call_hook import call_hook_typed, is_overridden, notify_hook
 from fibers.context import FiberContext
 from fibers.core.budget import RecoveryBudget
+from fibers.execution.recovery import settings_budget
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONValue, load
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 DECLINED: Final = "recovery_declined"
 
@@ -93,12 +98,73 @@ def budget_of(agent: type[Think], budget: RecoveryBudget) -> RecoveryBudget:
     return replace(budget, **{name: value for name, value in own.items() if value is not None})  # type: ignore[arg-type]
 
 
-async def keeps_recovering(agent: Think, context: RecoveryContext) -> bool:
-    """Whether the class wants a turn recovered that has lost its worker more than once."""
-    if context.losses < 2 or not is_overridden(agent, "should_keep_recovering"):
-        return True
-    wanted: bool | None = await call_hook_typed(agent, "should_keep_recovering", bool, context)
-    return wanted is not False
+async def ask_recovery(
+    agent: Think, facts: TurnFacts, context: FiberContext, standing: ResumePoint
+) -> RecoveryDecision | None:
+    """Ask the agent whether a turn whose worker was lost goes on; `None` when it is not recovered any more."""
+    known = await _recovery_context(agent, facts, context, standing)
+    if known.losses > 1 and is_overridden(agent, "should_keep_recovering"):
+        wanted: bool | None = await call_hook_typed(agent, "should_keep_recovering", bool, known)
+        if wanted is False:
+            exhausted = RecoveryExhausted(
+                request_id=known.request_id,
+                turn_id=known.turn_id,
+                reason=DECLINED,
+                partial_text=known.partial_text,
+                incident_id=known.incident_id,
+                losses=known.losses,
+            )
+            await report_exhausted(context, agent, exhausted)
+            return None
+    decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
+    return decision or RecoveryDecision(continue_turn=agent.chat_recovery)
+
+
+async def _recovery_context(
+    agent: Think, facts: TurnFacts, context: FiberContext, standing: ResumePoint
+) -> RecoveryContext:
+    incident = context.incident
+    return RecoveryContext(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        kind="continue" if standing.partial_output_shown else "retry",
+        partial_text=partial_text(standing.partial_parts),
+        partial_parts=standing.partial_parts,
+        created_at=facts.accepted_at.isoformat(),
+        attempt=context.attempt,
+        body=facts.body,
+        recovery_data=context.stashed,
+        messages=tuple(await _asked_about(agent, facts)),
+        client_tools=facts.client_tools,
+        incident_id="" if incident is None else incident.id,
+        losses=1 if incident is None else incident.losses,
+        recovery_attempt=max(1, context.recoveries),
+        max_recovery_attempts=budget_of(type(agent), settings_budget()).max_recoveries,
+    )
+
+
+async def _asked_about(agent: Think, facts: TurnFacts) -> list[Message]:
+    """The conversation that the turn answers, read for a hook that looks at it."""
+    hooks = ("on_chat_recovery", "should_keep_recovering")
+    if facts.leaf_id is None or not any(is_overridden(agent, name) for name in hooks):
+        return []
+    return await db(read_history, facts.session_id, facts.leaf_id)
+
+
+async def note_status(agent: Think, facts: TurnFacts, status: JSONObject, *, step_number: int) -> None:
+    """Tell others of a status: rows of the next retry, the agent of a switch to another model."""
+    if status["kind"] == "retry":
+        await db(note_retry, facts.turn_id, status)
+    elif status["kind"] == "failover":
+        switch = ModelSwitch(
+            request_id=facts.request_id,
+            turn_id=facts.turn_id,
+            from_model=status["from"],
+            to_model=status["to"],
+            code=status["code"],
+            step_number=step_number,
+        )
+        await notify_hook(agent, "on_model_switch", switch)
 
 
 async def report_exhausted(context: FiberContext, agent: Think, exhausted: RecoveryExhausted) -> None:

@@ -20,11 +20,7 @@ from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
     MetadataContext,
-    ModelSwitch,
     Moment,
-    RecoveryContext,
-    RecoveryDecision,
-    RecoveryExhausted,
     StepConfig,
     StepContext,
     StepRecord,
@@ -45,19 +41,10 @@ from chat.turns.delegation.reports import reporting
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
-from chat.turns.execution.begin import BEGIN, begin_turn, read_history
-from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
+from chat.turns.execution.begin import BEGIN, begin_turn
+from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn
 from chat.turns.execution.journal import TurnJournal
-from chat.turns.execution.recovery import (
-    DECLINED,
-    ResumePoint,
-    budget_of,
-    keeps_recovering,
-    load_resume_point,
-    partial_text,
-    report_exhausted,
-    without_partial,
-)
+from chat.turns.execution.recovery import ResumePoint, ask_recovery, load_resume_point, note_status, without_partial
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
@@ -76,7 +63,6 @@ from chat.user_code.call_hook import (
     user_facing_error,
     watcher_of,
 )
-from fibers.conf import settings_budget
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
@@ -200,7 +186,7 @@ class TurnRun:
                 writer.write(chunk)
                 reports.flush()
                 if chunk["type"] == STATUS:
-                    await self._note_status(agent, chunk["data"])
+                    await note_status(agent, self._facts, chunk["data"], step_number=self._totals.steps)
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
@@ -208,21 +194,6 @@ class TurnRun:
         watcher = watcher_of(agent)
         if watcher is not None:
             await watcher.flush()
-
-    async def _note_status(self, agent: Think, status: JSONObject) -> None:
-        """What of a status others are told of: the next retry, and a switch to another model."""
-        if status["kind"] == "retry":
-            await db(note_retry, self._turn_id, status)
-        elif status["kind"] == "failover":
-            switch = ModelSwitch(
-                request_id=self._facts.request_id,
-                turn_id=self._turn_id,
-                from_model=status["from"],
-                to_model=status["to"],
-                code=status["code"],
-                step_number=self._totals.steps,
-            )
-            await notify_hook(agent, "on_model_switch", switch)
 
     async def _after_approved(
         self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]
@@ -286,53 +257,13 @@ class TurnRun:
         return _fold(self._standing.fold, chunk_of.start(self._facts.assistant_id, metadata=metadata))
 
     async def _ask_recovery(self, agent: Think) -> None:
-        context = await self._recovery_context(agent)
-        if not await keeps_recovering(agent, context):
-            self._gave_up = True
-            exhausted = RecoveryExhausted(
-                request_id=context.request_id,
-                turn_id=context.turn_id,
-                reason=DECLINED,
-                partial_text=context.partial_text,
-                incident_id=context.incident_id,
-                losses=context.losses,
-            )
-            await report_exhausted(self._context, agent, exhausted)
+        decision = await ask_recovery(agent, self._facts, self._context, self._standing)
+        self._gave_up = decision is None or not decision.continue_turn
+        if decision is None:
             raise ThinkError(agent.interrupted_text)
-        decision = RecoveryDecision(continue_turn=agent.chat_recovery)
-        decision = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, context) or decision
         if not decision.continue_turn:
-            self._keeps_partial, self._gave_up = decision.persist, True
+            self._keeps_partial = decision.persist
             raise ThinkError("The assistant was interrupted.")
-
-    async def _recovery_context(self, agent: Think) -> RecoveryContext:
-        standing, incident = self._standing, self._context.incident
-        budget = budget_of(type(agent), settings_budget())
-        return RecoveryContext(
-            request_id=self._facts.request_id,
-            turn_id=self._turn_id,
-            kind="continue" if standing.partial_output_shown else "retry",
-            partial_text=partial_text(standing.partial_parts),
-            partial_parts=standing.partial_parts,
-            created_at=self._facts.accepted_at.isoformat(),
-            attempt=self._context.attempt,
-            body=self._facts.body,
-            recovery_data=self._context.stashed,
-            messages=tuple(await self._asked_about(agent)),
-            client_tools=self._facts.client_tools,
-            incident_id="" if incident is None else incident.id,
-            losses=1 if incident is None else incident.losses,
-            recovery_attempt=max(1, self._context.recoveries),
-            max_recovery_attempts=budget.max_recoveries,
-        )
-
-    async def _asked_about(self, agent: Think) -> list[Message]:
-        """The conversation that the turn answers, read for a hook that looks at it."""
-        session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
-        hooks = ("on_chat_recovery", "should_keep_recovering")
-        if leaf_id is None or not any(is_overridden(agent, name) for name in hooks):
-            return []
-        return await db(read_history, session_id, leaf_id)
 
     async def _finish(
         self, writer: StreamWriter, outcome: str, error: ThinkError | None = None, text: str = ""

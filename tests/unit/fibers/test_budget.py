@@ -1,8 +1,9 @@
 """The recovery budget."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from fibers.core.budget import Exhausted, Incident, RecoveryBudget, Verdict, next_incident, read_incident
+from fibers.core.budget import Exhausted, Incident, Loss, RecoveryBudget, Verdict, next_incident, read_incident
 
 BUDGET = RecoveryBudget(max_recoveries=2, no_progress_seconds=300)
 
@@ -37,14 +38,8 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def lose(before: Incident | None, seconds: float, *, steps: int = 0, is_memory: bool = False) -> Incident:
-    return next_incident(
-        before,
-        new_id=f"inc_{seconds:g}",
-        now=NOW + timedelta(seconds=seconds),
-        steps=steps,
-        is_memory=is_memory,
-        debounce_seconds=30,
-    )
+    loss = Loss(at=NOW + timedelta(seconds=seconds), steps=steps, is_memory=is_memory)
+    return next_incident(before, loss, new_id=f"inc_{seconds:g}", debounce_seconds=30)
 
 
 def test_losses_within_half_a_minute_of_one_that_counts_are_one() -> None:
@@ -57,7 +52,8 @@ def test_losses_within_half_a_minute_of_one_that_counts_are_one() -> None:
 
 
 def test_a_loss_that_does_not_count_spends_no_attempt_but_the_first_one() -> None:
-    verdicts = [BUDGET.judge(recoveries=n, has_progressed=False, stalled_seconds=0, counts=False) for n in (0, 2)]
+    incident = lose(lose(None, 0), 10)
+    verdicts = [BUDGET.judge(recoveries=n, has_progressed=False, stalled_seconds=0, incident=incident) for n in (0, 2)]
     assert [(verdict.recoveries, verdict.exhausted) for verdict in verdicts] == [(1, None), (2, None)]
 
 
@@ -72,7 +68,8 @@ def test_work_is_what_was_settled_since_the_first_loss() -> None:
     incident = lose(lose(None, 0, steps=40), 60, steps=1041)
     assert (incident.steps, incident.work) == (40, 1001)
     for work, expected in ((1000, None), (1001, Exhausted.WORK)):
-        verdict = RecoveryBudget().judge(recoveries=0, has_progressed=True, stalled_seconds=0, work=work)
+        worked = replace(incident, work=work)
+        verdict = RecoveryBudget().judge(recoveries=0, has_progressed=True, stalled_seconds=0, incident=worked)
         assert verdict.exhausted is expected
 
 
@@ -80,9 +77,7 @@ def test_the_fourth_worker_out_of_memory_is_one_too_many_whatever_progress_there
     incident = None
     for seconds in range(4):
         incident = lose(incident, seconds, is_memory=True)
-        verdict = RecoveryBudget().judge(
-            recoveries=0, has_progressed=True, stalled_seconds=0, memory_losses=incident.memory_losses
-        )
+        verdict = RecoveryBudget().judge(recoveries=0, has_progressed=True, stalled_seconds=0, incident=incident)
         assert verdict.exhausted is (Exhausted.MEMORY if seconds == 3 else None)
 
 
