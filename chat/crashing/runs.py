@@ -1,4 +1,4 @@
-"""Play a developer's conversation once, in this process, with a crash where the course says so."""
+"""Play a developer's conversation once, in this process, with a crash where the course says."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence

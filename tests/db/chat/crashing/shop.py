@@ -72,7 +72,7 @@ def refund_asked(amount: int) -> str:
 
 @tool
 async def ring(name: str, context: ToolContext) -> Any:
-    """Wait for somebody to answer the door."""
+    """Wait until the door is answered."""
     return await context.wait("door", label="the door", seconds=3600)
 
 
