@@ -24,6 +24,7 @@ from tests.chaos.evidence import query
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
 KILLS = int(os.environ.get("CHAOS_KILLS") or (60 if IS_LONG else 8))
+KILL_SECONDS = float(os.environ.get("CHAOS_KILL_SECONDS") or 1.0)
 REQUESTS = int(os.environ.get("CHAOS_TURNS") or (200 if IS_LONG else 16))
 
 
@@ -45,9 +46,9 @@ def test_durable_work_outlives_every_process(
 ) -> None:
     ledger = tmp_path / "ledger.jsonl"
     environ = environ_of(ledger) | ({"DATABASE_URL": postgres.address} if postgres else {})
-    product = make_product(webs=2, workers=2, database="sqlite", environ=environ)
+    product = make_product(webs=2, workers=3, database="sqlite", environ=environ)
     sys.stdout.write(f"seed {SEED}\n")
-    score = Score(requests=REQUESTS, seed=SEED, min_kills=KILLS)
+    score = Score(requests=REQUESTS, seed=SEED, min_kills=KILLS, kill_every=KILL_SECONDS)
     world = asyncio.run(play(product, score, ledger, postgres=postgres))
     kept = Path(os.environ.get("CHAOS_KEEP") or tmp_path) / "world.json"
     kept.write_text(json.dumps(world), encoding="utf-8")
@@ -67,7 +68,7 @@ def figures(world: dict[str, Any]) -> str:
     return (
         f"seed {world['seed']}: {len(world['asked'])} requests, {len(world['turns'])} turns, {ticks} ticks in "
         f"{world['seconds']:.0f} s; {len(names)} faults ({counts}; * stopped for longer than the lease); "
-        f"takeover of {len(gaps)} fibers: {took}"
+        f"takeover of {len(gaps)} fibers while another worker lived: {took}"
     )
 
 

@@ -34,13 +34,21 @@ def world() -> World:
         "ledger": [line, dict(line), {**line, "what": "once", "key": "t1:c2"}, tick],
         "schedules": ["s1"],
         "calm_at": 8.0,
-        "takeovers": [{"fiber": "f1", "killed_at": 1.0, "next_at": 13.0}],
+        "takeovers": [{"fiber": "f1", "killed_at": 10.0, "next_at": 22.0}],
+        "ready": [{"name": "worker0", "at": 1.0}, {"name": "worker1", "at": 1.0}],
+        "kills": [{"name": "worker0", "at": 10.0}],
     }
 
 
 def test_a_sound_world_breaks_no_rule(world: World) -> None:
     assert rules.broken(world) == []
     assert rules.takeovers(world) == [12.0]
+
+
+@pytest.mark.parametrize("at", [5.0, 10.1, 21.0])
+def test_a_takeover_without_another_worker_is_not_measured(world: World, at: float) -> None:
+    world["kills"].append({"name": "worker1", "at": at})
+    assert rules.takeovers(world) == []
 
 
 def _set(path: str, value: Any) -> Callable[[World], None]:

@@ -153,7 +153,12 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
     reaper = Reaper(victims, random.Random(dice.random()), score.kill_every, score.freeze_seconds)
     run, address = Errands(score, random.Random(dice.random()), product.token("alice")), database_of(product)
     takeovers = Takeovers(address, reaper.kills)
-    helpers = [asyncio.create_task(takeovers.watch()), asyncio.create_task(_approve(product))]
+    ready: list[JSONObject] = []
+    helpers = [
+        asyncio.create_task(takeovers.watch()),
+        asyncio.create_task(_approve(product)),
+        asyncio.create_task(_watch_ready(product, ready)),
+    ]
     begun = time.monotonic()
     try:
         await _arm(proxy, run.token)
@@ -176,7 +181,8 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
         beat.kill()
         proxy.close()
     facts = {"seed": score.seed, "seconds": seconds, "is_over": is_over, "schedules": schedules, "calm_at": calm_at}
-    return {**world, **facts, "asked": run.asked, "kills": reaper.kills, "takeovers": takeovers.found}
+    seen = {"kills": reaper.kills, "ready": ready, "takeovers": takeovers.found}
+    return {**world, **facts, **seen, "asked": run.asked}
 
 
 async def _arm(proxy: RandomProxy, token: str) -> None:
@@ -203,6 +209,19 @@ async def _approve(product: Product) -> None:
     while True:
         await asyncio.to_thread(product.call, "tests.chaos.durable.beside:approve")
         await asyncio.sleep(0.5)
+
+
+async def _watch_ready(product: Product, ready: list[JSONObject]) -> None:
+    """Note each time that a worker has come up and is ready."""
+    counts: dict[str, int] = {}
+    while True:
+        for worker in product.workers:
+            log = await asyncio.to_thread(worker.log_path.read_text, encoding="utf-8", errors="replace")
+            count = log.count(" ready.")
+            if count > counts.get(worker.name, 0):
+                counts[worker.name] = count
+                ready.append({"name": worker.name, "at": time.time()})
+        await asyncio.sleep(0.2)
 
 
 async def _is_over(address: str) -> bool:

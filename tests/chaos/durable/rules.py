@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 JSONObject = dict[str, Any]
+READY_SECONDS = 0.5  # a worker is seen to be ready this long after it was, at most
 TERMINAL = ("completed", "cancelled", "failed", "interrupted")
 
 
@@ -115,8 +116,21 @@ def schedules_alive(world: JSONObject) -> list[str]:
 
 
 def takeovers(world: JSONObject) -> list[float]:
-    """Seconds from the kill of a worker to the next attempt, of each fiber that it ran."""
-    return [seen["next_at"] - seen["killed_at"] for seen in world["takeovers"]]
+    """Seconds from the kill of a worker to the next attempt, of each fiber that it ran, while another worker lived.
+
+    Where none lived it is the start of a worker that is measured, and how often that was cut off.
+    """
+    return [
+        seen["next_at"] - seen["killed_at"]
+        for seen in world["takeovers"]
+        if any(_lived(world, up, seen["killed_at"], seen["next_at"]) for up in world["ready"])
+    ]
+
+
+def _lived(world: JSONObject, up: JSONObject, begin: float, end: float) -> bool:
+    """Whether a worker that came up then was neither killed nor stopped until the end."""
+    faults = [kill["at"] for kill in world["kills"] if kill["name"] == up["name"]]
+    return bool(up["at"] < begin) and not any(up["at"] - READY_SECONDS <= at <= end for at in faults)
 
 
 def percentile(values: list[float], share: float) -> float:
