@@ -2,7 +2,7 @@
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · FiberStopped · Failed
+                  · OutsideFiber · FiberStopped · WakeRejected · CheckpointRegression · Failed
 
 `Cancelled`, `GivenUp` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a
 developer's `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
@@ -61,6 +61,18 @@ class OutsideFiber(FiberError, Conflict):
     """This works inside a running fiber only."""
 
     code = "outside_fiber"
+
+
+class WakeRejected(FiberError, Conflict):
+    """This wake is claimed by another runner, or is over."""
+
+    code = "wake_rejected"
+
+
+class CheckpointRegression(FiberError, Conflict):
+    """A runner is further than this checkpoint says."""
+
+    code = "checkpoint_regression"
 
 
 class FiberStopped(FiberError, Conflict):
