@@ -208,3 +208,20 @@ class FiberStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.fiber_id} {self.step_key}"
+
+
+class RunnerCheckpoint(models.Model):
+    """How far a runner is in one of its sources. The cursor only advances (`fibers.core.cursors`)."""
+
+    runner = models.CharField(_("runner"), max_length=200)
+    source = models.CharField(_("source"), max_length=200)
+    cursor = models.CharField(_("cursor"), max_length=500)
+    updated_at = models.DateTimeField(_("last changed"), db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = _("checkpoint")
+        verbose_name_plural = _("checkpoints")
+        constraints = [models.UniqueConstraint(fields=["runner", "source"], name="think_runner_source")]
+
+    def __str__(self) -> str:
+        return f"{self.runner} {self.source}"

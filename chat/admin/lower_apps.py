@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import BooleanField, CharField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
@@ -247,7 +247,11 @@ class WorkAdmin(FiberAdmin):
         }
         own = AgentInstance.objects.filter(pk=OuterRef("scope"))
         found: dict[str, Any] = {
-            name: Coalesce(Subquery(turns.values(f"instance__{column}")[:1]), Subquery(own.values(column)[:1]))
+            name: Coalesce(
+                Subquery(turns.values(f"instance__{column}")[:1]),
+                Subquery(own.values(column)[:1]),
+                output_field=BooleanField() if name == "about_provisional" else CharField(),
+            )
             for name, column in columns.items()
         }
         found["turn_id"] = Subquery(turns.values("pk")[:1])

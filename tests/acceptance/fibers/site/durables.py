@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import Group
 
 from fibers.context import FiberContext
@@ -63,3 +64,11 @@ async def wait(ctx: FiberContext) -> Any:
     except asyncio.CancelledError:
         await ctx.record("flushed", str(ctx.interrupt))
         raise
+
+
+if getattr(settings, "FIBER_SITE_IS_NEW", 0):
+
+    @durable("site.new")
+    async def new(ctx: FiberContext) -> Any:
+        """What the deploy before did not have."""
+        return {"attempt": ctx.attempt, "retries": ctx.retries}
