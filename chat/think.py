@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
@@ -86,6 +87,7 @@ __all__ = [
     "ActionContext",
     "Agent",
     "AgentHandle",
+    "AgentRunInfo",
     "Allow",
     "ApprovalRule",
     "AssistantMessage",
@@ -102,6 +104,7 @@ __all__ = [
     "CompactionResult",
     "ContextBlock",
     "ContextPolicy",
+    "Detached",
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
@@ -132,6 +135,7 @@ __all__ = [
     "StoredSkills",
     "StoredText",
     "StreamResult",
+    "SubAgentInfo",
     "Submission",
     "Substitute",
     "TextContent",

@@ -26,6 +26,8 @@ from tools_app.errors import ToolDeclarationInvalid
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from chat.runtime.handle import AgentHandle
+
 AgentName: TypeAlias = type[Agent] | str
 """A class, or the name of its route."""
 
@@ -99,26 +101,23 @@ class SubAgentMethods:
     """Sub-agents and runs. See `docs/howto/sub-agents.md`."""
 
     host: Any
-    max_concurrent_agent_tools: ClassVar[int | None] = None
-    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
-    the user (`THINK_RUNS_PER_USER`)."""
 
     @property
     def _sub_agents(self) -> SubAgentOperations:
         return cast("SubAgentOperations", self.host)
 
-    def sub_agent(self, agent: AgentName, name: str) -> Any:
+    def sub_agent(self, agent: AgentName, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance as an `AgentHandle`; its first message makes it.
 
         Idempotent: the same class and name is the same sub-agent. Code of the server asks no `sub_agents`. Errors:
         `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
         """
-        return self._sub_agents.open_sub_agent(_route(agent), name)
+        return cast("AgentHandle", self._sub_agents.open_sub_agent(_route(agent), name))
 
     @property
-    def parent_agent(self) -> Any:
+    def parent_agent(self) -> "AgentHandle | None":
         """The instance above this one as an `AgentHandle`; `None` for a root."""
-        return self._sub_agents.open_parent()
+        return cast("AgentHandle | None", self._sub_agents.open_parent())
 
     async def abort_sub_agent(self, agent: AgentName, name: str, reason: str = "") -> bool:
         """Stop what a sub-agent does, and what all below it do; everything stays stored. False when nothing ran.
@@ -136,7 +135,10 @@ class SubAgentMethods:
         return await self._sub_agents.has_sub_agent(_route(agent), name)
 
     async def list_sub_agents(self, agent: AgentName | None = None) -> list[SubAgentInfo]:
-        """Read the direct sub-agents, the most recently active first, with status and counts. Three queries."""
+        """Read the direct sub-agents, the most recently active first, with status and counts.
+
+        At most 500. The number of queries is fixed.
+        """
         return await self._sub_agents.list_sub_agents("" if agent is None else _route(agent))
 
     async def run_agent_tool(
@@ -172,7 +174,6 @@ class SubAgentMethods:
                 detached=(Detached() if detached else None) if isinstance(detached, bool) else detached,
                 workspace=options.get("workspace", "own"),
                 mcp=options.get("mcp", "own"),
-                max_running=self.max_concurrent_agent_tools,
             )
         )
 
@@ -198,6 +199,10 @@ class AgentToolOptions(RunOptions, total=False):
 
 class SubAgentTools(SubAgentMethods):
     """The part of an agent in runs: agents as its tools, what it reports as a child, what it learns as a parent."""
+
+    max_concurrent_agent_tools: ClassVar[int | None] = None
+    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
+    the user (`THINK_RUNS_PER_USER`)."""
 
     allows_recursion: ClassVar[bool] = False
     """Whether an agent of this class may work for one that lies below another of the same class. Refused by default:

@@ -3,11 +3,22 @@
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
-from chat.agent.abilities.runs import AgentRunInfo, Detached
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.run_models import AgentRun
-from chat.think import ChatOptions, Think, Tool, ToolContext, TurnConfig, TurnContext, tool
+from chat.think import (
+    AgentRunInfo,
+    ChatOptions,
+    Detached,
+    Origin,
+    Relaxed,
+    Think,
+    Tool,
+    ToolContext,
+    TurnConfig,
+    TurnContext,
+    tool,
+)
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
@@ -41,6 +52,12 @@ async def pay() -> str:
     return "paid"
 
 
+@tool(origin=Origin.WEB, read_only=True)
+async def mail() -> str:
+    """Read a stranger's mail."""
+    return "Dear reader"
+
+
 class Errand(Think):
     """Does what its task says: the task is a script."""
 
@@ -48,7 +65,7 @@ class Errand(Think):
     description = "Does errands."
 
     def get_model(self) -> ScriptedModel:
-        return ScriptedModel()
+        return MODELS.setdefault("errand", ScriptedModel())
 
     def get_tools(self) -> list[Tool]:
         @tool
@@ -58,7 +75,7 @@ class Errand(Think):
             self.milestone("half", {"percent": 50})
             return "reported"
 
-        return [hold, work, pay, report]
+        return [hold, work, pay, report, mail]
 
 
 class StructuredErrand(Errand):
@@ -112,7 +129,9 @@ class Chief(Think):
             self.agent_tool(Errand, name="later", detached=Detached(on_end="errand_ended")),
             self.agent_tool(Errand, name="wake", detached=Detached(wakes_parent=True)),
             self.agent_tool(StructuredErrand, name="structured"),
+            self.agent_tool(Errand, name="served", mcp="shared"),
             self.agent_tool(Silent),
+            mail,
             self.agent_tool(Middle),
             self.agent_tool(Chief, name="chief"),
             both,
@@ -122,6 +141,12 @@ class Chief(Think):
     async def errand_ended(self, run: AgentRunInfo) -> None:
         """End of a detached run."""
         ENDED.append(run)
+
+
+class ReadingChief(Chief):
+    """Delegates without a question, whatever it has read."""
+
+    injection_guard = Relaxed(reason="Its errands ask a person themselves.", allows=["errand"])
 
 
 class HookedChief(Chief):
