@@ -1,6 +1,6 @@
 """Agents that have others work for them, and those others. Importing this module serves them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
 from chat.llm.scripted import ScriptedModel
@@ -130,6 +130,7 @@ class Chief(Think):
             self.agent_tool(Errand, name="wake", detached=Detached(wakes_parent=True)),
             self.agent_tool(StructuredErrand, name="structured"),
             self.agent_tool(Errand, name="served", mcp="shared"),
+            self.agent_tool(Errand, name="asked", needs_approval=True),
             self.agent_tool(Silent),
             mail,
             self.agent_tool(Middle),
@@ -141,6 +142,12 @@ class Chief(Think):
     async def errand_ended(self, run: AgentRunInfo) -> None:
         """End of a detached run."""
         ENDED.append(run)
+
+
+class CodingChief(Chief):
+    """Has code call its agents."""
+
+    code_tool: ClassVar[bool | Sequence[str]] = True
 
 
 class ReadingChief(Chief):

@@ -12,6 +12,7 @@ from chat.conversations.guarding import guard_state
 from chat.errors import AgentNotFound, InputInvalid, TurnConflict
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
+from chat.reads.approvals import pending_approvals
 from chat.streams.reader import read
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker
@@ -21,6 +22,7 @@ from tools_app.mcp_models import McpServer
 from tools_app.models import ToolCallRecord
 
 from .agents import MODELS
+from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
 from .delegating import ENDED, WORKED, Chief, Errand, call, only_run, runs, turns_of
 
@@ -217,3 +219,40 @@ async def test_a_child_has_the_mcp_servers_of_its_parent_if_it_is_to(make_room: 
         await room.say(f"{call(name, f'say: {name}', f'c{number}')}\nsay: {{result}}")
     asked = [json.dumps(request["tools"]) for request in MODELS["errand"].requests]
     assert ["seek_recipes" in tools for tools in asked] == [False, True]
+
+
+async def test_code_of_a_model_has_two_agents_work_for_it(make_room: MakeRoom) -> None:
+    room = make_room("coding-chief")
+    first, second = 'tools.errand({task: "call tool work {} id=w\\nsay: first"})', 'tools.errand({task: "say: second"})'
+    code = f"const one = await {first}; const two = await {second}; one.summary + ' ' + two.summary"
+    async with sandbox_closed():
+        turn = await room.say(f"call tool execute {json.dumps({'code': code})} id=one\nsay: {{result}}")
+    assert status_of(turn) == "completed"
+    assert "first" in text_of((await room.transcript())[-1])
+    assert "second" in text_of((await room.transcript())[-1])
+    assert len(WORKED) == 1
+    assert len(await turns_of(room, "errand")) == 2
+
+
+async def test_a_run_that_a_person_has_to_approve_begins_then(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('asked', 'call tool hold {} id=two' + chr(10) + 'say: It is {result}.')}\nsay: {{result}}")
+    assert await runs() == []
+    [asked] = await room.handle.pending_approvals()
+    assert await room.handle.approve_execution(asked.id)
+    with crash_after("model:0"):
+        await run_until_idle(skip_delays=True)
+    run = await only_run()
+    assert run.outcome is None
+    assert await room.handle.sub_agent(Errand, run.run_id).answer_wait("two", "blue", wait="question")
+    await run_until_idle(skip_delays=True)
+    assert ((await only_run()).outcome or {})["summary"] == "It is blue."
+    assert "It is blue." in json.dumps(await room.transcript())
+    assert {turn.fiber.status for turn in await turns_of(room, "chief")} == {"completed"}
+
+
+async def test_the_question_of_a_child_is_in_the_list_of_its_parents_owner(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'call tool pay {} id=pay')}\nsay: {{result}}")
+    listed = await db(lambda: pending_approvals(room.key.owner_id))
+    assert [(item.agent, item.tool) for item in listed.items] == [("errand", "pay")]
