@@ -88,6 +88,10 @@ class SubAgentOperations(Protocol):
         """Stop a run; false when it has ended or is unknown."""
         ...
 
+    async def clear_runs(self, older_than_seconds: float) -> int:
+        """Remove runs that have ended, and their children."""
+        ...
+
     def report_progress(self, fraction: float, message: str) -> None:
         """Show how far this agent's run is."""
         ...
@@ -184,6 +188,14 @@ class SubAgentMethods:
     async def abort_agent_run(self, run_id: str, reason: str = "") -> bool:
         """Stop a run of this instance and its child; false when it has ended or is unknown. Committed on return."""
         return await self._sub_agents.abort_run(run_id, reason)
+
+    async def clear_agent_runs(self, *, older_than_seconds: float = 0.0) -> int:
+        """Remove the runs of this instance that have ended so long ago, with their children; returns how many.
+
+        Results of calls stay in the conversation. Runs are kept until this, or until the conversation is deleted; their
+        children count towards `THINK_INSTANCES_PER_USER`. At most 200 at a time.
+        """
+        return await self._sub_agents.clear_runs(older_than_seconds)
 
 
 class AgentToolOptions(RunOptions, total=False):

@@ -256,3 +256,14 @@ async def test_the_question_of_a_child_is_in_the_list_of_its_parents_owner(make_
     await room.say(f"{call('errand', 'call tool pay {} id=pay')}\nsay: {{result}}")
     listed = await db(lambda: pending_approvals(room.key.owner_id))
     assert [(item.agent, item.tool) for item in listed.items] == [("errand", "pay")]
+
+
+async def test_runs_are_kept_until_they_are_cleared(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    script = f"{call('errand', 'say: fine')}\n{call('later', 'call tool hold {} id=h', 'two')}\nsay: {{results}}"
+    await room.say(script)
+    assert await room.handle.clear_agent_runs(older_than_seconds=3600) == 0
+    assert await room.handle.clear_agent_runs() == 1
+    assert [run.call_id for run in await runs()] == ["two"]
+    assert [child.agent for child in await room.handle.list_sub_agents()] == ["errand"]
+    assert (await room.transcript())[-1]["parts"]
