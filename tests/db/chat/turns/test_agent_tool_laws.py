@@ -1,5 +1,6 @@
 """Whatever happens to parents and children, in whatever order, and wherever a worker dies: each run ends once."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -14,12 +15,12 @@ from chat.run_models import AgentRun
 from chat.runtime.handle import AgentHandle
 from chat.turns.state.parking import answer_wait
 from fibers.models import Fiber
-from fibers.testing import crash_after, run_until_idle
+from fibers.testing import crash_after, run_until_idle, worker
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
-from .conftest import MakeRoom, Room
+from .conftest import MakeRoom, Room, text_of
 from .delegating import ENDED, WORKED, call, runs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -165,3 +166,30 @@ async def the_results_are_the_outcomes(room: Room, found: dict[str, AgentRun]) -
         output = part.get("output")
         if isinstance(output, dict) and output.get("runId") in found and output["status"] != "running":
             assert output == found[output["runId"]].outcome
+
+
+async def test_many_conversations_of_one_person_delegate_and_are_stopped_at_once(make_room: MakeRoom) -> None:
+    rooms = [make_room("chief", f"room {number}") for number in range(6)]
+    tasks = [call("errand", f"call tool work {{}} id=w\nsay: {number}", f"c{number}") for number in range(3)]
+    script = "\n".join([*tasks, "say: {results}"])
+
+    async def live(room: Room, *, is_stopped: bool) -> None:
+        await room.admit(script)
+        await room.handle.run_agent_tool("errand", "say: from code", run_id="by code")
+        if is_stopped:
+            await room.handle.abort_all_requests()
+        assert await room.handle.wait_until_stable(30)
+
+    async with worker():
+        await asyncio.gather(*(live(room, is_stopped=number % 2 == 0) for number, room in enumerate(rooms)))
+    await run_until_idle(skip_delays=True)
+    found = await runs()
+    assert [run.run_id for run in found if run.outcome is None] == []
+    assert len(WORKED) == len(set(WORKED))
+    for room in rooms[1::2]:
+        [turn] = await db(
+            lambda key=room.key: list(Turn.objects.filter(instance__name=key.name, instance__parent=None))
+        )
+        assert turn.error_text == ""
+        assert text_of((await room.transcript())[-1]).count("completed") == 3
+    assert not await db(is_under_way)
