@@ -75,7 +75,15 @@ class Errand(Think):
             self.milestone("half", {"percent": 50})
             return "reported"
 
-        return [hold, work, pay, report, mail]
+        @tool
+        def burst() -> str:
+            """Report progress far too often, from a thread."""
+            for number in range(200):
+                self.report_progress(number / 200, f"{number}")
+            self.report_progress(1.0, "all of it")
+            return "reported"
+
+        return [hold, work, pay, report, burst, mail]
 
 
 class StructuredErrand(Errand):

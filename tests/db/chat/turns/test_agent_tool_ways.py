@@ -267,3 +267,15 @@ async def test_runs_are_kept_until_they_are_cleared(make_room: MakeRoom) -> None
     assert [run.call_id for run in await runs()] == ["two"]
     assert [child.agent for child in await room.handle.list_sub_agents()] == ["errand"]
     assert (await room.transcript())[-1]["parts"]
+
+
+async def test_of_a_burst_of_reports_few_are_sent_and_the_last_one_is(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'call tool burst {} id=b' + chr(10) + 'say: ok')}\nsay: {{result}}")
+    run = await only_run()
+    assert run.progress == {"fraction": 1.0, "message": "all of it"}
+    assert run.turn_id is not None
+    chunks = [load(record.text) for record in await read(run.turn_id, 0)]
+    sent = [chunk["data"] for chunk in chunks if chunk["type"] == "data-agent-progress"]
+    assert sent[-1] == run.progress
+    assert len(sent) < 20
