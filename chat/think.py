@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
@@ -90,6 +91,7 @@ __all__ = [
     "ActionContext",
     "Agent",
     "AgentHandle",
+    "AgentRunInfo",
     "Allow",
     "ApprovalRule",
     "AssistantMessage",
@@ -106,6 +108,7 @@ __all__ = [
     "CompactionResult",
     "ContextBlock",
     "ContextPolicy",
+    "Detached",
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
@@ -142,6 +145,7 @@ __all__ = [
     "StoredSkills",
     "StoredText",
     "StreamResult",
+    "SubAgentInfo",
     "Submission",
     "Substitute",
     "TextContent",

@@ -26,6 +26,8 @@ from tools_app.errors import ToolDeclarationInvalid
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from chat.runtime.handle import AgentHandle
+
 AgentName: TypeAlias = type[Agent] | str
 """A class, or the name of its route."""
 
@@ -86,6 +88,10 @@ class SubAgentOperations(Protocol):
         """Stop a run; false when it has ended or is unknown."""
         ...
 
+    async def clear_runs(self, older_than_seconds: float) -> int:
+        """Remove runs that have ended, and their children."""
+        ...
+
     def report_progress(self, fraction: float, message: str) -> None:
         """Show how far this agent's run is."""
         ...
@@ -99,26 +105,23 @@ class SubAgentMethods:
     """Sub-agents and runs. See `docs/howto/sub-agents.md`."""
 
     host: Any
-    max_concurrent_agent_tools: ClassVar[int | None] = None
-    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
-    the user (`THINK_RUNS_PER_USER`)."""
 
     @property
     def _sub_agents(self) -> SubAgentOperations:
         return cast("SubAgentOperations", self.host)
 
-    def sub_agent(self, agent: AgentName, name: str) -> Any:
+    def sub_agent(self, agent: AgentName, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance as an `AgentHandle`; its first message makes it.
 
         Idempotent: the same class and name is the same sub-agent. Code of the server asks no `sub_agents`. Errors:
         `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
         """
-        return self._sub_agents.open_sub_agent(_route(agent), name)
+        return cast("AgentHandle", self._sub_agents.open_sub_agent(_route(agent), name))
 
     @property
-    def parent_agent(self) -> Any:
+    def parent_agent(self) -> "AgentHandle | None":
         """The instance above this one as an `AgentHandle`; `None` for a root."""
-        return self._sub_agents.open_parent()
+        return cast("AgentHandle | None", self._sub_agents.open_parent())
 
     async def abort_sub_agent(self, agent: AgentName, name: str, reason: str = "") -> bool:
         """Stop what a sub-agent does, and what all below it do; everything stays stored. False when nothing ran.
@@ -136,7 +139,10 @@ class SubAgentMethods:
         return await self._sub_agents.has_sub_agent(_route(agent), name)
 
     async def list_sub_agents(self, agent: AgentName | None = None) -> list[SubAgentInfo]:
-        """Read the direct sub-agents, the most recently active first, with status and counts. Three queries."""
+        """Read the direct sub-agents, the most recently active first, with status and counts.
+
+        At most 500. The number of queries is fixed.
+        """
         return await self._sub_agents.list_sub_agents("" if agent is None else _route(agent))
 
     async def run_agent_tool(
@@ -172,7 +178,6 @@ class SubAgentMethods:
                 detached=(Detached() if detached else None) if isinstance(detached, bool) else detached,
                 workspace=options.get("workspace", "own"),
                 mcp=options.get("mcp", "own"),
-                max_running=self.max_concurrent_agent_tools,
             )
         )
 
@@ -183,6 +188,14 @@ class SubAgentMethods:
     async def abort_agent_run(self, run_id: str, reason: str = "") -> bool:
         """Stop a run of this instance and its child; false when it has ended or is unknown. Committed on return."""
         return await self._sub_agents.abort_run(run_id, reason)
+
+    async def clear_agent_runs(self, *, older_than_seconds: float = 0.0) -> int:
+        """Remove the runs of this instance that have ended so long ago, with their children; returns how many.
+
+        Results of calls stay in the conversation. Runs are kept until this, or until the conversation is deleted; their
+        children count towards `THINK_INSTANCES_PER_USER`. At most 200 at a time.
+        """
+        return await self._sub_agents.clear_runs(older_than_seconds)
 
 
 class AgentToolOptions(RunOptions, total=False):
@@ -198,6 +211,10 @@ class AgentToolOptions(RunOptions, total=False):
 
 class SubAgentTools(SubAgentMethods):
     """The part of an agent in runs: agents as its tools, what it reports as a child, what it learns as a parent."""
+
+    max_concurrent_agent_tools: ClassVar[int | None] = None
+    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
+    the user (`THINK_RUNS_PER_USER`)."""
 
     allows_recursion: ClassVar[bool] = False
     """Whether an agent of this class may work for one that lies below another of the same class. Refused by default:

@@ -211,6 +211,16 @@ class Scrivener(Think):
         return [jot, sign, hold]
 
 
+class Commissioner(Think):
+    """Has a scrivener work for it."""
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [self.agent_tool(Scrivener)]
+
+
 class Waiter(Think):
     """Parks its turns, and leaves a note where it learns of a crash."""
 
