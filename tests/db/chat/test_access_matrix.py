@@ -19,14 +19,19 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
+from chat.agent.abilities.schedule_methods import Work
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
+from chat.runtime.abilities.schedules import draft_of
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
+from fibers.core.schedules.timing import Timing
+from fibers.schedule_models import Schedule
+from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -56,6 +61,7 @@ class Hers:
     call: ToolCallRecord
     compaction_id: str
     server: McpServer
+    schedule: Schedule
     grant_id: str
 
     def fill(self, text: str) -> str:
@@ -73,6 +79,7 @@ class Hers:
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
+            "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -97,6 +104,7 @@ ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
+    *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
@@ -200,6 +208,9 @@ def hers(
         call=call,
         compaction_id=summary.id,
         server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
+        schedule=create_schedule(
+            draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
+        )[0],
         grant_id=grant_of(alice),
     )
 
