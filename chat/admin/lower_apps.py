@@ -20,9 +20,11 @@ from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
 from chat.core.durable_names import (
     COMPACT_FIBER,
+    DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
     RESPONSE_FIBER,
+    SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
@@ -50,6 +52,8 @@ WORK: dict[str, Text] = {
     COMPACT_FIBER: _("A summary for the model"),
     SEALED_TURN_FIBER: _("The end of a broken turn"),
     MCP_FIBER: _("A connection to an MCP server"),
+    SCHEDULED_FIBER: _("A run of a schedule"),
+    DECLARED_FIBER: _("A look for declared tasks"),
 }
 
 

@@ -1,4 +1,4 @@
-"""How the runs of schedules went, for people."""
+"""Outcomes of the runs of schedules, for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
