@@ -12,6 +12,7 @@ import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
+import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 
@@ -26,6 +27,7 @@ export const later = {
   ...histories,
   ...memory,
   ...panel,
+  ...schedules,
   ...servers,
   ...summaries,
 } as const;
