@@ -46,6 +46,7 @@ def test_schedule_is_made_tested_paused_edited_and_deleted(tab: ChatPage) -> Non
     shown.get_by_role("button", name="Run now").click()
     expect(tab.answers.last.locator(".md").last).to_contain_text("Good morning.")
     expect(shown.locator(".schedule-runs")).to_contain_text("Completed")
+    expect(tab.page.get_by_text("Asked by a schedule")).to_have_count(1)
     look(tab, "schedules-item")
     check_both(tab)
     shown.get_by_role("button", name="Pause").click()
