@@ -75,7 +75,10 @@ SECTIONS: Final = (
     Section(
         slug="durable-work",
         name=_("Durable work"),
-        tables={"think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run.")},
+        tables={
+            "think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run."),
+            "think_fibers.schedule": _("Work at times to come: when it runs next, and how the last runs went."),
+        },
     ),
     Section(
         slug="memory",

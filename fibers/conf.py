@@ -61,6 +61,9 @@ class FiberSettings:
         60,
         doc="What at least lies between two runs of a schedule that a person or a model creates. Code may be faster.",
     )
+    schedule_tests_per_minute = Setting(
+        "THINK_SCHEDULE_TESTS_PER_MINUTE", 10, doc="Schedules that one user may run besides their times; 0: no limit."
+    )
     schedule_run_seconds = Setting(
         "THINK_SCHEDULE_RUN_SECONDS",
         3600,

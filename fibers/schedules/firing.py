@@ -32,7 +32,7 @@ HUNG: Final = "hung"
 
 
 def occurrence_key(schedule_id: str, due: datetime) -> str:
-    """The idempotency key of an occurrence: one fiber has it, whoever fires."""
+    """The idempotency key of an occurrence: one fiber has it, whichever process fires."""
     return f"schedule:{schedule_id}:{due.astimezone(UTC).strftime('%Y%m%dT%H%M%S.%fZ')}"
 
 

@@ -51,7 +51,7 @@ def test_a_wall_clock_time_is_due_once_on_each_day(
             assert each.fold == 0  # of a time that comes twice the first
         else:
             assert timedelta(0) < each.replace(tzinfo=None) - named.replace(tzinfo=None) <= timedelta(hours=1)
-    # Whoever looks late misses some and repeats none.
+    # A late look misses some and repeats none.
     assert timing.next_after(found[0] + timedelta(seconds=late)) > found[0] + timedelta(seconds=late)
 
 

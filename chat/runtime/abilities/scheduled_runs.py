@@ -16,6 +16,7 @@ from chat.agent.think import Think
 from chat.errors import AgentNotFound
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime import submissions
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
@@ -31,8 +32,6 @@ from thinkproject.kernel.retry import RetryPolicy
 
 CANCELLED: Final = "schedule_cancelled"
 """Reason of a run whose schedule was cancelled before it began."""
-TURN_RUNNING: Final = "turn_running"
-"""Reason of a run that was left out: the turn of the one before goes on or waits for a person."""
 METHOD_MISSING: Final = "method_missing"
 
 
@@ -117,7 +116,7 @@ def _rows(schedule_id: str, instance_id: str) -> tuple[Schedule | None, AgentIns
 def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence: Occurrence) -> JSONValue:
     """Ask the agent, unless the turn of the occurrence before has not ended. Errors: what admission raises."""
     if not schedule.can_overlap and not occurrence.is_test and _has_open_turn(instance.pk, occurrence):
-        raise Cancelled(reason=TURN_RUNNING)
+        raise Cancelled(reason=LEFT_OUT_REASON)
     facts: JSONObject = {"id": schedule.pk, "due": occurrence.due.isoformat(), "title": schedule.title}
     message: NewMessage = {
         "role": "user",

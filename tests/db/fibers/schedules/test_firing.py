@@ -1,4 +1,4 @@
-"""Firing: what is due begins once, whoever looks, however late."""
+"""Firing: what is due begins once, however many look, however late."""
 
 import threading
 from datetime import UTC, datetime, timedelta
