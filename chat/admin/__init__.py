@@ -1,6 +1,7 @@
 """Django admin of the chat; importing this package registers its models."""
 
 from chat.admin import access, files, instances, lower_apps, streams, turns
+from chat.admin.durable import runs
 from chat.admin.tools import executions, extensions, guards, mcp, workspace_files, workspaces
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "instances",
     "lower_apps",
     "mcp",
+    "runs",
     "streams",
     "turns",
     "workspace_files",
