@@ -17,3 +17,8 @@ class ChatConfig(AppConfig):
         """Import every installed app's `agents` module; an error inside one surfaces, a missing one does not."""
         autodiscover_modules("agents")
         autodiscover_modules("checks")
+        from celery import signals  # noqa: PLC0415 - they need the models
+
+        from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
+
+        signals.worker_ready.connect(start_passes, weak=False, dispatch_uid="think_chat_declared_tasks")

@@ -62,6 +62,8 @@ _CAMEL_CASE = (
     "onChatResponse",
     "onChatError",
     "onChatRecovery",
+    "shouldKeepRecovering",
+    "onExhausted",
     "onChatMessage",
     "configureSession",
     "onConnect",
@@ -89,6 +91,9 @@ _HOOKS = {
     "on_chat_response": 1,
     "on_chat_error": 2,
     "on_chat_recovery": 1,
+    "should_keep_recovering": 1,
+    "on_recovery_exhausted": 1,
+    "on_model_switch": 1,
 }
 """How many arguments each hook is called with."""
 

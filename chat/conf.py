@@ -11,6 +11,17 @@ class ChatSettings:
         60,
         doc="Accepted turns, summaries and compactions asked for, a minute for one user; 0 is no limit.",
     )
+    delegated_turns_per_minute = Setting(
+        "THINK_DELEGATED_TURNS_PER_MINUTE",
+        120,
+        doc="Turns a minute that agents and durable code may start for one user, sub-agents' above all; they do not "
+        "count towards `THINK_TURNS_PER_MINUTE`. 0 is no limit.",
+    )
+    runs_per_user = Setting(
+        "THINK_RUNS_PER_USER",
+        100,
+        doc="Runs of agents as tools of others that one user may have under way; a further one fails. 0 is no limit.",
+    )
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
         ["chat.turns.state.policies.TurnsPerMinute", "chat.turns.state.policies.SessionBudget"],
@@ -124,6 +135,17 @@ class ChatSettings:
         30.0,
         doc="How much longer than a tool's own time a turn waits for the program that runs the tool for it "
         "(`AgentHandle.chat(tools=…)`); then the call has failed.",
+    )
+    fibers_per_user = Setting(
+        "THINK_FIBERS_PER_USER",
+        1_000,
+        doc="Background work of one user's agents (`spawn_fiber`) that has not ended; 0: no limit.",
+    )
+    fibers_per_minute = Setting(
+        "THINK_FIBERS_PER_MINUTE", 300, doc="Background work that one user's agents may start in a minute; 0: no limit."
+    )
+    fiber_bytes = Setting(
+        "THINK_FIBER_BYTES", 1024 * 1024, doc="Bytes of what background work is given at most, as JSON."
     )
     state_bytes = Setting("THINK_STATE_BYTES", 1024 * 1024, doc="Bytes of an instance's synced state at most, as JSON.")
     config_bytes = Setting(

@@ -1,61 +1,89 @@
 """The chat's durable functions: a turn, the hook after it, and the completion of turns that were abandoned."""
 
+import itertools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.utils import timezone
 
+from chat.agent.abilities.fiber_methods import CompletedFiber
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import INTERRUPTED_TEXT, Think
 from chat.core.durable_names import (
+    AGENT_FIBER,
+    AGENT_FIBER_DONE,
+    AGENT_FIBER_SEALED,
+    AGENT_FIBERS_LOST,
+    AGENT_RUN,
     COMPACT_FIBER,
+    DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
+    RUN_ENDED_FIBER,
+    RUN_WATCH_FIBER,
+    SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
+    STOP_RUNS_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
 )
 from chat.core.loop.call_records import cut_outputs, recorded_outputs
-from chat.core.loop.hooks import ChatErrorContext, ChatResponse, ResponseStatus
+from chat.core.loop.hooks import ChatErrorContext, ChatResponse, RecoveryExhausted, ResponseStatus
 from chat.core.loop.loop import TurnTotals, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
+from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.models import AgentInstance, Turn, TurnTrigger
-from chat.runtime.agent_factory import make_agent
+from chat.reads.sub_agents import info_of
+from chat.run_models import AgentRun
+from chat.runtime.abilities.declared_pass import reconcile_class
+from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
+from chat.runtime.abilities.fiber_rows import id_of, members, routes
+from chat.runtime.abilities.fiber_runs import run_method
+from chat.runtime.abilities.scheduled_runs import run_scheduled
+from chat.runtime.agent_factory import make_agent, started_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
-from chat.turns.background.mcp import connect_server
+from chat.turns.background.mcp import connect_server, read_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
+from chat.turns.delegation.ending import deliver, settle_run, wake_parent
+from chat.turns.delegation.stopping import stop_all_of
+from chat.turns.delegation.watching import check_limits
 from chat.turns.execution.after_turn import start_response_hook
 from chat.turns.execution.begin import begin_claimed, leaf_of, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.finish import FINAL, store_answer
+from chat.turns.execution.recovery import budget_of_turn, partial_text, report_exhausted
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.tools import INTERRUPTED, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
-from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_facing_error
+from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary, user_facing_error
 from fibers.context import FiberContext
-from fibers.core.states import FiberStatus
-from fibers.errors import Failed
+from fibers.core.budget import read_incident
+from fibers.core.states import WORKER_LOST, FiberStatus
+from fibers.errors import Failed, GivenUp
+from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.selectors import history
+from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages import selectors
 from sessions_app.models import CompactionTrigger, Session
-from thinkproject.kernel.aio import db
+from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -72,6 +100,7 @@ RESUME_SECONDS = 15 * 60.0
     resume_seconds=RESUME_SECONDS,
     never_started=mark_never_started,
     begin=begin_claimed,
+    budget=budget_of_turn,
 )
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
@@ -110,6 +139,74 @@ async def connect_mcp_server(context: FiberContext) -> JSONValue:
     return None
 
 
+@durable(AGENT_FIBER_SEALED)
+async def tidy_agent_fiber(context: FiberContext) -> JSONValue:
+    """Have an agent's fibers that lost their worker taken up."""
+    await db(note_lost, context)
+    return None
+
+
+@durable(AGENT_FIBER, members=members, sealed=AGENT_FIBER_SEALED, retries_at_once=True, interrupts_when_lost=True)
+async def run_agent_fiber(context: FiberContext) -> JSONValue:
+    """Call a method of an agent in the background."""
+    return await run_method(context, _started)
+
+
+@durable(AGENT_RUN, sealed=AGENT_FIBER_SEALED, interrupts_when_lost=True)
+async def run_lost_function(_context: FiberContext) -> JSONValue:
+    """Give up a function of `run_fiber` that a worker gets: its process has stopped, and the function with it."""
+    raise GivenUp(WORKER_LOST)
+
+
+@durable(AGENT_FIBER_DONE, members=routes)
+async def run_completed_hook(context: FiberContext) -> JSONValue:
+    """Call `on_fiber_complete`; at least once."""
+    payload = context.payload
+    instance = await db(lambda: AgentInstance.objects.filter(pk=payload["instance_id"]).first())
+    if instance is not None:
+        done = CompletedFiber(
+            id=id_of(payload["fiber_id"], payload),
+            method=payload["method"],
+            payload=payload["payload"],
+            result=payload["result"],
+        )
+        await notify_hook(await _started(key_of(instance)), "on_fiber_complete", done)
+    return None
+
+
+@durable(AGENT_FIBERS_LOST, members=routes)
+async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
+    """Call the hooks of an agent for the fibers that lost their workers."""
+    instance = await db(lambda: AgentInstance.objects.filter(pk=context.payload["instance_id"]).first())
+    if instance is not None:
+        agent = await _started(key_of(instance))
+        if isinstance(agent, Think) and agent.fibers:
+            await recover_lost(instance.pk, agent)
+    return None
+
+
+async def _started(key: InstanceKey) -> Agent:
+    return (await started_agent(key))[0]
+
+
+@durable(SCHEDULED_FIBER)
+async def run_occurrence(context: FiberContext) -> JSONValue:
+    """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
+    return await run_scheduled(context, make_agent)
+
+
+@durable(DECLARED_FIBER)
+async def reconcile_schedules(context: FiberContext) -> JSONValue:
+    """Bring the schedules of a class's conversations in step with what it declares, some at a time."""
+    return await reconcile_class(context, make_agent)
+
+
+@durable(MCP_READ_FIBER)
+async def read_mcp_server(context: FiberContext) -> JSONValue:
+    """Read a resource or a prompt of an MCP server for a person."""
+    return await read_server(context)
+
+
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:
     await db(notify_waiters, turn_id)
 
@@ -130,6 +227,57 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
         output=payload.get("output"),
     )
     return response, agent if isinstance(agent, Think) else None
+
+
+@durable(RUN_ENDED_FIBER)
+async def end_run(context: FiberContext) -> JSONValue:
+    """Decide how a run has ended, if it has, and report it: to the parent's turn, its code, its conversation."""
+    run = await db(settle_run, context.fiber_id, context.payload)
+    if run is None:
+        return None
+    await db(deliver, run)
+    parent = await db(lambda: AgentInstance.objects.filter(pk=run.parent_id).first())
+    agent = None if parent is None else _find_agent(key_of(parent))
+    if isinstance(agent, Think):
+        await context.step("hooks", partial(_report_run, agent, run))
+    if run.options.get("wakes_parent"):
+        await db(wake_parent, run)
+    return None
+
+
+async def _report_run(agent: Think, run: AgentRun) -> JSONValue:
+    """Call what the parent's class has for the end of a run. What raises there is logged, and changes nothing."""
+    info = info_of(run)
+    method = str(run.options.get("on_end") or "")
+    if method or is_overridden(agent, "on_agent_tool_finish"):
+        await notify_hook(agent, "on_start")
+        await notify_hook(agent, "on_agent_tool_finish", info)
+    if method:
+        try:
+            with user_code_boundary(method):
+                await call_user_code(getattr(agent, method), info)
+        except ThinkError as error:
+            logger.warning("hook failed", extra={"action": "hook_failed", "hook": method, "code": error.code})
+    return None
+
+
+@durable(RUN_WATCH_FIBER)
+async def watch_run(context: FiberContext) -> JSONValue:
+    """Watch the limits of a detached run: parked until the next one is due, and cancelled when the run has ended."""
+    for number in itertools.count():
+        wait = Wait(key=f"limit:{number}", kind="run")
+        if await context.recorded(wait.step_key) is None:
+            found = await db(check_limits, context.payload["run_id"])
+            if found is None:
+                return None
+            await context.wait(replace(wait, seconds=found.seconds))
+    return None
+
+
+@durable(STOP_RUNS_FIBER)
+async def stop_runs(context: FiberContext) -> JSONValue:
+    """Stop the runs for which no turn waits any more."""
+    return await db(stop_all_of, context.payload["turn_id"], context.payload["reason"])
 
 
 @durable(EXPIRY_FIBER)
@@ -200,10 +348,30 @@ async def seal_turn(context: FiberContext) -> JSONValue:
                 totals=totals_of(records),
             )
             await writer.flush_cold(lambda _offsets: _store_sealed(context, facts, sealed))
+            partial_answer = partial_text(tuple(fold.message["parts"]))
+        await _report_given_up(context, facts, partial_answer)
     await close_stream(turn_id)
     send_notification(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn_id})
     send_conversation(turn.instance.owner_id, turn.instance_id)
     return None
+
+
+async def _report_given_up(context: FiberContext, facts: TurnFacts, partial_answer: str) -> None:
+    """Tell the agent of a turn that recovery has given up; other ends have hooks of their own."""
+    agent = _find_agent(facts.key)
+    if context.payload["status"] != FiberStatus.INTERRUPTED or not isinstance(agent, Think):
+        return
+    row = await db(lambda: Fiber.objects.filter(pk=context.payload["fiber_id"]).first())
+    incident = None if row is None else read_incident(row.incident)
+    exhausted = RecoveryExhausted(
+        request_id=facts.request_id,
+        turn_id=facts.turn_id,
+        reason=str(context.payload["reason"]),
+        partial_text=partial_answer,
+        incident_id="" if incident is None else incident.id,
+        losses=0 if incident is None else incident.losses,
+    )
+    await report_exhausted(context, agent, exhausted)
 
 
 async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Message) -> str:
@@ -236,6 +404,10 @@ def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed) -> N
     )
     write_costs(facts.turn_id, facts.session_id, sealed.totals)
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
+    stop_runs_of(facts.turn_id, "parent-stopped")
+    if facts.key.parent is not None:
+        status = "aborted" if was_cancelled else "interrupted"
+        note_turn_end(facts.key.instance_id, facts.turn_id, status, error=sealed.error_text)
     agent = _find_agent(facts.key)
     if not was_skipped and agent is not None and is_overridden(agent, "on_chat_response"):
         start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", sealed.error_text)

@@ -6,9 +6,11 @@ ThinkError
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
+                  │  FiberInvalid · FiberMethodMissing · FiberConflict
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
+                                  · ModelsExhausted
 """
 
 from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
@@ -44,6 +46,24 @@ class TurnNotFound(ChatError, NotFound):
     """There is no such turn."""
 
     code = "turn_not_found"
+
+
+class FiberInvalid(ChatError, Invalid):
+    """This background work cannot be started."""
+
+    code = "fiber_invalid"
+
+
+class FiberMethodMissing(FiberInvalid):
+    """The agent has no such method."""
+
+    code = "fiber_method_missing"
+
+
+class FiberConflict(ChatError, Conflict):
+    """The background work is not in a state for this."""
+
+    code = "fiber_conflict"
 
 
 class RunNotFound(ChatError, NotFound):
@@ -307,5 +327,13 @@ class StreamStalled(ModelError, Unavailable):
     """The model fell silent in the middle of its answer."""
 
     code = "stream_stalled"
+    http_status = 503
+    retryable = True
+
+
+class ModelsExhausted(ModelError, Unavailable):
+    """None of the models could answer. Data: `failed`, the error codes by the models' names."""
+
+    code = "models_exhausted"
     http_status = 503
     retryable = True

@@ -182,6 +182,9 @@ class Turn(models.Model):
     step_count = models.PositiveIntegerField(_("steps"), default=0)
     changed_file_count = models.PositiveIntegerField(_("changed files"), default=0)  # in workspaces
     retry = JSONText(null=True)  # the last time that its model was to be asked again: attempt, attempts, retryAt, code
+    model_report = JSONText(
+        _("models"), null=True, blank=True
+    )  # where several answered: `models` with their calls, tokens and cost, and `switches` between them
     error_text = models.TextField(blank=True, default="")  # the text for clients
     error_code = models.CharField(max_length=64, blank=True, default="")
     accepted_at = models.DateTimeField(_("accepted"), auto_now_add=True)

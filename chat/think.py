@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
@@ -33,8 +34,10 @@ from chat.core.loop.hooks import (
     ChunkContext,
     MetadataContext,
     ModelChoice,
+    ModelSwitch,
     RecoveryContext,
     RecoveryDecision,
+    RecoveryExhausted,
     ResponseStatus,
     StepConfig,
     StepContext,
@@ -66,6 +69,7 @@ from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
 from sessions_app.core.context.context_blocks import Block as ContextBlock
 from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills, StoredText
+from thinkproject.kernel.retry import RetryPolicy, retry
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.core.guard.rules import InjectionGuard, Relaxed
@@ -112,6 +116,8 @@ __all__ = [
     "ModelChoice",
     "ModelMessage",
     "ModelSettings",
+    "ModelSwitch",
+    "Occurrence",
     "Origin",
     "Output",
     "OutputLimit",
@@ -119,9 +125,13 @@ __all__ = [
     "PendingExecution",
     "RecoveryContext",
     "RecoveryDecision",
+    "RecoveryExhausted",
     "Relaxed",
     "ResponseStatus",
+    "RetryPolicy",
     "SavedTurn",
+    "ScheduleCriteria",
+    "ScheduleView",
     "SessionSetup",
     "StepConfig",
     "StepContext",
@@ -158,6 +168,7 @@ __all__ = [
     "create_compact_function",
     "filtered",
     "renamed",
+    "retry",
     "tool",
     "undo_effect",
     "with_approval",

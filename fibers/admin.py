@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.functional import Promise
@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from fibers import registry, services
 from fibers.core.budget import Exhausted
-from fibers.core.states import FiberStatus
+from fibers.core.states import METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
 from fibers.execution.recovery import LAPSED
 from fibers.models import Fiber, FiberStep
 from fibers.waits import RESUMED
@@ -42,6 +42,10 @@ REASON_WORDS: Mapping[str, str | Promise] = {
     "cancelled_by_staff": _("by staff"),
     Exhausted.ATTEMPTS: _("its workers were lost too often"),
     Exhausted.NO_PROGRESS: _("no progress for too long"),
+    WORKER_LOST: _("its worker was lost"),
+    UNKNOWN_DURABLE: _("no worker has its function now; it goes on when one has"),
+    METHOD_MISSING: _("no worker has its method now; it goes on when one has"),
+    "resolved": _("ended by hand"),
 }
 """Why a fiber stands where it does. Codes of errors are shown as they are."""
 
@@ -77,7 +81,10 @@ class NameFilter(admin.SimpleListFilter):
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> QuerySet[Fiber]:
         """Keep the chosen name."""
-        return queryset if self.value() is None else queryset.filter(name=self.value())
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        return queryset.filter(Q(name=chosen) | Q(name__startswith=f"{chosen}:"))  # itself, or one of its family
 
 
 class StepInline(ReadOnlyInline):
@@ -121,8 +128,8 @@ class FiberAdmin(ReadOnlyAdmin):
     )
     list_filter: ClassVar[tuple[Any, ...]] = (StatusFilter, NameFilter, "created_at")
     list_select_related = ("owner",)
-    search_fields = ("=id", "=lane", "=key")
-    search_help_text = _("The exact id, lane or key.")
+    search_fields = ("=id", "=lane", "=key", "=scope")
+    search_help_text = _("The exact id, lane, key or scope.")
     ordering = ("-id",)  # ids sort by time
     fieldsets: ClassVar[tuple[Any, ...]] = (
         (None, {"fields": ("work", "owner", "standing", "waits_for", "tries", "failure")}),
@@ -136,7 +143,7 @@ class FiberAdmin(ReadOnlyAdmin):
             {
                 "classes": ("collapse",),
                 "fields": (
-                    *("id", "name", "key", "lane", "lane_position", "share", "worker", "lease_until", "fence"),
+                    *("id", "name", "scope", "key", "lane", "lane_position", "share", "worker", "lease_until", "fence"),
                     *(
                         "attempt",
                         "retries",
@@ -153,7 +160,7 @@ class FiberAdmin(ReadOnlyAdmin):
     )
     readonly_fields: ClassVar[tuple[str, ...]] = ("work", "standing", "waits_for", "tries", "failure")
     inlines: ClassVar[tuple[Any, ...]] = (StepInline,)
-    actions = ("cancel_fibers", "requeue_fibers")
+    actions = ("cancel_fibers", "requeue_fibers", "complete_fibers", "dismiss_fibers")
     reason_words: Mapping[str, str | Promise] = REASON_WORDS
 
     @admin.display(description=_("work"), ordering="name")
@@ -231,4 +238,22 @@ class FiberAdmin(ReadOnlyAdmin):
         for fiber in done:
             self.log_change(request, fiber, str(_("Run again.")))
         text = _("%(done)d of %(all)d are waiting to run again.")
+        self.message_user(request, str(text) % {"done": len(done), "all": len(chosen)}, messages.SUCCESS)
+
+    @admin.action(description=_("Mark given up ones as completed"), permissions=["requeue"])
+    def complete_fibers(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> None:
+        """Resolve the selected interrupted fibers as completed."""
+        self._resolve(request, queryset, FiberStatus.COMPLETED)
+
+    @admin.action(description=_("Mark given up ones as stopped"), permissions=["cancel"])
+    def dismiss_fibers(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> None:
+        """Resolve the selected interrupted fibers as cancelled."""
+        self._resolve(request, queryset, FiberStatus.CANCELLED)
+
+    def _resolve(self, request: HttpRequest, queryset: QuerySet[Fiber], status: FiberStatus) -> None:
+        chosen = list(queryset)
+        done = [fiber for fiber in chosen if services.resolve_fiber(fiber.pk, status)]
+        for fiber in done:
+            self.log_change(request, fiber, str(STATUS_WORDS[status]))
+        text = _("%(done)d of %(all)d changed.")
         self.message_user(request, str(text) % {"done": len(done), "all": len(chosen)}, messages.SUCCESS)

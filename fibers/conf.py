@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from fibers.core.budget import RecoveryBudget
 from thinkproject.kernel.conf import Setting
 
 
@@ -32,11 +33,40 @@ class FiberSettings:
     no_progress_seconds = Setting(
         "THINK_FIBER_NO_PROGRESS_SECONDS", 300.0, doc="Time of recovering without progress before it is given up."
     )
+    max_recovery_work = Setting(
+        "THINK_FIBER_MAX_RECOVERY_WORK",
+        1000,
+        doc="Steps that a fiber may settle after it first lost its worker, if it keeps losing it; then it is given up.",
+    )
+    max_memory_losses = Setting(
+        "THINK_FIBER_MAX_MEMORY_LOSSES",
+        3,
+        doc="Workers that ran out of memory under a fiber before it is given up.",
+    )
+    recovery_debounce_seconds = Setting(
+        "THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS",
+        30.0,
+        doc="A worker lost so soon after the one before spends no attempt: a deploy restarts them one by one.",
+    )
     keep_finished_seconds = Setting(
         "THINK_FIBER_KEEP_FINISHED_SECONDS", 86_400.0, doc="How long completed and cancelled fibers are kept."
     )
     keep_failed_seconds = Setting(
         "THINK_FIBER_KEEP_FAILED_SECONDS", 604_800.0, doc="How long failed and interrupted fibers are kept."
+    )
+    schedules_per_user = Setting(
+        "THINK_SCHEDULES_PER_USER", 100, doc="Schedules that one user may have besides those that ended; 0: no limit."
+    )
+    schedule_shortest_seconds = Setting(
+        "THINK_SCHEDULE_SHORTEST_SECONDS",
+        60,
+        doc="What at least lies between two runs of a schedule that a person or a model creates. Code may be faster.",
+    )
+    schedule_run_seconds = Setting(
+        "THINK_SCHEDULE_RUN_SECONDS",
+        3600,
+        doc="When a run of a schedule counts as hung: it is stopped once the next one is due. Schedules may say "
+        "otherwise.",
     )
     grace_seconds = Setting(
         "THINK_FIBER_GRACE_SECONDS", 5.0, doc="What an interrupted function gets to put its things in order."
@@ -53,3 +83,13 @@ class FiberSettings:
 
 
 fiber_settings = FiberSettings()
+
+
+def settings_budget() -> RecoveryBudget:
+    """The recovery budget of fibers whose function declares none."""
+    return RecoveryBudget(
+        max_recoveries=fiber_settings.max_recoveries,
+        no_progress_seconds=fiber_settings.no_progress_seconds,
+        max_work=fiber_settings.max_recovery_work,
+        max_memory_losses=fiber_settings.max_memory_losses,
+    )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from fibers.core.budget import read_incident
 from fibers.core.journal import Journal, Recorded, normalised
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import OutsideFiber, Parked, StepMismatch
@@ -44,12 +45,14 @@ class FiberContext:
         self.name: str = fiber.name
         self.payload: JSONValue = fiber.payload
         self.metadata: JSONValue = fiber.metadata
+        self.key = fiber.key
         self.owner_id = fiber.owner_id
         self.lane = fiber.lane
         self.attempt = fiber.attempt
         self.retries = fiber.retries
         self.max_retries = fiber.max_retries
         self.recoveries = fiber.recoveries  # lost leases in a row without progress in between
+        self.incident = read_incident(fiber.incident)  # the losses so far, if any
         self.fence = fiber.fence
         self.worker = fiber.worker
         self.interrupt: Interrupt | None = None

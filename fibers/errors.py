@@ -1,11 +1,14 @@
-"""Errors of durable execution, and the two ways a durable function ends without a result.
+"""Errors of durable execution, and the ways in which a durable function ends without a result.
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · Failed
+                  · OutsideFiber · FiberStopped · Failed
+└─ ScheduleError  ScheduleInvalid · ScheduleNotFound · SchedulesFull
 
-`Cancelled` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a developer's
-`except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
+A `FiberError` ends the attempt of the fiber in which it is raised; code inside one may go on after a `ScheduleError`.
+
+`Cancelled`, `GivenUp` and `Parked` are control flow and no errors: they derive from `BaseException`, so that a
+developer's `except Exception` cannot swallow them (`asyncio.CancelledError` does the same).
 """
 
 from collections.abc import Sequence
@@ -63,6 +66,36 @@ class OutsideFiber(FiberError, Conflict):
     code = "outside_fiber"
 
 
+class FiberStopped(FiberError, Conflict):
+    """The work was stopped."""
+
+    code = "fiber_stopped"
+
+
+class ScheduleError(ThinkError):
+    """Something is wrong with a schedule."""
+
+    code = "schedule_error"
+
+
+class ScheduleInvalid(ScheduleError, Invalid):
+    """There can be no such schedule."""
+
+    code = "schedule_invalid"
+
+
+class ScheduleNotFound(ScheduleError, NotFound):
+    """There is no such schedule."""
+
+    code = "schedule_not_found"
+
+
+class SchedulesFull(ScheduleError, Conflict):
+    """The owner has as many schedules as are allowed."""
+
+    code = "schedules_full"
+
+
 class Failed(FiberError):
     """The durable function failed, with a code and a message of its own choice.
 
@@ -87,6 +120,17 @@ class Cancelled(BaseException):
         self.result = result
         self.reason = reason
         super().__init__()
+
+
+class GivenUp(BaseException):
+    """Raised by a durable function that does not go on by itself. The fiber ends as interrupted: it can be resolved.
+
+    `reason`: one word.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class Parked(BaseException):

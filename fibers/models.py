@@ -1,6 +1,6 @@
-"""Tables of durable execution: a fiber, its journal. Schedules come with the package that needs them."""
+"""Tables of durable execution: a fiber, its journal; schedules and their runs are in `schedule_models`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Self
 
@@ -12,8 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from fibers.conf import fiber_settings
 from fibers.core.states import TERMINAL, FiberStatus
+from fibers.schedule_models import Schedule, ScheduleRun
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
+
+__all__ = ["Fiber", "FiberQuerySet", "FiberStep", "Schedule", "ScheduleRun", "new_fiber_id"]
 
 
 def new_fiber_id() -> str:
@@ -24,9 +27,10 @@ def new_fiber_id() -> str:
 class FiberQuerySet(models.QuerySet["Fiber"]):
     """Fibers by what may happen to them."""
 
-    def claimable(self) -> Self:
+    def claimable(self, names: Collection[str] | None = None) -> Self:
         """Fibers that a worker may claim: due, not cancelled, first of an idle lane, of a share with a free slot.
 
+        `names`: the functions that the worker has, if only those count.
         Two claims that do not see each other may exceed a share by one: it is a matter of fairness, not of order.
         """
         others = self.model._default_manager.filter(lane=OuterRef("lane"), finished_at=None)
@@ -34,13 +38,21 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         earlier = others.filter(
             status__in=(FiberStatus.PENDING, FiberStatus.PARKED), lane_position__lt=OuterRef("lane_position")
         )
-        return self.within_share().filter(
-            ~Exists(running),
-            ~Exists(earlier),
-            status=FiberStatus.PENDING,
-            available_at__lte=Now(),
-            cancel_requested_at=None,
+        return (
+            self.of(names)
+            .within_share()
+            .filter(
+                ~Exists(running),
+                ~Exists(earlier),
+                status=FiberStatus.PENDING,
+                available_at__lte=Now(),
+                cancel_requested_at=None,
+            )
         )
+
+    def of(self, names: Collection[str] | None) -> Self:
+        """Those of these functions; `None`: all."""
+        return self if names is None else self.filter(name__in=names)
 
     def within_share(self) -> Self:
         """Exclude fibers of full shares. Reads at most that many index rows."""
@@ -111,6 +123,7 @@ class Fiber(models.Model):
     share = models.CharField(
         _("share"), max_length=100, null=True, blank=True
     )  # opaque; few of one share run at a time
+    scope = models.CharField(_("scope"), max_length=200, null=True, blank=True)  # opaque; what it belongs to
     key = models.CharField(_("key"), max_length=200, null=True, blank=True, unique=True)  # idempotency
     status = models.CharField(
         max_length=16, choices=[(s.value, s.value) for s in FiberStatus], default=FiberStatus.PENDING
@@ -128,6 +141,7 @@ class Fiber(models.Model):
     recoveries = models.PositiveIntegerField(_("recoveries"), default=0)  # lost leases without progress in between
     progress = models.PositiveBigIntegerField(_("progress"), default=0)  # settled steps and shown chunks
     recovered_progress = models.PositiveBigIntegerField(_("progress when last recovered"), default=0)
+    incident = JSONText(_("losses of its worker"), null=True, blank=True)  # `fibers.core.budget.Incident`
     # first recovery in a row without progress
     stalled_at = models.DateTimeField(_("without progress since"), null=True, blank=True)
     waits = JSONText(default=list)  # what it was parked for, until the attempt that follows ends
@@ -164,6 +178,12 @@ class Fiber(models.Model):
             models.Index(fields=["parked_until"], condition=Q(status="parked"), name="think_fiber_parked"),
             models.Index(fields=["finished_at"], name="think_fiber_finished"),
             models.Index(fields=["owner", "created_at"], name="think_fiber_owner"),  # what one asked for lately
+            models.Index(
+                fields=["scope", "created_at"], condition=Q(scope__isnull=False), name="think_fiber_scope"
+            ),  # what belongs together, however much else there is
+            models.Index(
+                fields=["owner"], condition=Q(scope__isnull=False, finished_at=None), name="think_fiber_scoped_live"
+            ),
             # Finds what is under way in a lane, however much ended there.
             models.Index(fields=["lane", "lane_position"], condition=Q(finished_at=None), name="think_fiber_live"),
         ]

@@ -1,9 +1,10 @@
 """Durable functions by name. A name is a contract: rows that are waiting carry it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fibers.core.budget import RecoveryBudget
 from fibers.errors import UnknownDurable
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -11,6 +12,9 @@ __all__ = ["durable"]
 
 DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 """Gets a `FiberContext`."""
+
+BudgetFunction: TypeAlias = Callable[[JSONValue, RecoveryBudget], RecoveryBudget]
+"""Gets a fiber's payload and the budget of the settings; returns the fiber's own. Sync."""
 
 BeginFunction: TypeAlias = Callable[[Any], Any]
 """Gets a `FiberContext`, in the transaction of a claim. Sync."""
@@ -26,6 +30,10 @@ class Durable:
     resume_seconds: float | None = None
     never_started: Callable[[JSONValue], None] | None = None
     begin: BeginFunction | None = None
+    retries_at_once: bool = False
+    interrupts_when_lost: bool = False
+    members: Callable[[], Collection[str]] | None = None  # of a family: what may follow its name and a colon
+    budget: BudgetFunction | None = None
 
     @property
     def source(self) -> str:
@@ -37,13 +45,17 @@ _durables: dict[str, Durable] = {}
 _clashes: list[tuple[Durable, Durable]] = []
 
 
-def durable(
+def durable(  # noqa: PLR0913 - one keyword for each thing a function may declare
     name: str,
     *,
     sealed: str = "",
     resume_seconds: float | None = None,
     never_started: Callable[[JSONValue], None] | None = None,
     begin: BeginFunction | None = None,
+    retries_at_once: bool = False,
+    interrupts_when_lost: bool = False,
+    members: Callable[[], Collection[str]] | None = None,
+    budget: BudgetFunction | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
@@ -53,7 +65,11 @@ def durable(
     `{"fiber_id", "name", "payload", "status", "reason"}`. `never_started` is called with the payload, inside the
     transaction that cancels a fiber which never ran. `begin` is called with the context in the transaction of each
     claim, and what it returns is `FiberContext.begun`; when it raises, its work is undone and the function runs without
-    it. **Units:** a fiber that was started and then lay for longer than
+    it. `retries_at_once`: a function that failed and may try again does so without a pause. `interrupts_when_lost`:
+    when its worker is lost the fiber is interrupted with the reason `worker_lost`, and the `sealed` function decides
+    what follows. `members` makes it a family: the function runs the fibers named `<name>:<member>`, and a worker claims
+    those whose members it has; asked before each claim, so it must be quick. `budget` decides, each time a fiber lost
+    its worker, how often that may happen. **Units:** a fiber that was started and then lay for longer than
     `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
     `fibers.E001`.
     """
@@ -66,6 +82,10 @@ def durable(
             resume_seconds=resume_seconds,
             never_started=never_started,
             begin=begin,
+            retries_at_once=retries_at_once,
+            interrupts_when_lost=interrupts_when_lost,
+            members=members,
+            budget=budget,
         )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:
@@ -77,16 +97,31 @@ def durable(
 
 
 def find_durable(name: str) -> Durable | None:
-    """The function registered under a name, or `None`."""
-    return _durables.get(name)
+    """The function registered under a name or for the family of it, or `None`."""
+    found = _durables.get(name)
+    if found is not None:
+        return found if found.members is None else None
+    family = _durables.get(name.partition(":")[0])
+    return family if family is not None and family.members is not None else None
 
 
 def get_durable(name: str) -> Durable:
     """The function registered under a name. Errors: `UnknownDurable`."""
-    found = _durables.get(name)
+    found = find_durable(name)
     if found is None:
         raise UnknownDurable(f"no durable function is named {name!r}")
     return found
+
+
+def known_names() -> list[str]:
+    """All names of fibers that this process can run, families by their members."""
+    names: list[str] = []
+    for entry in _durables.values():
+        if entry.members is None:
+            names.append(entry.name)
+        else:
+            names += [f"{entry.name}:{member}" for member in entry.members()]
+    return names
 
 
 def durables() -> list[Durable]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
-from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 from django.db.models.functions import Now
 
 from fibers.conf import fiber_settings
@@ -12,6 +12,7 @@ from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber, FiberStep
 from fibers.queue.leases import sealer_key
+from fibers.registry import known_names
 from thinkproject.kernel.jsonvalue import JSONValue
 
 
@@ -36,6 +37,16 @@ def get_fiber(fiber_id: str) -> Fiber:
 def find_by_key(key: str) -> Fiber | None:
     """Return the fiber with this idempotency key."""
     return Fiber.objects.filter(key=key).first()
+
+
+def without_function() -> list[tuple[str, int]]:
+    """Names of due fibers that this process has no function for, and how many there are: the most first.
+
+    Nobody runs them before a deploy that has it; no retry is spent on them.
+    """
+    due = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lte=Now(), cancel_requested_at=None)
+    counted = due.exclude(name__in=known_names()).order_by().values_list("name").annotate(count=Count("pk"))
+    return sorted(counted, key=lambda row: (-row[1], row[0]))
 
 
 def is_being_sealed(fiber_id: str, fence: int) -> bool:

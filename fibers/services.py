@@ -1,12 +1,24 @@
 """Write operations for other apps. Sync, inside the caller's transaction; dispatches follow the commit."""
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from fibers.core.states import TERMINAL, FiberEvent, FiberStatus, advance, sources
+from fibers.core.states import (
+    OUT_OF_MEMORY,
+    RECOVERED,
+    TERMINAL,
+    WORKER_LOST,
+    FiberEvent,
+    FiberStatus,
+    advance,
+    sources,
+)
 from fibers.errors import FiberError
-from fibers.models import Fiber, FiberStep
+from fibers.models import Fiber, FiberQuerySet, FiberStep
 from fibers.process.interrupts import notify_on_commit
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_on_commit
@@ -28,17 +40,19 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
     delay_seconds: float = 0.0,
     max_retries: int = 0,
     metadata: JSONValue = None,
+    scope: str | None = None,
+    fiber_id: str = "",
 ) -> Fiber:
     """Insert a pending fiber; workers are notified when the transaction commits.
 
-    `lane` and `share` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the setting
-    says.
+    `lane`, `share` and `scope` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the
+    setting says; those of one scope are found and stopped together. `fiber_id`: an id of the caller's own.
 
-    **Durability:** with a `key` that exists, that fiber is returned and nothing is started.
+    **Durability:** with a `key` or an id that exists, that fiber is returned and nothing is started.
     **Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never
     raises for a broker that is down.
     """
-    for label, value in (("key", key), ("lane", lane)):
+    for label, value in (("key", key), ("lane", lane), ("scope", scope)):
         if value is not None and not value.strip():
             raise FiberError(f"a fiber's {label} may not be blank")
     return insert_fiber(
@@ -47,6 +61,8 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
             payload=payload,
             lane=lane,
             share=share,
+            scope=scope,
+            id=fiber_id,
             owner_id=owner_id,
             key=key,
             delay_seconds=delay_seconds,
@@ -144,16 +160,37 @@ def _end_wait(fiber_id: str, wait_key: str, record: JSONObject) -> bool:
     return is_first and resume_fiber(fiber_id)
 
 
+def note_memory_loss(worker: str) -> int:
+    """Note that a worker was killed because memory ran out, and how many fibers it took along.
+
+    `worker`: its name, or the beginning of it. The sweep that finds their leases expired counts it against them.
+    """
+    lost = Fiber.objects.filter(worker__startswith=worker, status=FiberStatus.RUNNING)
+    return lost.update(reason=OUT_OF_MEMORY)
+
+
 @transaction.atomic
 def requeue_fiber(fiber_id: str) -> bool:
     """Run a failed or interrupted fiber again, over its journal, with fresh budgets. False for any other."""
-    moved = Fiber.objects.filter(pk=fiber_id, status__in=sources(FiberEvent.REQUEUE)).update(
+    again = Fiber.objects.filter(pk=fiber_id, status__in=sources(FiberEvent.REQUEUE))
+    return _requeue(again, fiber_id, reason="requeued", retries=0, recoveries=0, incident=None, stalled_at=None)
+
+
+@transaction.atomic
+def restart_lost_fiber(fiber_id: str, *, is_retry: bool = False) -> bool:
+    """Run a fiber again that was interrupted because its worker was lost. Its budgets go on. False for any other.
+
+    `is_retry`: it counts as one of its retries.
+    """
+    lost = Fiber.objects.filter(pk=fiber_id, status=FiberStatus.INTERRUPTED, reason=WORKER_LOST)
+    return _requeue(lost, fiber_id, reason=RECOVERED, retries=F("retries") + int(is_retry))
+
+
+def _requeue(fibers: FiberQuerySet, fiber_id: str, **changes: Any) -> bool:
+    moved = fibers.update(
+        **changes,
         status=advance(FiberStatus.FAILED, FiberEvent.REQUEUE),
-        reason="requeued",
         error=None,
-        retries=0,
-        recoveries=0,
-        stalled_at=None,
         cancel_requested_at=None,
         finished_at=None,
         available_at=Now(),
@@ -163,3 +200,50 @@ def requeue_fiber(fiber_id: str) -> bool:
     if moved:
         dispatch_on_commit([fiber_id])
     return bool(moved)
+
+
+_RESOLUTIONS: Final = {
+    FiberStatus.COMPLETED: FiberEvent.RESOLVE_COMPLETED,
+    FiberStatus.FAILED: FiberEvent.RESOLVE_FAILED,
+    FiberStatus.CANCELLED: FiberEvent.RESOLVE_CANCELLED,
+}
+
+
+@transaction.atomic
+def resolve_fiber(
+    fiber_id: str, status: FiberStatus, *, result: JSONValue = None, error: JSONValue = None, reason: str = "resolved"
+) -> bool:
+    """Say how an interrupted fiber has ended: completed, failed or cancelled. False for any other fiber.
+
+    **Errors:** `FiberError` for another status.
+    """
+    if status not in _RESOLUTIONS:
+        raise FiberError(f"a fiber is resolved as completed, failed or cancelled, not as {status.value}")
+    event = _RESOLUTIONS[status]
+    moved = Fiber.objects.filter(pk=fiber_id, status__in=sources(event)).update(
+        status=advance(FiberStatus.INTERRUPTED, event),
+        reason=reason[:64],
+        result=result,
+        error=error,
+        finished_at=Now(),
+        updated_at=Now(),
+    )
+    return bool(moved)
+
+
+@transaction.atomic
+def forget_scopes(scopes: Sequence[str], *, reason: str) -> None:
+    """Stop all fibers of these scopes, and delete those that have ended; one that runs is kept until it has."""
+    live = Fiber.objects.filter(scope__in=scopes, finished_at=None).exclude(status__in=TERMINAL)
+    for fiber_id in live.order_by("pk").values_list("pk", flat=True):
+        cancel_fiber(fiber_id, reason=reason)
+    Fiber.objects.filter(scope__in=scopes, status__in=TERMINAL).delete()
+
+
+def delete_ended(fibers: FiberQuerySet, limit: int) -> int:
+    """Delete the oldest of these that have ended, at most `limit`; return how many."""
+    ended = fibers.filter(status__in=TERMINAL).order_by("created_at", "pk").values_list("pk", flat=True)
+    ids = list(ended[:limit])
+    if ids:
+        Fiber.objects.filter(pk__in=ids, status__in=TERMINAL).delete()
+    return len(ids)

@@ -160,7 +160,11 @@ OPENAI_API_KEY = env.env_secret("OPENAI_API_KEY", doc="Key for the model server.
 OPENAI_BASE_URL = env.env_text(
     "OPENAI_BASE_URL", doc="Any OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`."
 )
-THINK_MODEL = env.env_text("THINK_MODEL", doc="The model `default` stands for, as `provider/model`.")
+THINK_MODEL = env.env_text(
+    "THINK_MODEL",
+    doc="The model `default` stands for, as `provider/model`; of several, comma-separated, the next answers where one "
+    "fails.",
+)
 THINK_MODEL_CHOICE_FILE = str(DATA_DIR / "model.json")  # what discovery chose at start
 
 # --- Web --------------------------------------------------------------------------------------------------------

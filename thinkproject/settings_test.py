@@ -18,6 +18,7 @@ for _name in [name for name in os.environ if name.startswith(("THINK_", "OPENAI_
 for _name in ("REDIS_URL", "ALLOWED_HOSTS", "PORT"):
     os.environ.pop(_name, None)
 os.environ["SECRET_KEY"] = "tests-only"
+os.environ["THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS"] = "0"  # tests lose workers at once, one after the other
 os.environ["THINK_TITLE_MODEL"] = "none"  # scripted models answer the conversation, and nothing else
 os.environ["THINK_DATA_DIR"] = str(TEST_DIR)
 os.environ["THINK_MADE_UP_LANGUAGES"] = "1"  # tests switch to them

@@ -11,3 +11,9 @@ class ToolsConfig(AppConfig):
     label = "think_tools"
     verbose_name = _("Tools")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Let workers remove what commands of others have left."""
+        from tools_app.processes import starting  # noqa: PLC0415 - settings are there now
+
+        starting.connect()

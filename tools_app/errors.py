@@ -6,7 +6,8 @@ ThinkError
                  ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
                  McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
                  McpUnavailable (McpSignInNeeded) · McpSignInFailed · ExtensionInvalid · ExtensionExists ·
-                 ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit · EgressClosed
+                 ExtensionConflict · ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit ·
+                 EgressClosed
 """
 
 from typing import Final
@@ -190,6 +191,12 @@ class ExtensionExists(ToolError, Conflict):
     """An extension of this name is loaded already."""
 
     code = "extension_exists"
+
+
+class ExtensionConflict(ToolError, Conflict):
+    """The extension has changed since it was read. Data: `revision`, the present one, and `number`, of its version."""
+
+    code = "extension_conflict"
 
 
 class ExtensionNotFound(ToolError, NotFound):

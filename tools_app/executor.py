@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from thinkproject.kernel.aio import call_tool_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.current_call import enter_call
 from tools_app.core.execution import to_json
 from tools_app.core.guard.reach import enter
 from tools_app.core.guard.rules import MAX_SOURCES, SeenText
@@ -152,6 +153,7 @@ class _Run:
 
     async def _work(self, context: ToolContext) -> None:
         enter(self)
+        enter_call(context)
         try:
             async for item in _values(self._tool, self._call, context):
                 self._take(item)

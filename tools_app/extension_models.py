@@ -5,6 +5,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from thinkproject.kernel.fields import JSONText
+from thinkproject.kernel.jsonvalue import fingerprint
 
 
 class ExtensionLevel(models.TextChoices):
@@ -73,6 +74,11 @@ class Extension(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def revision(self) -> str:
+        """What stands for its version and what is granted, so that an edit of an older state is noticed. Opaque."""
+        return fingerprint([self.pk, self.number, self.granted])
 
 
 class ExtensionVersion(models.Model):

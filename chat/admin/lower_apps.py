@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -19,16 +20,26 @@ from chat.admin.columns import Text, about, agent_title, linked, noted, of_conve
 from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
 from chat.core.durable_names import (
+    AGENT_FIBER,
+    AGENT_FIBER_DONE,
+    AGENT_FIBER_SEALED,
+    AGENT_FIBERS_LOST,
+    AGENT_RUN,
     COMPACT_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
+    MCP_READ_FIBER,
     RESPONSE_FIBER,
+    RUN_ENDED_FIBER,
+    RUN_WATCH_FIBER,
     SEALED_TURN_FIBER,
+    STOP_RUNS_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
 )
 from chat.models import AgentInstance, Turn
+from chat.runtime.abilities.fiber_recovery import NOT_RESTARTED, RETRIES_EXHAUSTED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
 from fibers.models import Fiber
@@ -50,6 +61,15 @@ WORK: dict[str, Text] = {
     COMPACT_FIBER: _("A summary for the model"),
     SEALED_TURN_FIBER: _("The end of a broken turn"),
     MCP_FIBER: _("A connection to an MCP server"),
+    AGENT_FIBER: _("Background work"),
+    AGENT_RUN: _("Background work in its caller's process"),
+    AGENT_FIBER_DONE: _("What follows background work"),
+    AGENT_FIBER_SEALED: _("The end of broken background work"),
+    AGENT_FIBERS_LOST: _("Background work that lost its worker"),
+    RUN_ENDED_FIBER: _("The end of an agent's run"),
+    RUN_WATCH_FIBER: _("The limits of an agent's run"),
+    STOP_RUNS_FIBER: _("The stop of agents' runs"),
+    MCP_READ_FIBER: _("A content of an MCP server"),
 }
 
 
@@ -207,6 +227,8 @@ class WorkAdmin(FiberAdmin):
         "stopped": _("by a person or by code"),
         "deleted": _("its conversation or history was deleted"),
         SKIPPED_REASON: _("skipped before it began"),
+        NOT_RESTARTED: _("its agent did not start it again"),
+        RETRIES_EXHAUSTED: _("its workers were lost too often"),
     }
 
     class Media:
@@ -214,7 +236,7 @@ class WorkAdmin(FiberAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fiber]:
-        """Add the conversation of a turn's fiber."""
+        """Add the conversation of a turn's fiber, or of an agent's background work."""
         rows: QuerySet[Fiber] = super().get_queryset(request)
         turns = Turn.objects.filter(fiber=OuterRef("pk"))
         columns = {
@@ -223,14 +245,20 @@ class WorkAdmin(FiberAdmin):
             "about_name": "name",
             "about_provisional": "title_is_provisional",
         }
-        found = {name: Subquery(turns.values(f"instance__{column}")[:1]) for name, column in columns.items()}
+        own = AgentInstance.objects.filter(pk=OuterRef("scope"))
+        found: dict[str, Any] = {
+            name: Coalesce(Subquery(turns.values(f"instance__{column}")[:1]), Subquery(own.values(column)[:1]))
+            for name, column in columns.items()
+        }
         found["turn_id"] = Subquery(turns.values("pk")[:1])
         return with_reader(rows.annotate(**found), request)
 
     @admin.display(description=_("work"), ordering="name")
     def work(self, row: Fiber) -> str:
         """Its function, in words where they are known."""
-        return str(WORK.get(row.name, row.name))
+        family, _colon, member = row.name.partition(":")
+        words = str(WORK.get(family, family))
+        return f"{words}: {member}" if member else words
 
     @override
     def page_title(self, row: Fiber) -> str:

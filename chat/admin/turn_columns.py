@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
@@ -65,6 +65,14 @@ class TurnColumns(ActionAdmin):
         return noted(
             name, tokens(turn.input_tokens, turn.output_tokens) if turn.step_count or turn.input_tokens else ""
         )
+
+    @admin.display(description=_("models"))
+    def answered_by(self, turn: Turn) -> str:
+        """The models of a turn that more than one answered, with the cost of each, and why the next one was asked."""
+        report = turn.model_report or {}
+        used = [f"{each['name']}: {each['tokens']:,}, {amount(each['cost'])}" for each in report.get("models", ())]
+        switched = [f"{each['from']} → {each['to']} ({each['code']})" for each in report.get("switches", ())]
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in (*used, *switched))) or NOTHING
 
     @admin.display(description=_("tokens"))
     def used(self, turn: Turn) -> str:

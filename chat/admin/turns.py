@@ -77,7 +77,7 @@ class TurnAdmin(TurnColumns):
     ordering = ("-id",)  # ids sort by time
     fieldsets = (
         (None, {"fields": ("conversation", "people", "status", "waits", "attempts", "error", "asked")}),
-        (_("Cost"), {"fields": ("model_name", "used", "spent", "step_count", "accepted", "times")}),
+        (_("Cost"), {"fields": ("model_name", "answered_by", "used", "spent", "step_count", "accepted", "times")}),
         (_("What the model was sent"), {"fields": ("requests",)}),
         (_("Steps"), {"fields": ("journal",)}),
         (

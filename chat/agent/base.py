@@ -90,6 +90,7 @@ class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
     """The services that chat agents have in addition."""
 
     extension_state: ExtensionState
+    reports: Any  # takes progress and milestones during a turn; `None` outside of one
 
     def extensions_of(self, agent: "Agent") -> ExtensionOperations:
         """The operations on the extensions of the agent's conversation."""

@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
+from chat.agent.abilities.fiber_methods import FiberDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
+from chat.agent.abilities.recovery_methods import RecoveryMethods
+from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
+from chat.agent.abilities.sub_agent_methods import SubAgentTools
 from chat.agent.approval_methods import ActionMethods
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
@@ -53,6 +57,10 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
+    FiberDeclarations,
+    SubAgentTools,
+    ScheduleDeclarations,
+    RecoveryMethods,
     Agent,
     abstract=True,
 ):
@@ -72,13 +80,6 @@ class Think(
     """What a message does that arrives while a turn runs or waits. `queue`: it waits for its turn. `latest`: of those
     that wait only the newest is answered. `merge`: the same, and the model sees them as one message. `drop`: it is not
     taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long."""
-
-    chat_recovery: ClassVar[bool] = True
-    """Whether turns that a crash cut go on by themselves. Turns are durable either way."""
-
-    max_recoveries: ClassVar[int | None] = None
-    """How often in a row a turn whose worker was lost goes on, with nothing shown or settled in between; then it is
-    given up. `None` asks settings (`THINK_FIBER_MAX_RECOVERIES`)."""
 
     interrupted_text: ClassVar[str] = INTERRUPTED_TEXT
     """What people read when a turn is given up after crashes. `on_chat_error` may still reword it."""
@@ -136,9 +137,6 @@ class Think(
     """Model that keeps a short summary of each conversation for people: as `title_model`; `"none"` writes one only when
     a person asks, `None` asks settings."""
 
-    fibers: ClassVar[bool] = False
-    """Reserved for background fibers of an agent, which do not exist yet: it has no effect."""
-
     injection_guard: ClassVar[InjectionGuard] = ON
     """The guard against instructions in text of strangers, on by default: once a page, a file or a server's text is in
     the conversation, calls that change something or send something ask a person first. A class that needs less says
@@ -162,10 +160,11 @@ class Think(
     # Getters
 
     def get_model(self) -> Any:
-        """Choose the model: `"provider/model"`, `"default"`, or a model object.
+        """Choose the model: `"provider/model"`, `"default"`, a model object, or a list of these.
 
-        Runs once an attempt, unless people chose another model for the conversation (`models`). Errors: the default
-        raises `ModelNotConfigured`; the turn ends with its text.
+        Of a list the first answers, and where it fails the next one goes on from what was shown. Runs once an attempt.
+        A model that people chose for the conversation (`models`) goes before it: then only the models of a list count,
+        after the chosen one. Errors: the default raises `ModelNotConfigured`; the turn ends with its text.
         """
         name = type(self).__name__
         raise ModelNotConfigured(

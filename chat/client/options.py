@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.retry import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,5 +33,8 @@ class Options:
 
     def delay(self, attempt: int) -> float:
         """Delay before an attempt; the first is 0."""
-        longest = min(self.longest_delay, self.first_delay * 2.0 ** min(attempt, 30))
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the load, guards nothing
+        if self.longest_delay <= 0 or self.first_delay <= 0:
+            return 0.0
+        first = min(self.first_delay, self.longest_delay)
+        policy = RetryPolicy(first_seconds=first, max_seconds=self.longest_delay)
+        return policy.delay_seconds(attempt + 1, jitter=random.random())  # noqa: S311 - spreads the load, guards nothing

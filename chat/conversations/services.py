@@ -5,7 +5,6 @@ Whether the user may do it was decided in `auth.py`; these functions take what i
 
 import base64
 import binascii
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,25 +19,18 @@ from chat.agent.registry import is_served
 from chat.conversations.flags import guard_of, has_failed, is_running, waiting_count, with_flags
 from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
-from chat.files import attachments
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
-from chat.instances.rows import descendants, ensure_instance, key_of, path_of
-from chat.models import AgentInstance, Turn
+from chat.instances.rows import ensure_instance, key_of, path_of
+from chat.models import AgentInstance
+from chat.runtime.abilities import removal
 from chat.runtime.sessions import keeps_sessions
-from chat.turns.admission.admission import cancel_all, stopping
-from chat.turns.state.deletion import BATCH, delete_turns
-from sessions_app.messages.services import delete_session, select_leaf
-from sessions_app.models import Session
+from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from thinkproject.kernel.phrases import Phrase
-from tools_app.actions.ledger import forget_effects
-from tools_app.extensions.services import forget_extensions_of
-from tools_app.mcp.rows import forget_servers
-from tools_app.services import forget_calls
-from tools_app.workspace.services import forget_workspaces_of
 
 MAX_TITLE = 100
+delete_instance = removal.delete_instance  # agents remove sub-agents themselves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,44 +132,6 @@ def archive_instance(instance: AgentInstance, *, is_archived: bool) -> None:
 def mark_seen(instance: AgentInstance) -> None:
     """Note that the owner looks at the conversation now."""
     AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
-
-
-def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | None = None) -> bool:
-    """Remove the conversation: running turns are cancelled, then turns, sessions, logs, files go.
-
-    `only_if` is asked while no turn can begin or end; when it says no, nothing has happened and the answer is false.
-    Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
-    gone and stops; the segments it may leave are pruned.
-    """
-    with stopping(key_of(instance), queued_reason="deleted"):
-        if only_if is not None and not only_if():
-            transaction.set_rollback(True)
-            return False
-        _remove(instance)
-    return True
-
-
-def _remove(instance: AgentInstance) -> None:
-    family = [instance.pk, *descendants(instance.pk)]
-    for begin in range(0, len(family), BATCH):
-        _empty(family[begin : begin + BATCH], root_id=instance.pk)
-    AgentInstance.objects.filter(pk=instance.pk).delete()
-
-
-def _empty(family: list[str], *, root_id: str) -> None:
-    """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
-    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
-        cancel_all(child)
-    attachments.forget_files_of(family)
-    AgentInstance.objects.filter(pk__in=family).update(session=None)
-    forget_calls(scopes=family)
-    forget_workspaces_of(family)
-    forget_effects(family)
-    forget_servers(family)
-    forget_extensions_of(family)
-    delete_turns(Turn.objects.filter(instance_id__in=family))
-    for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
-        delete_session(session_id)
 
 
 def show_message(instance: AgentInstance, message_id: str) -> str:

@@ -1,4 +1,4 @@
-"""MCP servers of conversations: who is notified of their changes, and connecting in the background."""
+"""MCP servers of conversations: who is notified of their changes; connecting and reading in the background."""
 
 import time
 from datetime import timedelta
@@ -6,15 +6,17 @@ from typing import Any, Final
 
 from django.db.models.functions import Now
 
-from chat.core.durable_names import MCP_FIBER
+from chat.core.durable_names import MCP_FIBER, MCP_READ_FIBER
 from chat.errors import QuotaExceeded
 from chat.instances.notifications import EVERYONE, McpChanged, group_of, send_notification, user_group
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from fibers.models import Fiber
 from fibers.services import start_fiber
+from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.servers import McpScope
+from tools_app.errors import McpServerNotFound, McpServerRefused
 from tools_app.mcp import rows
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.rows import Place
@@ -52,11 +54,33 @@ def connect_soon(server: McpServer, user_id: Any, *, is_repeated: bool = False) 
     start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, key=key, owner_id=user_id)
 
 
+def read_soon(server: McpServer, user_id: Any, wanted: JSONObject) -> Fiber:
+    """Have a worker read a content of a server for a user. `wanted`: as `tools_app.mcp.contents.read_content`.
+
+    Errors: `McpServerRefused` for a disabled server; `QuotaExceeded` for a user who asks for it too often.
+    """
+    if not server.is_enabled:
+        raise McpServerRefused("This server is disabled.")
+    _check_pace(user_id)
+    payload: JSONObject = {"server_id": server.pk, "user_id": user_id, "wanted": wanted}
+    return start_fiber(MCP_READ_FIBER, payload, owner_id=user_id)
+
+
+def find_reading(reading_id: str, server_id: str, user_id: Any) -> Fiber:
+    """What became of it. Errors: `McpServerNotFound` for what is none of this user's at this server."""
+    fiber = Fiber.objects.filter(pk=reading_id, name=MCP_READ_FIBER, owner_id=user_id).first()
+    if fiber is None or fiber.payload.get("server_id") != server_id:
+        raise McpServerNotFound("There is no such content.")
+    return fiber
+
+
 def _check_pace(user_id: Any) -> None:
     limit = mcp_settings.connects_per_minute
     if not limit or user_id is None:
         return
-    lately = Fiber.objects.filter(owner_id=user_id, name=MCP_FIBER, created_at__gt=Now() - timedelta(minutes=1))
+    lately = Fiber.objects.filter(
+        owner_id=user_id, name__in=(MCP_FIBER, MCP_READ_FIBER), created_at__gt=Now() - timedelta(minutes=1)
+    )
     if lately.count() >= limit:
         raise QuotaExceeded(
             Phrase("You can connect to MCP servers {limit} times within a minute. Wait a moment.", limit=limit),

@@ -10,11 +10,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from chat.conf import AccessSettings
+from chat.conf import AccessSettings, chat_settings
 from chat.errors import QuotaExceeded
 from chat.models import AgentInstance, MessageCount
+from fibers.models import Fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages.usage import stored_messages
 from thinkproject.kernel.jsonvalue import byte_size
@@ -58,6 +60,29 @@ def check_instance_quota(owner_id: int | None) -> None:
     # Bounded: looks whether there is a row at the limit instead of counting all.
     if AgentInstance.objects.filter(owner_id=owner_id)[limit - 1 : limit].exists():
         raise QuotaExceeded(Phrase("You can keep {limit} conversations. Delete some first.", limit=limit), limit=limit)
+
+
+def check_fiber_quota(owner_id: int | None) -> None:
+    """Look whether the user's agents may start one more fiber, in the transaction that starts it. Locks the owner.
+
+    Errors: `QuotaExceeded` beyond `THINK_FIBERS_PER_USER` and `THINK_FIBERS_PER_MINUTE`.
+    """
+    limit, pace = chat_settings.fibers_per_user, chat_settings.fibers_per_minute
+    if owner_id is None or not (limit or pace):
+        return
+    lock_owner(owner_id)
+    mine = Fiber.objects.filter(owner_id=owner_id, scope__isnull=False)
+    # Bounded, as above.
+    if limit and mine.filter(finished_at=None).order_by()[limit - 1 : limit].exists():
+        raise QuotaExceeded(
+            Phrase("You can have {limit} pieces of background work at a time. Wait until some have ended.", limit=limit)
+        )
+    recent = mine.filter(created_at__gt=Now() - timedelta(minutes=1)).order_by()
+    if pace and recent[pace - 1 : pace].exists():
+        raise QuotaExceeded(
+            Phrase("You can start {limit} pieces of background work within a minute. Wait a moment.", limit=pace),
+            retry_after_seconds=60,
+        )
 
 
 def recount_if_due(owner_id: int | None, messages: Sequence[NewMessage] = ()) -> None:

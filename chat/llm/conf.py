@@ -9,7 +9,12 @@ from thinkproject.kernel.jsonvalue import JSONObject
 class LLMSettings:
     """Settings of models, read on use."""
 
-    model = Setting("THINK_MODEL", "", doc="Model that agents get as `default`, as `provider/model`.")
+    model = Setting(
+        "THINK_MODEL",
+        "",
+        doc="Model that agents get as `default`, as `provider/model`; of several, comma-separated, the next answers "
+        "where one fails.",
+    )
     choice_file = Setting("THINK_MODEL_CHOICE_FILE", "", doc="JSON file with what discovery chose at start.")
     providers: ClassVar[Setting[dict[str, JSONObject]]] = Setting(
         "THINK_PROVIDERS", {}, doc="More providers by name: `{name: {base_url, api_key, api, can_call_tools, ...}}`."
@@ -50,6 +55,11 @@ class LLMSettings:
     openai_api_key = Setting("OPENAI_API_KEY", "", doc="Key for OpenAI, or for the server at OPENAI_BASE_URL.")
     openai_base_url = Setting("OPENAI_BASE_URL", "", doc="Address of a server that speaks Chat Completions.")
     retry_attempts = Setting("THINK_MODEL_ATTEMPTS", 3, doc="Attempts at a model call of which nothing was shown yet.")
+    rest_seconds = Setting(
+        "THINK_MODEL_REST_SECONDS",
+        30.0,
+        doc="How long a model of a list that failed is not asked first, in the same process; 0: it always is.",
+    )
     stall_seconds = Setting("THINK_MODEL_STALL_SECONDS", 60.0, doc="Silence within an answer that counts as a stall.")
     first_token_seconds = Setting(
         "THINK_MODEL_FIRST_TOKEN_SECONDS", 300.0, doc="Wait for an answer's first event that counts as a stall."

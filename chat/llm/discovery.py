@@ -54,7 +54,8 @@ class ChoiceKind(StrEnum):
 class Choice:
     """The model behind "default". `hint`: how to get a better one, for people.
 
-    `context_tokens` is what its server says the model takes; 0 where it does not say.
+    `context_tokens` is what its server says the model takes; 0 where it does not say. `fallbacks` answer, in their
+    order, where the model fails.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Choice:
     is_small: bool = False
     hint: str = ""
     context_tokens: int = 0
+    fallbacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +108,11 @@ async def discover_async(env: Mapping[str, str], *, ports: Mapping[str, str] = L
 
 def configured_choice(env: Mapping[str, str]) -> Choice | None:
     """The model chosen by the settings alone, without network access."""
-    name = env.get("THINK_MODEL", "").strip()
-    if name and name != "default":
-        return Choice(name=name, kind=ChoiceKind.CONFIGURED, hint=f"Answers come from {name}, as configured.")
+    names = [name.strip() for name in env.get("THINK_MODEL", "").split(",")]
+    name, *others = [name for name in names if name and name != "default"] or [""]
+    if name:
+        hint = f"Answers come from {name}, as configured."
+        return Choice(name=name, kind=ChoiceKind.CONFIGURED, hint=hint, fallbacks=tuple(others))
     if env.get("OPENAI_API_KEY") and not env.get("OPENAI_BASE_URL"):
         name = f"openai/{DEFAULT_OPENAI_MODEL}"
         hint = f"Answers come from {name}, because OPENAI_API_KEY is set. THINK_MODEL names another model."
@@ -168,7 +172,7 @@ def load_choice(path: Path) -> Choice | None:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         choice = Choice(**values)
-        return replace(choice, kind=ChoiceKind(choice.kind))
+        return replace(choice, kind=ChoiceKind(choice.kind), fallbacks=tuple(choice.fallbacks))
     except (OSError, ValueError, TypeError):
         return None
 

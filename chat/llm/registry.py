@@ -4,13 +4,15 @@
 "default" is what configuration or discovery chose (`chat.llm.discovery`).
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias, cast
 
+from chat.core.model.fallbacks import Fallbacks, Unusable, models_of
 from chat.core.model.language_model import LanguageModel
 from chat.core.model.overflow import Limits
 from chat.errors import ModelNotConfigured
@@ -18,11 +20,16 @@ from chat.llm.catalogue import KnownModel, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.endpoint import Endpoint
+from chat.llm.health import resting_models
 from chat.llm.model_limits import model_limits
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 
+logger = logging.getLogger(__name__)
+
 DEFAULT: Final = "default"
+AnyChoice: TypeAlias = str | LanguageModel | Sequence[str | LanguageModel]
+"""A name, a model, or a list of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +43,43 @@ class ModelInfo:
     hint: str
 
 
-def resolve_model(name_or_model: str | LanguageModel) -> LanguageModel:
+def resolve_model(choice: AnyChoice) -> LanguageModel:
     """Return the model that is named `provider/model` or "default"; a model is returned as it is.
 
-    Errors: `ModelNotConfigured`, whose message says what to set.
+    A list, also one that is configured as the default, gives `Fallbacks`. Errors: `ModelNotConfigured`, whose message
+    says what to set; of a list, when none of its models can be set up.
     """
-    if not isinstance(name_or_model, str):
-        return name_or_model
+    if not isinstance(choice, str):
+        return _fallbacks(choice) if isinstance(choice, list | tuple) else cast("LanguageModel", choice)
     if _replacement:
         return _replacement[-1]
-    name = name_or_model.strip()
+    name = choice.strip()
+    if name not in ("", DEFAULT):
+        return _named(name)
+    default = default_choice()
+    if not default.name:
+        raise ModelNotConfigured(default.hint)
+    return _fallbacks([default.name, *default.fallbacks]) if default.fallbacks else _named(default.name)
+
+
+def _fallbacks(choices: Sequence[str | LanguageModel]) -> LanguageModel:
+    """The models of a list. One that cannot be set up keeps its place, and the next one is asked instead of it."""
+    models: list[LanguageModel] = []
+    for choice in choices:
+        try:
+            models.extend(models_of(resolve_model(choice)))
+        except ModelNotConfigured as error:
+            if all(isinstance(model, Unusable) for model in models) and choice is choices[-1]:
+                raise
+            logger.warning("a model of a list cannot be set up", extra={"action": "model_unusable", "model": choice})
+            models.append(Unusable(name_of(choice) or str(choice), error))
+    if not models:
+        raise ModelNotConfigured("The list of models is empty.")
+    return models[0] if len(models) == 1 else Fallbacks(models, resting_models)
+
+
+def _named(name: str) -> LanguageModel:
     choice = default_choice()
-    if name in ("", DEFAULT):
-        if not choice.name:
-            raise ModelNotConfigured(choice.hint)
-        name = choice.name
     provider, model = split_name(name)
     found = route(provider, _credentials(choice), llm_settings.providers)
     endpoint = _as_seen_by(name, found.endpoint)
@@ -76,13 +105,18 @@ def _as_seen_by(name: str, endpoint: Endpoint) -> Endpoint:
     )
 
 
-def name_of(name_or_model: str | LanguageModel) -> str:
-    """The name of the model that would answer, without making an adapter; empty where "default" stands for none."""
-    if not isinstance(name_or_model, str):
-        return name_or_model.name
+def name_of(choice: AnyChoice) -> str:
+    """The name of the model that would answer, without making an adapter; empty where "default" stands for none.
+
+    Of a list it is the first one's.
+    """
+    if not isinstance(choice, str):
+        if isinstance(choice, list | tuple):
+            return name_of(choice[0]) if choice else ""
+        return cast("LanguageModel", choice).name
     if _replacement:
         return _replacement[-1].name
-    name = name_or_model.strip()
+    name = choice.strip()
     return default_choice().name if name in ("", DEFAULT) else name
 
 
@@ -108,8 +142,11 @@ def replaced_models(model: LanguageModel) -> Iterator[None]:
 def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> LanguageModel:
     """Wrap a model in the stall guard and the retries, configured by the settings (or `gap_seconds`).
 
-    In between stands the way round a refused schema, which may hold an answer back and is not silent for that.
+    In between stands the way round a refused schema, which may hold an answer back and is not silent for that. Of
+    several models each is wrapped.
     """
+    if isinstance(model, Fallbacks):
+        return model.mapped(lambda one: guarded(one, gap_seconds=gap_seconds))
     guard = StallGuard(
         model,
         gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,

@@ -16,7 +16,10 @@ from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
+from chat.runtime.abilities.fibers import InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
+from chat.runtime.abilities.schedules import SchedulesHost
+from chat.runtime.abilities.sub_agents import SubAgentsHost
 from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
 from chat.runtime.host import DatabaseHost
@@ -36,7 +39,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, SchedulesHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves
@@ -48,6 +51,14 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, DatabaseHost):
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
+
+    def fibers_of(self, agent: Agent) -> InstanceFibers:
+        """The operations on the background work of the agent's conversation."""
+
+        async def itself() -> Agent:
+            return agent
+
+        return InstanceFibers(self.key, itself)
 
     async def run_turn(
         self,
@@ -158,6 +169,15 @@ def extensions_of(key: InstanceKey) -> InstanceExtensions:
     return InstanceExtensions(key, made)
 
 
+def fibers_of(key: InstanceKey) -> InstanceFibers:
+    """Give the background work of an instance to people and to code."""
+    return InstanceFibers(key, partial(_made, key))
+
+
+async def _made(key: InstanceKey) -> Agent:
+    return (await started_agent(key))[0]
+
+
 def model_choices(key: InstanceKey) -> ModelChoices:
     """Give the choice of a model of an instance to people and to code."""
     return ModelChoices(key, partial(_own_model, key))
@@ -172,7 +192,7 @@ async def _own_model(key: InstanceKey) -> str | None:
         named = await call_hook(agent, "get_model")
     except ThinkError:  # logged where it was raised; the next turn ends with it
         return None
-    return (name_of(named) or None) if isinstance(named, str) or hasattr(named, "name") else None
+    return (name_of(named) or None) if isinstance(named, str | list | tuple) or hasattr(named, "name") else None
 
 
 def _current_session(key: InstanceKey) -> str:

@@ -13,23 +13,25 @@ from typing import Any, Protocol
 from typing_extensions import Unpack
 
 from chat.agent.abilities.extension_methods import ExtensionMethods
+from chat.agent.abilities.fiber_methods import FiberMethods, FiberOperations
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
+from chat.agent.abilities.schedule_methods import ScheduleMethods, ScheduleOperations, check_method
+from chat.agent.abilities.sub_agent_methods import SubAgentMethods, SubAgentOperations
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
-from chat.agent.base import Agent, InstanceKey
+from chat.agent.base import InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations, ExtensionOperations
-from chat.agent.registry import is_served
+from chat.agent.registry import get_agent_class
 from chat.agent.session_methods import SessionMethods
 from chat.agent.turn_methods import SubmissionMethods, TurnMethods, to_message
-from chat.errors import AgentNotFound, TurnFailed
-from chat.instances.addresses import MAX_HOPS, is_name
+from chat.errors import TurnFailed
 from chat.instances.config import load_config, save_config
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
-from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of
+from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of, fibers_of
 from chat.runtime.turn_callbacks import report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
@@ -43,7 +45,6 @@ from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
-from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
 
@@ -76,7 +77,10 @@ class AgentHandle(
     ModelMethods,
     ApprovalMethods,
     McpServerMethods,
+    SubAgentMethods,
     ExtensionMethods,
+    FiberMethods,
+    ScheduleMethods,
 ):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
@@ -96,8 +100,22 @@ class AgentHandle(
         return ChatDatabaseHost(self.key)
 
     @property
+    def _sub_agents(self) -> SubAgentOperations:
+        return ChatDatabaseHost(self.key)
+
+    def _schedules(self) -> ScheduleOperations:
+        return ChatDatabaseHost(self.key)
+
+    def _check_method(self, name: str) -> None:
+        check_method(get_agent_class(self.key.agent), name)
+
+    @property
     def _extensions(self) -> ExtensionOperations:
         return extensions_of(self.key)
+
+    @property
+    def _fibers(self) -> FiberOperations:
+        return fibers_of(self.key)
 
     @property
     def context(self) -> ContextMethods:
@@ -130,18 +148,6 @@ class AgentHandle(
     async def detach_workspace(self, workspace_id: str) -> bool:
         """End what `attach_workspace` began; false where it was not attached. The workspace and its files stay."""
         return await db(detach_workspace, self.key, workspace_id)
-
-    def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
-        """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.
-
-        Errors: `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
-        """
-        route = agent if isinstance(agent, str) else agent.route_name()
-        if not is_served(route) or not is_name(name) or len(self.key.ancestors) >= MAX_HOPS:
-            raise AgentNotFound(
-                Phrase("There can be no sub-agent {route!r} of the name {name!r} here.", route=route, name=name)
-            )
-        return AgentHandle(self.key.below(route, name))
 
     async def chat(
         self,

@@ -2,11 +2,22 @@
 
 An attempt is spent only without progress: a newly settled step or a shown chunk resets the count. The clock of the
 no-progress window starts with the first recovery that found none, so that an hour in which no worker ran at all does
-not count against a fiber.
+not count against a fiber. What waits is parked and holds no worker, so it is never judged.
+
+Losses of one fiber that follow one another are one incident, which is over when none came for an hour. Within it work
+and lost memory are counted, progress or not: they bound what a fiber may cost that always loses its worker.
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
+
+from fibers.core.states import OUT_OF_MEMORY
+from thinkproject.kernel.jsonvalue import JSONObject
+
+INCIDENT_SECONDS: Final = 3600.0
+"""An incident is over when no loss came for so long."""
 
 
 class Exhausted(StrEnum):
@@ -14,6 +25,8 @@ class Exhausted(StrEnum):
 
     ATTEMPTS = "recovery_attempts_exhausted"
     NO_PROGRESS = "no_progress_timeout"
+    WORK = "recovery_work_exhausted"
+    MEMORY = OUT_OF_MEMORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,23 +39,100 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """Losses of a fiber that follow one another. `counted_at`: the last loss that spent an attempt.
+
+    `work`: steps that were settled since the first loss; `steps`: those that were settled before it.
+    """
+
+    id: str
+    since: datetime
+    lost_at: datetime
+    counted_at: datetime
+    losses: int = 0
+    memory_losses: int = 0
+    steps: int = 0
+    work: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the last loss spends an attempt."""
+        return self.counted_at == self.lost_at
+
+    def to_json(self) -> JSONObject:
+        """The stored shape."""
+        instants = {name: getattr(self, name).isoformat() for name in ("since", "lost_at", "counted_at")}
+        counts = {name: getattr(self, name) for name in ("losses", "memory_losses", "steps", "work")}
+        return {"id": self.id, **instants, **counts}
+
+
+def read_incident(value: JSONObject | None) -> Incident | None:
+    """Read the stored shape."""
+    if not value:
+        return None
+    instants = {name: datetime.fromisoformat(value[name]) for name in ("since", "lost_at", "counted_at")}
+    return Incident(**{**value, **instants})
+
+
+def next_incident(
+    before: Incident | None, *, new_id: str, now: datetime, steps: int, is_memory: bool, debounce_seconds: float
+) -> Incident:
+    """The incident with one more loss.
+
+    **Shape:** `steps` settled so far. A loss within `debounce_seconds` of the last one that counted does not count: a
+    deploy that restarts workers one after the other is one loss.
+    """
+    if before is None or now - before.lost_at > timedelta(seconds=INCIDENT_SECONDS):
+        return Incident(
+            id=new_id, since=now, lost_at=now, counted_at=now, losses=1, memory_losses=int(is_memory), steps=steps
+        )
+    counts = now - before.counted_at >= timedelta(seconds=debounce_seconds)
+    return Incident(
+        id=before.id,
+        since=before.since,
+        lost_at=now,
+        counted_at=now if counts else before.counted_at,
+        losses=before.losses + 1,
+        memory_losses=before.memory_losses + int(is_memory),
+        steps=before.steps,
+        work=max(0, steps - before.steps),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryBudget:
-    """Bounds of recovering without progress."""
+    """Bounds of recovering. `max_work`: settled steps of an incident; `max_memory_losses`: workers out of memory."""
 
     max_recoveries: int = 10
     no_progress_seconds: float = 300.0
+    max_work: int = 1000
+    max_memory_losses: int = 3
 
-    def judge(self, *, recoveries: int, has_progressed: bool, stalled_seconds: float) -> Verdict:
+    def judge(
+        self,
+        *,
+        recoveries: int,
+        has_progressed: bool,
+        stalled_seconds: float,
+        counts: bool = True,
+        work: int = 0,
+        memory_losses: int = 0,
+    ) -> Verdict:
         """Judge one lost lease.
 
-        **Shape:** `recoveries` so far in a row without progress; `stalled_seconds` since the first of them (0 if none).
+        **Shape:** `recoveries` so far in a row without progress; `stalled_seconds` since the first of them (0 if none);
+        `counts`: whether this loss spends an attempt.
         """
-        if has_progressed:
-            return Verdict(exhausted=None, recoveries=0, is_stalled=False)
-        spent = recoveries + 1
         exhausted = None
-        if spent > self.max_recoveries:
+        if memory_losses > self.max_memory_losses:
+            exhausted = Exhausted.MEMORY
+        elif work > self.max_work:
+            exhausted = Exhausted.WORK
+        if has_progressed:
+            return Verdict(exhausted=exhausted, recoveries=0, is_stalled=False)
+        spent = recoveries + 1 if counts else max(recoveries, 1)
+        if exhausted is None and spent > self.max_recoveries:
             exhausted = Exhausted.ATTEMPTS
-        elif stalled_seconds > self.no_progress_seconds:
+        elif exhausted is None and stalled_seconds > self.no_progress_seconds:
             exhausted = Exhausted.NO_PROGRESS
         return Verdict(exhausted=exhausted, recoveries=spent, is_stalled=True)

@@ -1,7 +1,7 @@
 """The states of a fiber and the only table of moves between them.
 
 Every UPDATE of `Fiber.status` takes its old and new value from here (`sources`, `advance`). A terminal state is left
-by one move alone: a person asks to run a failed or interrupted fiber again.
+by two moves alone: somebody runs a failed or interrupted fiber again, or says how an interrupted one has ended.
 """
 
 from enum import StrEnum
@@ -26,6 +26,15 @@ TERMINAL = frozenset({FiberStatus.COMPLETED, FiberStatus.FAILED, FiberStatus.CAN
 
 RECOVERED = "recovered"
 """Reason of a pending fiber whose worker was lost."""
+WORKER_LOST = "worker_lost"
+"""Reason of an interrupted fiber whose worker was lost and whose function decides itself about going on."""
+UNKNOWN_DURABLE = "unknown_durable"
+"""Reason of a pending fiber whose function no worker has: it waits for a deploy that brings it."""
+METHOD_MISSING = "method_missing"
+"""The same where the function is one of a family (an agent's methods) that is there."""
+
+OUT_OF_MEMORY = "out_of_memory"
+"""Reason of a running fiber whose worker was killed because memory ran out; of an ended one that was given up so."""
 
 
 class FiberEvent(StrEnum):
@@ -42,6 +51,9 @@ class FiberEvent(StrEnum):
     SEAL = "seal"  # it is given up
     CANCEL = "cancel"  # it was stopped
     REQUEUE = "requeue"  # a person runs it again
+    RESOLVE_COMPLETED = "resolve_completed"  # a person or code says that the work is done
+    RESOLVE_FAILED = "resolve_failed"  # that it has failed
+    RESOLVE_CANCELLED = "resolve_cancelled"  # that it is not wanted any more
 
 
 class Interrupt(StrEnum):
@@ -71,6 +83,9 @@ MOVES: dict[tuple[FiberStatus, FiberEvent], FiberStatus] = {
     (_S.PARKED, _E.CANCEL): _S.CANCELLED,
     (_S.FAILED, _E.REQUEUE): _S.PENDING,
     (_S.INTERRUPTED, _E.REQUEUE): _S.PENDING,
+    (_S.INTERRUPTED, _E.RESOLVE_COMPLETED): _S.COMPLETED,
+    (_S.INTERRUPTED, _E.RESOLVE_FAILED): _S.FAILED,
+    (_S.INTERRUPTED, _E.RESOLVE_CANCELLED): _S.CANCELLED,
 }
 
 

@@ -1,28 +1,45 @@
 """The sweep: what lost its worker runs again or is abandoned, unclaimed fibers are sent again, old ones are deleted.
 
+It also starts what schedules have due.
+
 Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import models, transaction
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef
 from django.db.models.functions import Coalesce, Now
 
 from fibers import services
-from fibers.conf import fiber_settings
-from fibers.core.budget import RecoveryBudget, Verdict
-from fibers.core.states import RECOVERED, FiberEvent, FiberStatus, advance
+from fibers.conf import fiber_settings, settings_budget
+from fibers.core.budget import Incident, RecoveryBudget, Verdict, next_incident, read_incident
+from fibers.core.states import (
+    METHOD_MISSING,
+    OUT_OF_MEMORY,
+    RECOVERED,
+    UNKNOWN_DURABLE,
+    WORKER_LOST,
+    FiberEvent,
+    FiberStatus,
+    advance,
+)
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
-from fibers.registry import resume_windows
+from fibers.registry import find_durable, known_names, resume_windows
+from fibers.schedules.firing import fire_due, prune_ended
+from fibers.waits import RESUMED
+from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.retry import RetryPolicy
 
 BATCH = 100
 LOOK = 1000  # unclaimed fibers that are looked at for a batch
+UNKNOWN_AFTER = 2.0  # lies that long, in turns of sending again, before its function counts as unknown
 LAPSED = "not_resumed_in_time"
 DELAYS = RetryPolicy()
 FINISHED = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
@@ -36,11 +53,12 @@ class SweepCounts:
     recovered: int = 0
     ended: int = 0
     dispatched: int = 0
+    fired: int = 0
     pruned: int = 0
 
 
 def sweep(*, prune: bool = True) -> SweepCounts:
-    """Recover, seal, send again and prune; return how many of each.
+    """Recover, seal, fire what is due, send again and prune; return how many of each.
 
     **Concurrency:** any number at once, outside a transaction. Reads first and writes only where there is something
     to do, so that an idle sweep never takes SQLite's write lock.
@@ -48,30 +66,36 @@ def sweep(*, prune: bool = True) -> SweepCounts:
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
     _expire_waits()
+    names = known_names()
+    _note_unknown(names)
+    fired = fire_due()
     return SweepCounts(
+        fired=fired,
         recovered=sum(status is FiberStatus.PENDING for status in moved),
         ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
-        dispatched=_dispatch_unclaimed(),
-        pruned=_prune() if prune else 0,
+        dispatched=_dispatch_unclaimed(names),
+        pruned=_prune() + prune_ended() if prune else 0,
     )
 
 
 def _expired() -> list[Fiber]:
     stalled = ExpressionWrapper(Now() - F("stalled_at"), output_field=DurationField())
     lying = ExpressionWrapper(Now() - F("lease_until"), output_field=DurationField())
-    found = Fiber.objects.expired().annotate(stalled_for=stalled, lying_for=lying)
+    found = Fiber.objects.expired().annotate(stalled_for=stalled, lying_for=lying, now=Now())
     return list(found.order_by("lease_until", "pk")[:BATCH])
 
 
 @transaction.atomic
 def _recover(fiber: Fiber) -> FiberStatus | None:
     """Move one fiber whose lease ran out. `None`: another sweeper did, or its worker beats again."""
-    verdict = _judge(fiber)
+    verdict, incident = _judge(fiber)
     event, reason = _event(fiber, verdict)
     status = advance(FiberStatus.RUNNING, event)
     is_over = event is not FiberEvent.RECOVER
     # The first repetition starts at once; what keeps losing its worker waits longer each time.
-    delay = 0.0 if verdict.recoveries < 2 else DELAYS.delay_seconds(verdict.recoveries - 1, jitter=0.5)
+    streak = verdict.recoveries if incident.counts else incident.losses
+    is_first = streak < 2 or not verdict.is_stalled
+    delay = 0.0 if is_first else DELAYS.delay_seconds(streak - 1, jitter=0.5)
     moved = Fiber.objects.held(fiber.pk, fiber.fence).expired()
     won = moved.update(
         status=status,
@@ -80,7 +104,8 @@ def _recover(fiber: Fiber) -> FiberStatus | None:
         lease_until=None,
         recoveries=verdict.recoveries,
         recovered_progress=F("progress"),
-        stalled_at=Coalesce("stalled_at", Now()) if verdict.is_stalled else None,
+        incident=incident.to_json(),
+        stalled_at=_stalled_at(verdict, incident),
         error={"code": reason, "message": "the worker was lost", "retryable": False} if is_over else None,
         available_at=Now() + timedelta(seconds=delay),
         dispatched_at=None if is_over or delay else Now(),
@@ -97,20 +122,44 @@ def _recover(fiber: Fiber) -> FiberStatus | None:
     return status
 
 
-def _judge(fiber: Fiber) -> Verdict:
+def _judge(fiber: Fiber) -> tuple[Verdict, Incident]:
+    """Judge a loss, by the fiber's own budget where its function declares one."""
+    now: datetime = fiber.now  # type: ignore[attr-defined]  # annotated in _expired
+    before = read_incident(fiber.incident)
+    incident = next_incident(
+        before,
+        new_id=new_id("inc"),
+        now=now,
+        steps=FiberStep.objects.filter(fiber=fiber).count(),
+        is_memory=fiber.reason == OUT_OF_MEMORY,
+        debounce_seconds=fiber_settings.recovery_debounce_seconds,
+    )
     has_progressed = (
         fiber.progress > fiber.recovered_progress
         or FiberStep.objects.filter(fiber=fiber, attempt=fiber.attempt).exists()
     )
-    stalled: timedelta | None = fiber.stalled_for  # type: ignore[attr-defined]  # annotated in _expired
-    budget = RecoveryBudget(
-        max_recoveries=fiber_settings.max_recoveries, no_progress_seconds=fiber_settings.no_progress_seconds
-    )
-    return budget.judge(
-        recoveries=fiber.recoveries,
+    is_new = before is not None and before.id != incident.id  # the last one was over: it does not count any more
+    stalled: timedelta | None = None if is_new else fiber.stalled_for  # type: ignore[attr-defined]  # as above
+    return _budget(fiber).judge(
+        recoveries=0 if is_new else fiber.recoveries,
         has_progressed=has_progressed,
         stalled_seconds=stalled.total_seconds() if stalled is not None else 0.0,
-    )
+        counts=incident.counts,
+        work=incident.work,
+        memory_losses=incident.memory_losses,
+    ), incident
+
+
+def _budget(fiber: Fiber) -> RecoveryBudget:
+    budget = settings_budget()
+    entry = find_durable(fiber.name)
+    return budget if entry is None or entry.budget is None else entry.budget(fiber.payload, budget)
+
+
+def _stalled_at(verdict: Verdict, incident: Incident) -> Any:
+    if not verdict.is_stalled:
+        return None
+    return Now() if incident.losses == 1 else Coalesce("stalled_at", Now())
 
 
 def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
@@ -122,6 +171,9 @@ def _event(fiber: Fiber, verdict: Verdict) -> tuple[FiberEvent, str]:
         return FiberEvent.SEAL, LAPSED
     if verdict.exhausted is not None:
         return FiberEvent.SEAL, verdict.exhausted.value
+    entry = find_durable(fiber.name)
+    if entry is not None and entry.interrupts_when_lost:
+        return FiberEvent.SEAL, WORKER_LOST
     return FiberEvent.RECOVER, RECOVERED
 
 
@@ -154,8 +206,22 @@ def _seal_lapsed(fiber: Fiber) -> bool:
     return bool(won)
 
 
-def _dispatch_unclaimed() -> int:
-    waiting = Fiber.objects.claimable().resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
+def _note_unknown(names: Collection[str]) -> None:
+    """Say of what is due that no worker seems to have its function.
+
+    It keeps its place, and the first worker that has the function claims it.
+    """
+    lying = Now() - timedelta(seconds=UNKNOWN_AFTER * fiber_settings.redispatch_seconds)
+    others = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lt=lying).exclude(name__in=names)
+    # A resumed one keeps its reason: the attempt that follows reads it.
+    told = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
+    for fiber_id, name in told.order_by("available_at").values_list("pk", "name")[:BATCH]:
+        reason = UNKNOWN_DURABLE if find_durable(name) is None else METHOD_MISSING
+        told.filter(pk=fiber_id).update(reason=reason)
+
+
+def _dispatch_unclaimed(names: Collection[str]) -> int:
+    waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
     found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
     ids = _fair(list(found))
     if not ids:

@@ -15,13 +15,13 @@ from fibers import context as contexts
 from fibers.conf import fiber_settings
 from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus, Interrupt
-from fibers.errors import Cancelled, Failed, LeaseLost, Parked, UnknownDurable
+from fibers.errors import Cancelled, Failed, GivenUp, LeaseLost, Parked
 from fibers.process.heartbeat import heartbeat
 from fibers.process.running import registry, worker_name
 from fibers.queue import leases
 from fibers.queue.dispatch import forget_dispatch
 from fibers.queue.leases import Settlement
-from fibers.registry import DurableFunction, find_durable
+from fibers.registry import DurableFunction, find_durable, get_durable, known_names
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -31,7 +31,7 @@ from thinkproject.kernel.threads import act_for
 logger = logging.getLogger(__name__)
 
 RETRY = RetryPolicy()
-UNKNOWN_RETRIES = 10
+SETTLE = RetryPolicy(first_seconds=0.25, max_seconds=4.0)
 SETTLE_TRIES = 4
 CALLBACK_SECONDS = 10.0
 ERROR_CHARACTERS = 2000
@@ -50,12 +50,21 @@ async def run_fiber(fiber_id: str) -> None:
             return
         context = await _claim(following)
         if context is not None:
-            await _run(context)
-            following = None if context.lane is None else await db(leases.next_in_lane, context.lane)
+            if await _run(context):
+                continue  # it may try again at once
+            following = None if context.lane is None else await db(_next_in_lane, context.lane)
         elif following != fiber_id:
             return  # another worker drains this lane
         else:
-            following = await db(leases.next_claimable, following)
+            following = await db(_next_claimable, following)
+
+
+def _next_in_lane(lane: str) -> str | None:
+    return leases.next_in_lane(lane, names=known_names())
+
+
+def _next_claimable(fiber_id: str) -> str | None:
+    return leases.next_claimable(fiber_id, names=known_names())
 
 
 async def _claim(fiber_id: str) -> FiberContext | None:
@@ -67,7 +76,7 @@ async def _claim(fiber_id: str) -> FiberContext | None:
         return claiming.result()
     extra = {"action": "fiber_not_begun", "fiber_id": fiber_id, "error": type(error).__name__}
     logger.warning("fiber claimed without its begin", extra=extra)
-    claim = await db(leases.claim, fiber_id, worker_name())
+    claim = await db(lambda: leases.claim(fiber_id, worker_name(), names=known_names()))
     return None if claim is None else FiberContext(claim)
 
 
@@ -81,7 +90,8 @@ def _claim_and_begin(fiber_id: str) -> FiberContext | None:
         if entry is not None and entry.begin is not None:
             context.begun = entry.begin(context)
 
-    return context if leases.claim(fiber_id, worker_name(), begin) is not None else None
+    won = leases.claim(fiber_id, worker_name(), begin, names=known_names())
+    return context if won is not None else None
 
 
 class Run:
@@ -138,13 +148,10 @@ class Run:
         return await function(self.context)
 
 
-async def _run(context: FiberContext) -> None:
-    entry = find_durable(context.name)
-    if entry is None:
-        await _settle(context, _unknown(context))
-        return
+async def _run(context: FiberContext) -> bool:
+    """Run one attempt to its end; tell whether the next one begins at once."""
     run = Run(context)
-    run.start(entry.function)
+    run.start(get_durable(context.name).function)
     was_signalled = registry.add(run)
     heartbeat.ensure()
     try:
@@ -152,12 +159,13 @@ async def _run(context: FiberContext) -> None:
         if context.ended_as is not None:
             if not _has_died(run):
                 await _note_end(context, context.ended_as)
-            return
+            return False
         settlement = _settlement(run)
-        if settlement is not None:
-            await _settle(context, settlement)
+        status = None if settlement is None else await _settle(context, settlement)
     finally:
         registry.remove(run)
+    tries_at_once = settlement is not None and settlement.event is FiberEvent.RETRY and not settlement.delay_seconds
+    return tries_at_once and status is FiberStatus.PENDING
 
 
 async def _watch(run: Run, *, was_signalled: bool) -> None:
@@ -172,20 +180,21 @@ async def _watch(run: Run, *, was_signalled: bool) -> None:
         await run.wait()
 
 
-async def _settle(context: FiberContext, settlement: Settlement) -> None:
+async def _settle(context: FiberContext, settlement: Settlement) -> FiberStatus | None:
     """Write the end. What cannot be written is left to recovery: the lease runs out."""
     for attempt in range(SETTLE_TRIES):
         try:
             status = await db(leases.settle, context.fiber_id, context.fence, settlement)
         except LeaseLost:
             logger.info("fiber lease lost", extra={"action": "fiber_lease_lost", "fiber_id": context.fiber_id})
-            return
+            return None
         except OperationalError:
             logger.exception("fiber not settled", extra={"action": "fiber_unsettled", "fiber_id": context.fiber_id})
-            await asyncio.sleep(0.1 * 4**attempt)
+            await asyncio.sleep(SETTLE.delay_seconds(attempt + 1, jitter=0.0))
             continue
         await _note_end(context, status)
-        return
+        return status
+    return None
 
 
 async def _note_end(context: FiberContext, status: FiberStatus) -> None:
@@ -250,6 +259,10 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
         )
     if isinstance(error, Parked):
         return Settlement(event=FiberEvent.PARK, progress=context.progress, reason=error.reason[:64], waits=error.waits)
+    if isinstance(error, GivenUp):
+        return Settlement(
+            event=FiberEvent.SEAL, progress=context.progress, reason=error.reason[:64], ended_itself=False
+        )
     if isinstance(error, LeaseLost):
         return None
     if not isinstance(error, Exception):
@@ -284,26 +297,13 @@ def _failure(
     will_retry = not is_final and failures <= context.max_retries
     # The jitter spreads load; nothing secret hangs on it.
     jitter = random.random()  # noqa: S311 - not cryptography
+    pauses = will_retry and not get_durable(context.name).retries_at_once
     return Settlement(
         event=FiberEvent.RETRY if will_retry else FiberEvent.FAIL,
         progress=context.progress,
         error={"code": code, "message": message[:ERROR_CHARACTERS], "retryable": will_retry},
         reason="retry" if will_retry else code[:64],
-        delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if will_retry else 0.0,
+        delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if pauses else 0.0,
         is_failure=True,
         ended_itself=ended_itself,
-    )
-
-
-def _unknown(context: FiberContext) -> Settlement:
-    """Give a name that this process does not know to another one, for a while (a deploy rolls out)."""
-    error = UnknownDurable(f"no durable function is named {context.name!r}")
-    is_last = context.retries + 1 > max(UNKNOWN_RETRIES, context.max_retries)
-    return Settlement(
-        event=FiberEvent.FAIL if is_last else FiberEvent.RETRY,
-        progress=context.progress,
-        error={"code": error.code, "message": error.message, "retryable": not is_last},
-        reason=error.code,
-        delay_seconds=RETRY.delay_seconds(context.retries + 1, jitter=0.5),
-        is_failure=True,
     )

@@ -74,6 +74,7 @@ class Sweeper:
                     "recovered": counts.recovered,
                     "ended": counts.ended,
                     "dispatched": counts.dispatched,
+                    "fired": counts.fired,
                     "pruned": counts.pruned,
                 },
             )

@@ -1,9 +1,11 @@
 """Inserts fibers and assigns lane positions; used by services and leases."""
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Final
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from fibers.errors import FiberError, FiberKeyTaken
 from fibers.models import Fiber, new_fiber_id
@@ -26,6 +28,8 @@ class FiberSpec:
     name: str
     payload: JSONValue
     lane: str | None = None
+    id: str = ""  # the caller's own; empty: a new one
+    scope: str | None = None  # what it belongs to
     share: str | None = None  # of how many may run at a time; see `FiberQuerySet.within_share`
     after_position: int | None = None  # directly behind this one of the lane, before those that wait
     owner_id: int | str | None = None
@@ -43,6 +47,7 @@ _VALUES: Final = (
     "owner_id",
     "lane",
     "share",
+    "scope",
     "key",
     "status",
     "reason",
@@ -69,13 +74,13 @@ _INSERT_LAST: Final = Insert(Fiber, *_VALUES, lane_position=_END_OF_LANE, **_TIM
 
 
 def insert_fiber(spec: FiberSpec) -> Fiber:
-    """Insert a pending fiber and notify the workers on commit; a known key returns the fiber that has it.
+    """Insert a pending fiber and notify the workers on commit; a known key or id returns the fiber that has it.
 
-    One statement for a fiber without a key. **Concurrency:** positions and keys are settled by unique constraints: a
-    collision inserts nothing and is tried again. **Errors:** `FiberKeyTaken` when the key belongs to another function.
+    One statement for a fiber without either. **Concurrency:** positions and keys are settled by unique constraints: a
+    collision inserts nothing and is tried again. **Errors:** `FiberKeyTaken` when it belongs to another function.
     """
     for _ in range(POSITION_TRIES):
-        known = _find_by_key(spec)
+        known = _find_known(spec)
         if known is not None:
             return known
         fiber = _insert(spec)
@@ -89,12 +94,14 @@ def insert_fiber(spec: FiberSpec) -> Fiber:
     raise FiberError(f"no place in lane {spec.lane!r} could be had")
 
 
-def _find_by_key(spec: FiberSpec) -> Fiber | None:
-    if spec.key is None:
+def _find_known(spec: FiberSpec) -> Fiber | None:
+    if spec.key is None and not spec.id:
         return None
-    known = Fiber.objects.filter(key=spec.key).first()
+    same = [Q(key=spec.key)] if spec.key is not None else []
+    same += [Q(pk=spec.id)] if spec.id else []
+    known = Fiber.objects.filter(reduce(or_, same)).first()
     if known is not None and known.name != spec.name:
-        raise FiberKeyTaken(f"key {spec.key!r} belongs to a fiber of {known.name!r}, not of {spec.name!r}")
+        raise FiberKeyTaken(f"{spec.key or spec.id!r} belongs to a fiber of {known.name!r}, not of {spec.name!r}")
     return known
 
 
@@ -102,13 +109,14 @@ def _insert(spec: FiberSpec) -> Fiber | None:
     """The new row; nothing when another fiber has its key or its place in the lane."""
     delay_seconds = max(spec.delay_seconds, 0.0)
     values = {
-        "id": new_fiber_id(),
+        "id": spec.id or new_fiber_id(),
         "name": spec.name,
         "payload": spec.payload,
         "metadata": spec.metadata,
         "owner_id": spec.owner_id,
         "lane": spec.lane,
         "share": spec.share,
+        "scope": spec.scope,
         "key": spec.key,
         "max_retries": spec.max_retries,
     }

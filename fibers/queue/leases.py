@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
-from django.db.models import BigIntegerField, Case, F, Value, When
+from django.db import IntegrityError, connection, transaction
+from django.db.models import BigIntegerField, Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from fibers.conf import fiber_settings
@@ -74,18 +74,25 @@ class _Lost(Exception):
     """Another claim was first."""
 
 
-def claim(fiber_id: str, worker: str, begin: Callable[[Claim], None] | None = None) -> Claim | None:
+def claim(
+    fiber_id: str,
+    worker: str,
+    begin: Callable[[Claim], None] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+) -> Claim | None:
     """Take the lease of a fiber, or return None when it is not there to be taken.
 
-    `begin` is called in the transaction of the claim, once it is won; what it raises takes the claim back.
+    `begin` is called in the transaction of the claim, once it is won; what it raises takes the claim back. `names`: the
+    functions that the worker has; a fiber of another one is left to a worker that has it.
     **Concurrency:** of any number of callers one wins. Two fibers of one lane are kept apart by the condition, and by
     the unique constraint where both conditions held (PostgreSQL).
     """
     try:
         with transaction.atomic():
-            fiber = _take(fiber_id, worker)
+            fiber = _take(fiber_id, worker, names)
             if fiber is None:
-                _note_waiting(fiber_id)
+                _note_waiting(fiber_id, names)
                 return None
             won = Claim(fiber=fiber, entries=_journal(fiber))
             if begin is not None:
@@ -114,11 +121,15 @@ AND (f.share IS NULL OR NOT EXISTS (
     SELECT 1 FROM think_fibers_fiber o WHERE o.share = f.share AND o.status = 'running' LIMIT 1 OFFSET %s
 ))
 """
+_NAMED: Final[Mapping[str, str]] = {
+    "sqlite": "AND f.name IN (SELECT value FROM json_each(%s))",
+    "postgresql": "AND f.name IN (SELECT jsonb_array_elements_text(CAST(%s AS jsonb)))",
+}
 _RESUMABLE: Final = "AND NOT (f.name = %s AND f.attempt > 0 AND f.updated_at < :later:)"
 
 
 @lru_cache(maxsize=32)
-def _claim_statement(has_share_limit: bool, windows: int) -> Statement:
+def _claim_statement(vendor: str, has_names: bool, has_share_limit: bool, windows: int) -> Statement:
     """`FiberQuerySet.claimable().resumable()` and the claim itself as one statement."""
     return Statement(
         """
@@ -126,58 +137,70 @@ def _claim_statement(has_share_limit: bool, windows: int) -> Statement:
             status = %s, reason = CASE WHEN reason = %s THEN reason ELSE '' END, worker = %s, fence = fence + 1,
             attempt = attempt + 1, lease_until = :later:, started_at = COALESCE(started_at, :now:),
             resume_requested_at = NULL, updated_at = :now:
-        WHERE f.id = %s AND :claimable: :within_share: :resumable: RETURNING :fiber:
+        WHERE f.id = %s AND :claimable: :named: :within_share: :resumable: RETURNING :fiber:
         """,
         fiber=_FIBER,
         claimable=_CLAIMABLE,
+        named=_NAMED[vendor] if has_names else "",
         within_share=_WITHIN_SHARE if has_share_limit else "",
         resumable=_RESUMABLE * windows,
     )
 
 
-def _take(fiber_id: str, worker: str) -> Fiber | None:
+def _take(fiber_id: str, worker: str, names: Sequence[str] | None) -> Fiber | None:
     windows = resume_windows()
     limit = fiber_settings.running_per_share
     params: list[Any] = [advance(FiberStatus.PENDING, FiberEvent.CLAIM).value, RESUMED, worker]
-    params += [fiber_settings.lease_seconds, fiber_id, *([limit - 1] if limit > 0 else [])]
+    params += [fiber_settings.lease_seconds, fiber_id, *_names_and_limit(names, limit)]
     for name, seconds in windows.items():
         params += [name, -seconds]
     try:
-        row = _claim_statement(limit > 0, len(windows)).one(*params)
+        statement = _claim_statement(connection.vendor, names is not None, limit > 0, len(windows))
+        row = statement.one(*params)
     except IntegrityError as error:
         raise _Lost from error
     return None if row is None else _FIBER.build(row)
 
 
-def _note_waiting(fiber_id: str) -> None:
-    """Have the sweeper send a fiber again as soon as its share has room, not only after the usual time."""
+def _names_and_limit(names: Sequence[str] | None, limit: int) -> list[Any]:
+    return [*([] if names is None else [dump(names)]), *([limit - 1] if limit > 0 else [])]
+
+
+def _note_waiting(fiber_id: str, names: Sequence[str] | None) -> None:
+    """Have a fiber sent again soon, not only after the usual time.
+
+    As soon as its share has room, or by the sweeper of a worker that has its function.
+    """
     waiting = Fiber.objects.filter(pk=fiber_id, status=FiberStatus.PENDING, cancel_requested_at=None)
-    waiting.exclude(share=None).update(dispatched_at=None)
+    is_elsewhere = Q(pk__in=[]) if names is None else ~Q(name__in=names)
+    waiting.filter(Q(share__isnull=False) | is_elsewhere).update(dispatched_at=None)
 
 
-def next_claimable(fiber_id: str) -> str | None:
+def next_claimable(fiber_id: str, *, names: Sequence[str] | None = None) -> str | None:
     """Return the fiber that may run next in this one's lane, if any; for a fiber without a lane, None."""
     lane = Fiber.objects.filter(pk=fiber_id).values_list("lane", flat=True).first()
-    return None if lane is None else next_in_lane(lane)
+    return None if lane is None else next_in_lane(lane, names=names)
 
 
-def next_in_lane(lane: str) -> str | None:
-    """Return the id of the fiber that may run next in this lane."""
+def next_in_lane(lane: str, *, names: Sequence[str] | None = None) -> str | None:
+    """Return the id of the fiber that may run next in this lane, by a worker that has these functions."""
     limit = fiber_settings.running_per_share
-    row = _next_statement(limit > 0).one(lane, *([limit - 1] if limit > 0 else []))
+    statement = _next_statement(connection.vendor, names is not None, limit > 0)
+    row = statement.one(lane, *_names_and_limit(names, limit))
     return None if row is None else str(row[0])
 
 
-@lru_cache(maxsize=2)
-def _next_statement(has_share_limit: bool) -> Statement:
+@lru_cache(maxsize=8)
+def _next_statement(vendor: str, has_names: bool, has_share_limit: bool) -> Statement:
     """`FiberQuerySet.live_in(lane).claimable()` as one statement."""
     return Statement(
         """
         SELECT f.id FROM think_fibers_fiber f
-        WHERE f.lane = %s AND f.finished_at IS NULL AND :claimable: :within_share:
+        WHERE f.lane = %s AND f.finished_at IS NULL AND :claimable: :named: :within_share:
         ORDER BY f.lane_position LIMIT 1
         """,
         claimable=_CLAIMABLE,
+        named=_NAMED[vendor] if has_names else "",
         within_share=_WITHIN_SHARE if has_share_limit else "",
     )
 

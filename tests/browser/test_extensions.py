@@ -118,3 +118,67 @@ def test_person_loads_changes_and_removes_an_extension(tab: ChatPage, tmp_path: 
     shown.get_by_role("button", name="Remove").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(shown).to_contain_text("No extensions yet.")
+
+
+def change(tab: ChatPage, **change: object) -> int:
+    """Change the extension in another tab of the same person."""
+    script = """async (change) => (await fetch("/api/v1/extensions/halver", {
+        method: "PATCH", body: JSON.stringify(change), headers: {
+            "content-type": "application/json",
+            "x-csrftoken": document.querySelector('meta[name="csrf-token"]').content } })).status"""
+    status: int = tab.page.evaluate(script, change)
+    return status
+
+
+def load_halver(tab: ChatPage) -> Locator:
+    shown = tools(tab)
+    shown.get_by_role("button", name="Load an extension").click()
+    shown.get_by_role("textbox", name="Manifest").fill(json.dumps(MANIFEST))
+    shown.get_by_role("textbox", name="Source").fill(HALVER)
+    shown.get_by_role("button", name="Load", exact=True).click()
+    expect(shown.get_by_role("heading", name="halver")).to_be_visible()
+    return shown
+
+
+def test_an_edit_that_somebody_else_was_before_compares_both_texts(tab: ChatPage) -> None:
+    shown = load_halver(tab)
+    shown.get_by_role("button", name="Edit").click()
+    source = shown.get_by_role("textbox", name="Source")
+    source.fill(HALVER.replace("Halve.", "Mine."))
+    assert change(tab, source=HALVER.replace("Halve.", "Theirs.")) == 200
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_role("heading", name="Someone else has changed this extension")).to_be_focused()
+    difference = shown.get_by_role("group", name="Changes to Source")
+    expect(difference.locator(".is-gone")).to_contain_text("Theirs.")
+    expect(difference.locator(".is-added")).to_contain_text("Mine.")
+    look(tab, "extension-conflict")
+    check_both(tab)
+    tab.page.keyboard.press("Escape")
+    expect(source).to_have_value(HALVER.replace("Halve.", "Mine."))
+    expect(shown.get_by_role("status")).to_have_text("This extension has changed since you began to edit it.")
+    shown.get_by_role("button", name="Save").click()
+    shown.get_by_role("button", name="Keep mine").click()
+    expect(shown.locator(".tools-tools")).to_contain_text("Mine.")
+    part(tab, "Versions").locator("summary").click()
+    expect(part(tab, "Versions").locator("li")).to_have_count(3)
+
+
+def test_a_permission_that_was_withdrawn_elsewhere_is_not_granted_again(tab: ChatPage) -> None:
+    shown = load_halver(tab)
+    asks = {**MANIFEST, "permissions": {"workspace": "read", "network": ["api.example.org"]}}
+    assert change(tab, manifest=asks) == 200
+    shown.get_by_role("button", name="All tools").click()
+    shown.get_by_role("button", name="halver").click()
+    shown.get_by_role("button", name="Disable").click()
+    expect(shown.get_by_role("status")).to_have_text("Disabled")  # it was read again
+    part(tab, "Change permissions").locator("summary").click()
+    assert change(tab, permissions={"network": ["api.example.org"]}) == 200
+    box = part(tab, "Change permissions").get_by_role("checkbox")
+    expect(box).to_have_count(2)
+    box.last.click()
+    expect(shown.get_by_role("alert")).to_contain_text("has changed since it was read")
+    expect(box.first).not_to_be_checked()
+    expect(box.last).to_be_checked()
+    box.last.click()
+    expect(box.last).not_to_be_checked()
+    expect(box.first).not_to_be_checked()

@@ -130,6 +130,38 @@ def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
     expect(tab.answers.last.locator(".md").last).to_contain_text("accept {'name': 'Ada'}")
 
 
+def test_choices_of_a_question_are_shown_by_their_titles(tab: ChatPage, odd: str) -> None:
+    tab.ask("say: Hello.")
+    shown = add(tab, "odd", odd)
+    expect(shown.get_by_role("status")).to_have_text("Ready")
+    accept(shown)
+    tab.write(f'call tool {prefix_of_tools(tab)}_name {{"kind": "wishes"}}\nsay: {{result}}')
+    tab.page.get_by_role("link", name="Approvals").click()
+    card = tab.page.locator(".question")
+    size, days = card.get_by_role("combobox", name="Size"), card.get_by_role("group", name="Days")
+    extras = card.get_by_role("group", name="Extras")
+    expect(size.locator("option")).to_have_text(["Empty", "Small", "Large"])
+    expect(card.get_by_role("combobox", name="Speed").locator("option:checked")).to_have_text("Normal")
+    expect(card.locator("textarea")).to_have_count(0)
+    size.select_option(label="Large")
+    card.get_by_role("combobox", name="Colour").select_option(label="green")
+    for name in ("Nuts", "Milk"):
+        extras.get_by_role("checkbox", name=name).check()
+    card.get_by_role("button", name="Send the answer").click()
+    expect(days).to_contain_text("Choose at least one.")
+    expect(extras).to_contain_text("Choose at most one.")
+    look(tab, "server-choices")
+    check_both(tab)
+    extras.get_by_role("checkbox", name="Milk").uncheck()
+    days.get_by_role("checkbox", name="tu").check()
+    card.get_by_role("button", name="Send the answer").click()
+    expect(card).to_have_count(0)
+    tab.page.go_back()
+    said = tab.answers.last.locator(".md").last
+    for pair in ("'size': 'l'", "'speed': 'n'", "'colour': 'green'", "'extras': ['n']", "'days': ['tu']"):
+        expect(said).to_contain_text(pair)
+
+
 def test_what_servers_ask_is_read_before_it_is_allowed(tab: ChatPage, live_product: LiveProduct) -> None:
     tab.ask("say: Hello.")
     conversation = id_of(tab)

@@ -45,6 +45,23 @@ BUS = InMemorySubscriptionBus()
 NAME = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
 
 
+WISHES = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+        "speed": {"type": "string", "enum": ["f", "n"], "enumNames": ["Fast", "Normal"], "default": "n"},
+        "colour": {"type": "string", "enum": ["red", "green"]},
+        "extras": {
+            "type": "array",
+            "items": {"anyOf": [{"const": "n", "title": "Nuts"}, {"const": "m", "title": "Milk"}]},
+            "maxItems": 1,
+        },
+        "days": {"type": "array", "items": {"type": "string", "enum": ["mo", "tu"]}, "minItems": 1},
+    },
+    "required": ["size", "days"],
+}
+
+
 def mark(name: str) -> None:
     """Note that something happened, once more."""
     with (MARKS / name).open("a") as out:
@@ -82,7 +99,8 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
 def _name(params: types.CallToolRequestParams) -> Any:
     answers = params.input_responses or {}
     if "name" not in answers:
-        question = types.ElicitRequestFormParams(message="What is your {name}?", requested_schema=NAME)
+        wanted = WISHES if (params.arguments or {}).get("kind") == "wishes" else NAME
+        question = types.ElicitRequestFormParams(message="What is your {name}?", requested_schema=wanted)
         return types.InputRequiredResult(input_requests={"name": types.ElicitRequest(params=question)})
     answer: Any = answers["name"]
     return _text(f"{answer.action} {answer.content}")

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.run.gate import Report
 
 PR_SET_PDEATHSIG = 1
 FIRST_BACKOFF_SECONDS = 0.2
-LONGEST_BACKOFF_SECONDS = 10.0
+RESTARTS = RetryPolicy(first_seconds=FIRST_BACKOFF_SECONDS, max_seconds=10.0)
 STEADY_SECONDS = 30.0  # a child that ran this long starts over with the first back-off
 LOG_MAX_BYTES = 10 * 1024 * 1024
 LOG_KEEP = 3
@@ -54,7 +55,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     start_at: float = 0.0  # monotonic; when the next start is due
-    backoff_seconds: float = FIRST_BACKOFF_SECONDS
+    failures: int = 0  # ends in a row that nobody asked for
     stopping_since: float | None = None
     is_wanted: bool = True
     restarts: int = 0
@@ -122,16 +123,21 @@ class Child:
             self.start()
             return
         if now - self.started_at > STEADY_SECONDS:
-            self.backoff_seconds = FIRST_BACKOFF_SECONDS
+            self.failures = 0
         self.start_at = now + self.backoff_seconds
         self.say(
             f"{self.name} ended ({describe_exit(code)}); again in {self.backoff_seconds:.1f} s.{self.last_words()}"
         )
-        self.backoff_seconds = min(self.backoff_seconds * 2, LONGEST_BACKOFF_SECONDS)
+        self.failures += 1
+
+    @property
+    def backoff_seconds(self) -> float:
+        """The pause before the next start."""
+        return RESTARTS.delay_seconds(self.failures + 1, jitter=0.0)
 
     def restart(self) -> None:
         """Stop the process; `tick` restarts it. A process in back-off starts immediately."""
-        self.backoff_seconds = FIRST_BACKOFF_SECONDS
+        self.failures = 0
         if self.process is None:
             self.start_at = 0.0
         else:

@@ -16,6 +16,7 @@ class Source(StrEnum):
 
     WORKSPACE = "workspace"  # files and the shell over them
     FETCH = "fetch"  # pages of the web
+    SCHEDULES = "schedules"  # of the conversation
     AGENT = "agent"  # `get_tools()`
     ACTIONS = "actions"
     EXTENSIONS = "extensions"

@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from django.db import IntegrityError, transaction
@@ -21,6 +22,7 @@ from tools_app.core.extensions.naming import tool_name
 from tools_app.core.extensions.permissions import is_within
 from tools_app.core.extensions.surface import Surface, stored_surface
 from tools_app.errors import (
+    ExtensionConflict,
     ExtensionExists,
     ExtensionInvalid,
     ExtensionLimit,
@@ -214,13 +216,21 @@ def _store(holder: Holder, made: Checked, author: Author, others: tuple[LoadedEx
 
 
 async def update_extension(
-    holder: Holder, name: str, *, author: Author, source: str | None = None, manifest: object = None
+    holder: Holder,
+    name: str,
+    *,
+    author: Author,
+    source: str | None = None,
+    manifest: object = None,
+    expected: str | None = None,
 ) -> LoadedExtension:
     """Write a new version. A new manifest has its permissions granted, a new source alone keeps those there are.
 
-    Errors: `ExtensionNotFound`, `ExtensionInvalid`, also for another name; `ExtensionLimit`, `SandboxUnavailable`.
+    `expected`: the revision that the change was made from; `None` accepts any. Errors: `ExtensionNotFound`,
+    `ExtensionInvalid`, also for another name; `ExtensionConflict`, `ExtensionLimit`, `SandboxUnavailable`.
     """
     row = await db(find, holder, name)
+    check_revision(row, expected)
     known = await db(current_version, row)
     parsed = parse_manifest(row.manifest if manifest is None else manifest)
     if parsed.prefix != row.prefix:
@@ -228,14 +238,12 @@ async def update_extension(
     await db(check_pace, author)
     text = known.source if source is None else source
     made = await checked(parsed, text, share=str(author.user_id or ""))
-    return await db(_replace, row.pk, made, author, grants=manifest is not None)
+    return await db(partial(_replace, row.pk, made, author, grants=manifest is not None, expected=expected))
 
 
 @transaction.atomic
-def _replace(pk: int, made: Checked, author: Author, *, grants: bool) -> LoadedExtension:
-    row = Extension.objects.select_for_update().filter(pk=pk).first()
-    if row is None:
-        raise ExtensionNotFound
+def _replace(pk: int, made: Checked, author: Author, *, grants: bool, expected: str | None) -> LoadedExtension:
+    row = _locked(pk, expected)
     beside = [loaded_of(each) for each in _beside(holder_of(row)) if each.pk != pk]
     _check_names(made, beside)
     _fill(row, made)
@@ -248,6 +256,25 @@ def _replace(pk: int, made: Checked, author: Author, *, grants: bool) -> LoadedE
     kept = max(1, extension_settings.versions_kept)
     ExtensionVersion.objects.filter(extension_id=pk, number__lte=row.number - kept).delete()
     return loaded_of(row)
+
+
+def check_revision(row: Extension, expected: str | None) -> None:
+    """Errors: `ExtensionConflict` where the row is not as it was read. `None` accepts any."""
+    if expected is not None and expected != row.revision:
+        raise ExtensionConflict(
+            Phrase("The extension {name!r} has changed since it was read.", name=row.name),
+            revision=row.revision,
+            number=row.number,
+        )
+
+
+def _locked(pk: int, expected: str | None) -> Extension:
+    """The row, held until the transaction ends. Errors: `ExtensionNotFound`, `ExtensionConflict`."""
+    row = Extension.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise ExtensionNotFound
+    check_revision(row, expected)
+    return row
 
 
 def _fill(row: Extension, made: Checked) -> None:
@@ -335,9 +362,10 @@ def make_site_wide(row: Extension, *, by: int | None) -> LoadedExtension:
     return _store(Holder(level=ExtensionLevel.SITE), made, author, ())
 
 
-def set_enabled(holder: Holder, name: str, is_enabled: bool) -> Extension:
-    """Let an extension run, or not: from its next call on. Errors: `ExtensionNotFound`."""
-    row = find(holder, name)
+@transaction.atomic
+def set_enabled(holder: Holder, name: str, is_enabled: bool, *, expected: str | None = None) -> Extension:
+    """Let an extension run, or not: from its next call on. Errors: `ExtensionNotFound`, `ExtensionConflict`."""
+    row = _locked(find(holder, name).pk, expected)
     if row.enabled != is_enabled:
         row.enabled = is_enabled
         row.save(update_fields=["enabled", "updated_at"])
@@ -345,12 +373,13 @@ def set_enabled(holder: Holder, name: str, is_enabled: bool) -> Extension:
 
 
 @transaction.atomic
-def grant(holder: Holder, name: str, permissions: object) -> Extension:
+def grant(holder: Holder, name: str, permissions: object, *, expected: str | None = None) -> Extension:
     """Change what is granted, within what the manifest asks for; counts from the next call on.
 
-    Errors: `ExtensionNotFound`, `ExtensionInvalid` for more than the manifest asks for.
+    `expected`: as for `update_extension`. Without it, what somebody else has withdrawn meanwhile may be granted again.
+    Errors: `ExtensionNotFound`, `ExtensionConflict`, `ExtensionInvalid` for more than the manifest asks for.
     """
-    row = find(holder, name)
+    row = _locked(find(holder, name).pk, expected)
     given = parse_permissions(permissions)
     if not is_within(given, parse_manifest(row.manifest).permissions):
         raise ExtensionInvalid("Permissions can be given up to those that the manifest asks for.")

@@ -77,6 +77,7 @@ class McpConnection:
             {ready, self._task}, timeout=mcp_settings.connect_seconds, return_when="FIRST_COMPLETED"
         )
         if ready.done():
+            self.last_used = asyncio.get_running_loop().time()
             return
         if not done:
             self._task.cancel()

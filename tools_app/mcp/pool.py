@@ -63,6 +63,7 @@ class _Entry:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: McpConnection | None = None
+    is_opening: bool = False
     auth: TokenAuth | None = None
     failures: int = 0
     retry_at: float = 0.0  # of the loop's clock
@@ -149,19 +150,26 @@ class McpPool:
             if entry.connection is not None and entry.connection.is_open:
                 return entry.connection
             self._check_breaker(target, entry)
+            self._entries.setdefault(target.key, entry)  # it may have been let go of while this call waited
             await self._make_room(entry)
-            entry.connection = None
-            self.attempts += 1
             try:
-                connection = await self._open(target, entry)
-            except McpUnavailable as error:
-                await self._failed(target, entry, error)
-                raise
-            entry.connection = connection
-            had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
-            if had_failed or target.server.failures:
-                await db(rows.note_working, target.server.pk)
-            return connection
+                return await self._connect(target, entry)
+            finally:
+                entry.is_opening = False
+
+    async def _connect(self, target: Target, entry: _Entry) -> McpConnection:
+        entry.connection = None
+        self.attempts += 1
+        try:
+            connection = await self._open(target, entry)
+        except McpUnavailable as error:
+            await self._failed(target, entry, error)
+            raise
+        entry.connection = connection
+        had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
+        if had_failed or target.server.failures:
+            await db(rows.note_working, target.server.pk)
+        return connection
 
     async def _open(self, target: Target, entry: _Entry) -> McpConnection:
         try:
@@ -221,15 +229,25 @@ class McpPool:
         raise McpSignInNeeded(Phrase("Sign in at the MCP server {name!r} first.", name=target.server.name))
 
     async def _make_room(self, wanted: _Entry) -> None:
-        """Close the connection that has been idle for longest where there are too many. Errors: `McpUnavailable`."""
-        opened = [(key, entry) for key, entry in self._entries.items() if entry.connection and entry is not wanted]
-        if len(opened) < mcp_settings.connections:
-            return
-        idle = [(key, entry) for key, entry in opened if entry.connection and entry.connection.is_idle]
-        if not idle:
-            raise McpUnavailable("There are too many connections to MCP servers at present.")
-        key, oldest = min(idle, key=lambda each: each[1].connection.last_used if each[1].connection else 0.0)
-        await self._discard(key, oldest)
+        """Take a place, closing what has been idle for longest where there is none. Errors: `McpUnavailable`.
+
+        Nothing is awaited between the look and the taking, so connections that begin at once are not too many.
+        """
+        while self._places_taken(wanted) >= mcp_settings.connections:
+            idle = [
+                (entry.connection.last_used, key, entry)
+                for key, entry in self._entries.items()
+                if entry is not wanted and entry.connection and entry.connection.is_idle and not entry.is_opening
+            ]
+            if not idle:
+                raise McpUnavailable("There are too many connections to MCP servers at present.")
+            _, key, oldest = min(idle, key=lambda each: each[0])
+            await self._discard(key, oldest)
+        wanted.is_opening = True
+
+    def _places_taken(self, beside: _Entry) -> int:
+        entries = self._entries.values()
+        return sum(entry is not beside and (entry.is_opening or entry.connection is not None) for entry in entries)
 
     def _close_when_idle(self, key: tuple[str, str, Any], entry: _Entry) -> None:
         self._loop.call_later(mcp_settings.idle_seconds, self._look_if_idle, key, entry)
@@ -239,7 +257,8 @@ class McpPool:
         if connection is None or not connection.is_idle:
             return
         if self._loop.time() - connection.last_used >= mcp_settings.idle_seconds - 0.01:
-            self._start(self._discard(key, entry))
+            self._detach(key, entry)  # at once: a call that begins now makes a connection of its own
+            self._start(connection.close())
 
     def _refresh_changed(self, target: Target, entry: _Entry) -> None:
         entry.refresh = None
@@ -250,13 +269,17 @@ class McpPool:
             await self.refresh(target)
 
     async def _discard(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+        connection = self._detach(key, entry)
+        if connection is not None:
+            await connection.close()
+
+    def _detach(self, key: tuple[str, str, Any], entry: _Entry) -> McpConnection | None:
         if self._entries.get(key) is entry:
             del self._entries[key]
         if entry.refresh is not None:
             entry.refresh.cancel()
         connection, entry.connection = entry.connection, None
-        if connection is not None:
-            await connection.close()
+        return connection
 
     def _start(self, work: Any) -> "asyncio.Task[Any]":
         task: asyncio.Task[Any] = asyncio.ensure_future(work)

@@ -23,6 +23,7 @@ from django.utils import timezone
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint, load
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.secrets import decrypt, encrypt
 from tools_app.core.mcp.catalogue import tool_prints
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState, McpTransport, check_spec
@@ -282,8 +283,9 @@ def forget_servers(instance_ids: Collection[str]) -> None:
 
 def retry_delay(failures: int) -> float:
     """Seconds until the next attempt, spread so that processes and servers do not try in step."""
-    delay: float = min(mcp_settings.retry_seconds * 2 ** min(failures - 1, 20), MAX_RETRY_SECONDS)
-    return delay * random.uniform(0.75, 1.25)  # noqa: S311 - not cryptography
+    first = min(mcp_settings.retry_seconds, MAX_RETRY_SECONDS)
+    policy = RetryPolicy(first_seconds=first, max_seconds=MAX_RETRY_SECONDS, jitter_share=0.25)
+    return policy.delay_seconds(failures, jitter=random.random())  # noqa: S311 - not cryptography
 
 
 def new_server_id(name: str) -> str:

@@ -23,8 +23,14 @@ class ProcessSettings:
     isolation = Setting(
         "THINK_PROCESSES_ISOLATION",
         "",
-        doc="How commands are kept apart: bwrap or unshare. Empty: the first that works here. off: none runs.",
+        doc="How commands are kept apart: unshare, bwrap, podman or docker. Empty: the first that works. off: none.",
     )
+    image = Setting(
+        "THINK_PROCESSES_IMAGE",
+        "",
+        doc="Image of a container engine with the programs of commands, which has to be there. Empty: this machine's.",
+    )
+    cpus = Setting("THINK_PROCESSES_CPUS", 1.0, doc="Processors of one command, in containers with control groups.")
 
 
 process_settings = ProcessSettings()

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from tools_app.processes.copying import give
+from tools_app.processes.engines import remove_containers
+from tools_app.processes.isolation import LOCK
 
 PREFIX: Final = "think-command-"
-LOCK: Final = "lock"
 
 
 @contextlib.contextmanager
@@ -38,6 +39,7 @@ def sweep() -> None:
     for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), (top / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_containers(top)
             for pid in processes_in(top):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)

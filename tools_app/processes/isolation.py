@@ -1,20 +1,20 @@
-"""Ways to run a command apart from this machine: what there is, and the command line of each.
+"""Ways to run a command apart from this machine: what they have in common.
 
-All of them: a new user, no privilege and no way to one, a process namespace that ends with its first process, no
-network unless granted, the system's programs read-only, no other file of this machine, an empty environment. Where
-this process is root, the command runs as the user 65534.
+All of them: another user, no privilege and no way to one, processes of its own that end with the first, no network
+unless granted, programs read-only, no other file of this machine, an empty environment. Where this process is root,
+the command runs as the user 65534. `namespaces.py` and `engines.py` have the ways.
 """
 
 import os
 import resource
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-SETUP: Final = Path(__file__).parent / "setup.sh"
 NOBODY: Final = 65534
+LOCK: Final = "lock"
+"""A file in the directory of each command, which its worker holds."""
 OPEN_FILES: Final = 256
 TEMPORARY_BYTES: Final = 64 * 1024 * 1024
 SYSTEM: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -26,11 +26,16 @@ ENVIRONMENT: Final = {
     "LANG": "C.UTF-8",
     "TERM": "dumb",
 }
+TRUSTED_PATH: Final = f"{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"
+"""Where the programs that make the walls are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Bounds of one command. `processes`, `cpu_seconds`, `file_bytes` are the kernel's, the others the parent's."""
+    """Bounds of one command. `processes`, `cpu_seconds`, `file_bytes` are the kernel's, the others the parent's.
+
+    `cpus`: processors at a time, where a container engine can bound them.
+    """
 
     seconds: float
     cpu_seconds: int
@@ -38,6 +43,7 @@ class Bounds:
     processes: int
     disk_bytes: int
     output_bytes: int = 64_000
+    cpus: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,51 +56,58 @@ class Place:
     network: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Isolation:
-    """One way. `programs`: what it needs on the path."""
+class Isolation(Protocol):
+    """One way. `is_supervised`: its first process ends all of the command when the pipe that is its input closes.
 
-    name: str
-    programs: tuple[str, ...]
+    Of others all processes are below the outermost one, and are killed there. `proofs`: what `/proc/self/status` has to
+    say within, for the way to count.
+    """
 
-    def missing(self) -> list[str]:
-        """The programs that are not here."""
-        return [program for program in self.programs if shutil.which(program) is None]
+    @property
+    def name(self) -> str:
+        """The word in the setting."""
+
+    @property
+    def description(self) -> str:
+        """The way in a few words, for the report."""
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether a supervisor ends it."""
+
+    @property
+    def proofs(self) -> Mapping[str, str]:
+        """Names and values of the status."""
+
+    def prepare(self) -> str:
+        """Make what it needs, if that can be done. Empty where it may be tried, otherwise why not. May block."""
+
+    def environment(self) -> Mapping[str, str]:
+        """What the programs that make the walls see of the environment. The command sees none of it."""
 
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
         """The command line that runs a shell command."""
-        inner = [*_limited(bounds), _shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
-        outer = _bwrap(place) if self.name == "bwrap" else _unshare(place)
-        return [*_as_nobody(), *outer, *inner]
+
+    def watched_process(self, pid: int, place: Place) -> int:
+        """The process whose memory, with all below it, counts; 0 for none. `pid`: the outermost process."""
+
+    def is_no_start(self, place: Place, code: int) -> bool:
+        """Whether the command was never started. `code`: the exit code of its outermost process."""
 
 
-CANDIDATES: Final = (
-    Isolation(name="unshare", programs=("unshare", "prlimit", "setpriv", "mount", "pivot_root")),
-    Isolation(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),  # where only it may make namespaces
-)
+NO_CAPABILITY: Final = "0000000000000000"
+UNPRIVILEGED: Final = {"NoNewPrivs": "1", "CapEff": NO_CAPABILITY, "CapBnd": NO_CAPABILITY, "NewNamespaces": ""}
 
 
-def _shell() -> str:
-    return "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
-
-
-def _as_nobody() -> list[str]:
-    """Without this the kernel counts no processes, and files that root owns are the command's own."""
-    if os.geteuid() != 0:
-        return []
-    user = str(NOBODY)
-    return ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
-
-
-def _limited(bounds: Bounds) -> list[str]:
-    kinds = {
+def limits(bounds: Bounds, *, processes: int) -> dict[str, int]:
+    """Limits of the kernel for each process, by the names of `prlimit`. `processes`: those of the command's user."""
+    return {
         "core": 0,
         "nofile": _allowed(resource.RLIMIT_NOFILE, OPEN_FILES),
-        "nproc": _allowed(resource.RLIMIT_NPROC, bounds.processes),
+        "nproc": _allowed(resource.RLIMIT_NPROC, processes),
         "fsize": _allowed(resource.RLIMIT_FSIZE, bounds.disk_bytes),
         "cpu": _allowed(resource.RLIMIT_CPU, max(1, bounds.cpu_seconds)),
     }
-    return ["prlimit", *(f"--{kind}={value}:{value}" for kind, value in kinds.items()), "--"]
 
 
 def _allowed(kind: int, wanted: int) -> int:
@@ -103,43 +116,11 @@ def _allowed(kind: int, wanted: int) -> int:
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
-def _bwrap(place: Place) -> list[str]:
-    """Its first process has no more rights than the command, which can trace it and so outlive a killed worker.
-
-    The next worker ends it then (`folders.sweep`). The first process of `_unshare` cannot be traced.
-    """
-    words = [
-        shutil.which("bwrap") or "bwrap",
-        "--unshare-all",
-        "--unshare-user",
-        "--disable-userns",
-        "--die-with-parent",
-        "--new-session",
-    ]
-    words += ["--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
-    for name in SYSTEM:
-        folder = Path("/", name)
-        if folder.is_symlink():
-            words += ["--symlink", f"usr/{name}", f"/{name}"]
-        elif folder.is_dir():
-            words += ["--ro-bind", str(folder), str(folder)]
-    names = ["ld.so.cache", "alternatives"]
-    if place.network:
-        words += ["--share-net"]
-        names += ["resolv.conf", "hosts", "nsswitch.conf", "ssl"]
-    for name in names:
-        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - its own
-    words += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - its own
-    return [*words, "--bind", str(place.folder), "/workspace", "--remount-ro", "/", "--"]
+def shell() -> str:
+    """The shell of this machine."""
+    return "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
 
 
-def _unshare(place: Place) -> list[str]:
-    """The first `unshare` makes namespaces and the user, which clears what `setpriv` sets; the second one forks.
-
-    So each process dies with the one above it: the kernel kills the last one when the worker is killed.
-    """
-    spaces = ["--user", "--map-root-user", "--mount", "--ipc", "--uts", *([] if place.network else ["--net"])]
-    network = "yes" if place.network else "no"
-    setup: Sequence[str] = ["/bin/sh", str(SETUP), str(place.root), str(place.folder), network]
-    return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]
+def is_root() -> bool:
+    """Whether the command has to become another user."""
+    return os.geteuid() == 0

@@ -17,11 +17,11 @@ from typing import Final
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes.copying import MAX_ENTRIES, disk_use
-from tools_app.processes.isolation import ENVIRONMENT, Bounds, Isolation, Place
+from tools_app.processes.isolation import Bounds, Isolation, Place
 
 MEMORY_CHECK_SECONDS: Final = 0.05
 DISK_CHECK_SECONDS: Final = 0.5
-END_SECONDS: Final = 10.0
+END_SECONDS: Final = 20.0
 MAX_READ_BYTES: Final = 64_000_000
 PIECE_BYTES: Final = 64 * 1024
 
@@ -54,7 +54,9 @@ class Running:
         self._place = place
         self._bounds = bounds
         self._process: asyncio.subprocess.Process | None = None
+        self._isolation: Isolation | None = None
         self._end = End.EXITED
+        self._enough = asyncio.Event()
 
     @property
     def pid(self) -> int:
@@ -64,13 +66,16 @@ class Running:
     async def run(self, isolation: Isolation, command: str) -> Ended:
         """Run a command to its end. Cancelling ends it. Errors: `SandboxUnavailable` where it cannot be started."""
         began = time.monotonic()
+        self._isolation = isolation
         words = isolation.command_line(command, self._place, self._bounds)
-        process = self._process = await _started(words)
+        process = self._process = await _started(words, isolation)
         try:
             outputs = await self._outputs(process)
         finally:
             await self._stop(process)
         code = process.returncode if process.returncode is not None else -signal.SIGKILL
+        if self._end is End.EXITED and isolation.is_no_start(self._place, code):
+            raise SandboxUnavailable(f"The command could not be started: {outputs[1][:300].decode(errors='replace')}")
         return Ended(
             end=self._end,
             code=code if code >= 0 else 128 - code,
@@ -86,7 +91,7 @@ class Running:
         reading = [asyncio.create_task(self._read(stream)) for stream in (process.stdout, process.stderr)]
         try:
             async with asyncio.timeout(self._bounds.seconds):
-                await process.wait()
+                await self._end_or_bound(process)
         except TimeoutError:
             self._kill(End.TIMEOUT)
         finally:
@@ -96,6 +101,16 @@ class Running:
             await self._stop(process)
             found = await asyncio.gather(*reading)
         return found[0], found[1]
+
+    async def _end_or_bound(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until the command has ended or reached a bound."""
+        waiting = [asyncio.ensure_future(each) for each in (process.wait(), self._enough.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _read(self, stream: asyncio.StreamReader) -> bytes:
         """The beginning of a stream; the rest is read and dropped."""
@@ -110,7 +125,7 @@ class Running:
 
     async def _watch_memory(self) -> None:
         while True:
-            if memory_of(self.pid) > self._bounds.memory_bytes:
+            if memory_of(self._watched()) > self._bounds.memory_bytes:
                 self._kill(End.MEMORY)
             await asyncio.sleep(MEMORY_CHECK_SECONDS)
 
@@ -121,15 +136,22 @@ class Running:
                 self._kill(End.DISK)
             await asyncio.sleep(DISK_CHECK_SECONDS)
 
+    def _watched(self) -> int:
+        return self._isolation.watched_process(self.pid, self._place) if self._isolation else 0
+
     def _kill(self, end: End) -> None:
         if self._end is End.EXITED:
             self._end = end
-        self._end_namespace()
+        self._enough.set()
+        self._end_command()
 
-    def _end_namespace(self) -> None:
-        """Kill the first process of the namespace, so that the outermost ends after all others are gone."""
+    def _end_command(self) -> None:
+        """Let the supervisor end it; else kill the first process of the namespace, so that the outermost ends last."""
         process = self._process
         if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
             return
         inner = children_of(process.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -140,7 +162,7 @@ class Running:
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End what still runs, and wait until it is gone."""
-        for end in (self._end_namespace, lambda: os.killpg(process.pid, signal.SIGKILL)):
+        for end in (self._end_command, lambda: os.killpg(process.pid, signal.SIGKILL)):
             if process.returncode is not None:
                 return
             end()
@@ -149,15 +171,15 @@ class Running:
                     await process.wait()
 
 
-async def _started(words: list[str]) -> asyncio.subprocess.Process:
+async def _started(words: list[str], isolation: Isolation) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             *words,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if isolation.is_supervised else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd="/",
-            env={**ENVIRONMENT, "PATH": f"{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"},
+            env=dict(isolation.environment()),
             start_new_session=True,
         )
     except OSError as error:

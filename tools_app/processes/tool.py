@@ -25,8 +25,10 @@ from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes.conf import process_settings
 from tools_app.processes.copying import copied
+from tools_app.processes.engines import ENGINES
 from tools_app.processes.folders import command_folders, sweep
-from tools_app.processes.isolation import CANDIDATES, Bounds, Isolation, Place
+from tools_app.processes.isolation import Bounds, Isolation, Place
+from tools_app.processes.namespaces import NAMESPACES
 from tools_app.processes.running import End, Ended, Running
 from tools_app.sandbox.report import TierReport
 from tools_app.sandbox.slots import FairSlots, SlotLimits
@@ -39,6 +41,12 @@ MAX_COMMAND_CHARS: Final = 100_000
 COPYING_SECONDS: Final = 120.0
 TRIAL_SECONDS: Final = 20.0
 OFF: Final = "off"
+WALLS: Final[tuple[Isolation, ...]] = (*NAMESPACES, *ENGINES)
+"""In the order in which they are tried: namespaces take milliseconds and need nobody's privileges."""
+TRIAL: Final = """echo apart > /workspace/made
+while read -r line; do echo $line; done < /proc/self/status
+! unshare --user true 2> /dev/null || echo "NewNamespaces: yes"
+"""
 EXIT_CODES: Final = {End.TIMEOUT: 124, End.MEMORY: 137, End.DISK: 137, End.OUTPUT: 137}
 WORDS: Final = {
     End.TIMEOUT: "timed out after {seconds:g} seconds",
@@ -126,6 +134,7 @@ def process_bounds() -> Bounds:
         memory_bytes=process_settings.memory_bytes,
         processes=process_settings.processes,
         disk_bytes=process_settings.disk_bytes,
+        cpus=process_settings.cpus,
     )
 
 
@@ -158,6 +167,9 @@ class CommandRunner:
             self.started.append(running)
             try:
                 ended = await running.run(isolation, command)
+            except SandboxUnavailable:
+                forget_isolation()  # what it needs may be gone, such as an image
+                raise
             finally:
                 self.started.remove(running)
             operations = await asyncio.to_thread(copy.operations, most=self.bounds.disk_bytes)
@@ -186,56 +198,71 @@ def _text(data: bytes, most: int) -> str:
 async def found_isolation() -> Isolation:
     """The way in which commands are kept apart here. Tried once. Errors: `SandboxUnavailable`, with the reasons."""
     found = await tried_isolation(process_settings.isolation)
-    if isinstance(found, Isolation):
-        return found
-    raise SandboxUnavailable(f"Commands cannot run here: {found}")
+    if isinstance(found, str):
+        raise SandboxUnavailable(f"Commands cannot run here: {found}")
+    return found
 
 
 async def processes_report() -> list[TierReport]:
     """Whether commands can run on this machine, how, and why not."""
     found = await tried_isolation(process_settings.isolation)
-    if isinstance(found, Isolation):
+    if not isinstance(found, str):
         return [
-            TierReport(tier="processes", is_available=True, reason=f"Namespaces of their own, made by {found.name}.")
+            TierReport(
+                tier="processes", is_available=True, reason=f"{found.description[:1].upper()}{found.description[1:]}."
+            )
         ]
     return [TierReport(tier="processes", is_available=False, reason=found)]
 
 
-_TRIED: dict[str, Isolation | str] = {}
+_TRIED: dict[tuple[str, str], Isolation | str] = {}
+
+
+def forget_isolation() -> None:
+    """Try the ways again with the next command."""
+    _TRIED.clear()
 
 
 async def tried_isolation(wanted: str) -> Isolation | str:
     """The first way that works, or why none does. `wanted`: the name of one, or `off`; empty for any."""
-    if wanted not in _TRIED:
+    key = (wanted, process_settings.image)
+    if key not in _TRIED:
         await asyncio.to_thread(sweep)
-        _TRIED[wanted] = await _try_all(wanted)
-    return _TRIED[wanted]
+        _TRIED[key] = await _try_all(wanted)
+    return _TRIED[key]
 
 
 async def _try_all(wanted: str) -> Isolation | str:
     if wanted == OFF:
         return "switched off by THINK_PROCESSES_ISOLATION."
     reasons = []
-    for isolation in CANDIDATES:
+    for isolation in ENGINES if process_settings.image else WALLS:
         if wanted not in {"", isolation.name}:
             continue
         reason = await why_not(isolation)
         if not reason:
             return isolation
         reasons.append(f"{isolation.name}: {reason}.")
+    if not reasons and wanted in {each.name for each in WALLS}:
+        return f"{wanted} has no images, and THINK_PROCESSES_IMAGE names one."
     return " ".join(reasons) or f"{wanted!r} is no way to keep commands apart."
 
 
 async def why_not(isolation: Isolation) -> str:
     """Try one way. Empty where it works, otherwise the reason in a few words."""
-    if missing := isolation.missing():
-        return f"{', '.join(missing)} not found"
+    if reason := await asyncio.to_thread(isolation.prepare):
+        return reason
     bounds = Bounds(seconds=TRIAL_SECONDS, cpu_seconds=10, memory_bytes=1 << 28, processes=16, disk_bytes=1 << 20)
     with command_folders() as (root, files):
-        ended = await Running(Place(folder=files, root=root), bounds).run(isolation, "echo apart > /workspace/made")
+        try:
+            ended = await Running(Place(folder=files, root=root), bounds).run(isolation, TRIAL)
+        except SandboxUnavailable as error:
+            return error.message
         made = files / "made"
         if ended.code == 0 and made.is_file() and not made.is_symlink():
-            return ""
+            status = dict(line.split(": ", 1) for line in _text(ended.stdout, 10_000).splitlines() if ": " in line)
+            wrong = [key for key, value in isolation.proofs.items() if status.get(key, "") != value]
+            return f"its processes keep rights: {', '.join(wrong)}" if wrong else ""
     words = _text(ended.stderr, 300).strip().replace("\n", " ") or f"it ended with {ended.code}"
     logger.warning("processes: no %s", isolation.name, extra={"action": "processes_isolation", "reason": words})
     return words

@@ -18,6 +18,8 @@ from chat.instances.notifications import notify_conversation
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from thinkproject.kernel.languages import translate
+from tools_app.core.files.diffs import unified
+from tools_app.errors import ExtensionConflict, FileFailed
 from tools_app.extension_models import Extension, ExtensionAuthor, ExtensionLevel
 from tools_app.extensions.services import (
     Author,
@@ -54,6 +56,12 @@ class ExtensionForm(forms.Form):
         if not isinstance(value, dict):
             raise forms.ValidationError(_("A manifest is a JSON object."))
         return value
+
+
+class EditForm(ExtensionForm):
+    """The same, with the revision that the person was shown."""
+
+    revision = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
 
 class NewExtensionForm(ExtensionForm):
@@ -98,12 +106,25 @@ class ExtensionPages:
         row = Extension.objects.filter(pk=pk).first()
         if row is None:
             raise Http404
-        initial = {"manifest": _shown(row.manifest), "source": current_version(row).source}
-        form = ExtensionForm(request.POST if request.method == "POST" else None, initial=initial)
+        initial = {
+            "manifest": _shown(row.manifest),
+            "source": current_version(row).source,
+            "revision": row.revision,
+        }
+        posted = request.POST.copy()
+        form = EditForm(posted if request.method == "POST" else None, initial=initial)
+        differences = ""
         if form.is_bound and form.is_valid():
             given = {"source": form.cleaned_data["source"], "manifest": form.cleaned_data["manifest"]}
+            expected = form.cleaned_data["revision"]
             try:
-                async_to_sync(update_extension)(holder_of(row), row.name, author=_author(request), **given)
+                async_to_sync(update_extension)(
+                    holder_of(row), row.name, author=_author(request), expected=expected, **given
+                )
+            except ExtensionConflict as error:
+                form.add_error(None, _("Somebody else has changed this extension. Save again to replace it by yours."))
+                posted["revision"] = str(error.data["revision"])
+                differences = _differences(pk, given)
             except ThinkError as error:
                 form.add_error(None, translate(error.phrase))
             else:
@@ -112,7 +133,8 @@ class ExtensionPages:
                     notify_conversation(row.owner_id, row.scope)
                 self.admin.message_user(request, _("The new version runs from the next call on."), messages.SUCCESS)
                 return HttpResponseRedirect(_page_of(row.pk))
-        return self._page(request, form, str(_("Edit “%(name)s”")) % {"name": row.name}, _page_of(row.pk))
+        title = str(_("Edit “%(name)s”")) % {"name": row.name}
+        return self._page(request, form, title, _page_of(row.pk), differences=differences)
 
     def load_view(self, request: HttpRequest) -> HttpResponse:
         """Load an extension for a person, or for everybody."""
@@ -139,8 +161,24 @@ class ExtensionPages:
         if not self.admin.has_view_permission(request) or not self.admin.has_manage_permission(request):
             raise PermissionDenied
 
-    def _page(self, request: HttpRequest, form: forms.Form, title: str, back: str) -> HttpResponse:
-        return self.admin.page(request, "form", title=title, form=form, back=back)
+    def _page(self, request: HttpRequest, form: forms.Form, title: str, back: str, **more: Any) -> HttpResponse:
+        return self.admin.page(request, "form", title=title, form=form, back=back, **more)
+
+
+def _differences(pk: int, given: dict[str, Any]) -> str:
+    """The way from the present manifest and source to those that a person wants to save."""
+    row = Extension.objects.filter(pk=pk).first()
+    if row is None:
+        return ""
+    pairs = (
+        (_("Manifest"), _shown(row.manifest), _shown(given["manifest"])),
+        (_("Source"), current_version(row).source, given["source"].replace("\r\n", "\n")),
+    )
+    try:
+        found = [unified(f"{now}\n", f"{wanted}\n", str(name), str(name)) for name, now, wanted in pairs]
+    except FileFailed as error:
+        return error.message
+    return "\n".join(each for each in found if each)
 
 
 def _author(request: HttpRequest) -> Author:

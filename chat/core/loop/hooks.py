@@ -20,8 +20,9 @@ from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.tool import Tool
 
-ModelChoice: TypeAlias = str | LanguageModel
-"""`"provider/model"`, the reserved name `"default"`, or a model object."""
+ModelChoice: TypeAlias = str | LanguageModel | Sequence[str | LanguageModel]
+"""`"provider/model"`, the reserved name `"default"`, a model object, or a list of these: where one fails, the next
+answers."""
 
 ToolChoice: TypeAlias = str | Mapping[str, str]
 """`"auto"`, `"none"`, `"required"`, a tool's name, or `{"type": "tool", "toolName": name}`."""
@@ -313,6 +314,10 @@ class RecoveryContext:
 
     `recovery_data` is what the turn kept with `stash`; `messages` the conversation that it answers, without its own
     partial answer; `client_tools` what clients brought, as they sent it.
+
+    Losses of its worker that follow one another are one incident: `incident_id`, and `losses` so far. `attempt` counts
+    all claims of the turn, `recovery_attempt` the recoveries in a row without progress, from 1, of which there may be
+    `max_recovery_attempts`.
     """
 
     request_id: str
@@ -326,6 +331,42 @@ class RecoveryContext:
     recovery_data: JSONValue = None
     messages: tuple[Message, ...] = ()
     client_tools: tuple[JSONObject, ...] = ()
+    incident_id: str = ""
+    losses: int = 1
+    recovery_attempt: int = 1
+    max_recovery_attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryExhausted:
+    """A turn that is given up after crashes.
+
+    `reason`: `recovery_attempts_exhausted`, `no_progress_timeout`, `recovery_work_exhausted`, `out_of_memory`,
+    `not_resumed_in_time` or `recovery_declined` (by `should_keep_recovering`). `partial_text` is kept.
+    """
+
+    request_id: str
+    turn_id: str
+    reason: str
+    partial_text: str
+    incident_id: str = ""
+    losses: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSwitch:
+    """The next model of a list takes over.
+
+    `code`: the error of the one before; `resting` where that had just failed in another turn. `step_number` counts
+    from 0.
+    """
+
+    request_id: str
+    turn_id: str
+    from_model: str
+    to_model: str
+    code: str
+    step_number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

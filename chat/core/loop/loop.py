@@ -16,8 +16,10 @@ from typing import Any, Final, Protocol, TypeAlias
 from chat.core.context.prompt import with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
+from chat.core.loop.failover import FAILOVER_PREFIX, ContextSize, ModelFailover, switch_of, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.step_history import StepHistory
+from chat.core.loop.step_tools import offered_tools, only_offered
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -34,17 +36,14 @@ from chat.core.model.prices import NOTHING
 from chat.core.model.tool_choice import read_tool_choice
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from chat.errors import ContextOverflow, ModelError, NetworkLost, TurnConfigInvalid
+from chat.errors import ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
-from tools_app.core.tool_names import check_patterns, excludes, selects
-from tools_app.errors import ToolDeclarationInvalid
 
-Check: TypeAlias = Callable[[str, str], CheckedCall]
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
 """The cost of one call of a model that goes by these names, the most exact one first."""
 
@@ -134,6 +133,7 @@ class TurnPlan:
     send_reasoning: bool = True
     reducer: ContextReducer | None = None  # without one an overflow ends the turn
     cost_of: CostOf = lambda _names, _usage: NOTHING
+    context_size: ContextSize = lambda _model: 0
     titles: Mapping[str, str] = field(default_factory=dict)  # names of tools for people
     clock: Clock
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
@@ -149,11 +149,26 @@ class TurnTotals:
     model_name: str = ""
     finish_reason: str = ""
     output: JSONValue = None  # the structured answer, once it is there
+    models: dict[str, JSONObject] = field(default_factory=dict)  # what each was used for, in the order of their use
+    switches: list[JSONObject] = field(default_factory=list)  # from one model to the next: `{for, from, to, code}`
+
+    @property
+    def report(self) -> JSONObject | None:
+        """The models that answered and the switches, for people; nothing where one model answered all."""
+        if len(self.models) < 2 and not self.switches:
+            return None
+        return {"models": [{"name": name, **use} for name, use in self.models.items()], "switches": self.switches}
 
     def count(self, record: JSONObject) -> None:
         """Add the record of a settled model call."""
-        self.usage += Usage(**record.get("usage", {}))
-        self.cost += Decimal(record.get("cost", 0))
+        usage, cost = Usage(**record.get("usage", {})), Decimal(record.get("cost", 0))
+        self.usage += usage
+        self.cost += cost
+        if record.get("model"):
+            use = self.models.setdefault(record["model"], {"calls": 0, "tokens": 0, "cost": "0"})
+            use["calls"] += 1
+            use["tokens"] += usage.input_tokens + usage.output_tokens
+            use["cost"] = str(Decimal(use["cost"]) + cost)
         self.model_name = record.get("model_name") or self.model_name
         if record["ends_step"]:
             self.steps += 1
@@ -186,6 +201,7 @@ class TurnLoop:
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
         self._steps = StepHistory(fold, plan.request_id, plan.output)
         self._window = ContextWindow(plan.reducer, journal)
+        self._failover = ModelFailover(journal, plan.context_size, self.totals.switches)
 
     async def run(self) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of the turn that the log does not hold yet.
@@ -208,6 +224,7 @@ class TurnLoop:
         self._read_output()
         if not self.fold.finished:
             metadata = await self._hooks.message_metadata("finish", self.totals)
+            metadata = with_models(metadata, self.totals.report)
             yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP, metadata=metadata))
 
     def _put(self, chunk: Chunk) -> Chunk:
@@ -219,6 +236,7 @@ class TurnLoop:
             self._count(record)
             self._number += 1
         await self._window.restore()
+        await self._failover.restore()
 
     def _count(self, record: JSONObject) -> None:
         self.totals.count(record)
@@ -276,8 +294,10 @@ class TurnLoop:
         Ends without either when nothing was shown and the same call is to be made again, with a shorter prompt.
         """
         model, request = await self._fitting_request()
-        known = self.plan.tools if self.plan.reader is None else (*self.plan.tools, self.plan.reader)
-        check = _only(self._tools.check, known, request.tools)
+        await self._failover.settle(self._number, model)
+        for switch in self._failover.reports():
+            yield self._put(_activity(self.plan, "failover", switch))
+        check = only_offered(self._tools.check, self.plan, request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
             self.fold,
@@ -287,7 +307,8 @@ class TurnLoop:
             titles=plan.titles,
             clock=plan.clock,
         )
-        yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number}))
+        instead = self._failover.instead_of(model)
+        yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number, **instead}))
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -301,19 +322,22 @@ class TurnLoop:
         except ModelError as error:
             if not await self._goes_on(error, model, is_shown=translate.shown):
                 raise
-        if finish is None:
-            async for chunk in self._seal(is_shown=translate.shown):
-                yield chunk
-            return
-        for chunk in translate.close():
-            yield self._put(chunk)
-        await self._record(model, request, finish)
+        ending = (
+            self._seal(is_shown=translate.shown)
+            if finish is None
+            else self._end_call(translate, model, request, finish)
+        )
+        async for chunk in ending:
+            yield chunk
 
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
-        """Whether a failed call is made again: from where it broke off, or with a shorter prompt."""
-        if isinstance(error, ContextOverflow):
-            return await self._window.reduce_after_overflow(self._number, model)
-        return is_shown and error.retryable and self._seals < MAX_SEALS
+        """Whether a failed call is made again: from where it broke off, with a shorter prompt, or of another model."""
+        is_overflow = isinstance(error, ContextOverflow)
+        if is_overflow and await self._window.reduce_after_overflow(self._number, model):
+            return True
+        if await self._failover.goes_on(self._number, model, error, is_shown=is_shown):
+            return True
+        return not is_overflow and is_shown and error.retryable and self._seals < MAX_SEALS
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
         """The next request; built again if it did not fit and the prompt was shortened."""
@@ -323,17 +347,18 @@ class TurnLoop:
         return model, request
 
     async def _request(self) -> tuple[LanguageModel, ModelRequest]:
+        model = self._failover.choose(self.plan.model)
         context = StepContext(
             request_id=self.plan.request_id,
             step_number=self._answered_steps,
             system=self.plan.system,
             messages=self._window.with_resume_notice(self._number, self.plan.prompt(self.fold.message)),
-            model=self.plan.model,
+            model=model,
             steps=self._steps.records(),
             shared=self._view.shared,
         )
         config = await self._hooks.before_step(context) or StepConfig()
-        tools = self._offered(config)
+        tools = offered_tools(self.plan, config, self.fold.message)
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)
@@ -342,34 +367,33 @@ class TurnLoop:
             choice = read_tool_choice(config.tool_choice, [tool.name for tool in tools])
         elif choice not in {"auto", "none", *(tool.name for tool in tools)}:
             choice = "required" if choice == "required" and tools else "auto"  # the step has not the tool of the turn
+        if config.model is not None:
+            model = self._failover.choose(self.plan.resolve_model(config.model))
+        messages = with_checkpoint(context.messages if config.messages is None else config.messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=with_checkpoint(context.messages if config.messages is None else config.messages),
+            messages=self._failover.readable(messages),
             tools=tools,
             tool_choice=choice,
             settings=settings,
         )
         self._view.number, self._view.messages = context.step_number, request.messages
         self._view.shared = context.shared if config.shared is None else config.shared
-        model = context.model if config.model is None else self.plan.resolve_model(config.model)
         return model, request
 
-    def _offered(self, config: StepConfig) -> tuple[ToolSpec, ...]:
-        """The tools of a step. The reader is there once something was cut, unless a pattern takes it away by name."""
-        patterns = None if config.active_tools is None else _patterns(config.active_tools)
-        tools, reader = self.plan.tools, self.plan.reader
-        if patterns is not None:
-            tools = tuple(tool for tool in tools if selects(patterns, tool.name))
-        if reader is None or (patterns is not None and excludes(patterns, reader.name)):
-            return tools
-        return (*tools, reader) if self.plan.needs_reader(self.fold.message) else tools
-
-    async def _record(self, model: LanguageModel, request: ModelRequest, finish: Finish) -> None:
+    async def _end_call(
+        self, translate: EventTranslator, model: LanguageModel, request: ModelRequest, finish: Finish
+    ) -> AsyncGenerator[Chunk, None]:
+        """Close what is open after an answer, and record the call."""
+        for chunk in translate.close():
+            yield self._put(chunk)
+        self._failover.answered(model)
         record: JSONObject = {
             "finish": finish.reason.value,
             "ends_step": True,
             "usage": asdict(finish.usage),
             "cost": str(self.plan.cost_of((model.name, finish.model_name), finish.usage)),
+            "model": model.name,
             "model_name": finish.model_name or model.name,
             "response_id": finish.response_id,
             "request": self._steps.describe(model.describe(request)),
@@ -452,13 +476,6 @@ class TurnLoop:
             raise
 
 
-def _patterns(given: object) -> tuple[str, ...]:
-    try:
-        return check_patterns(given)
-    except ToolDeclarationInvalid as error:
-        raise TurnConfigInvalid(f"active_tools of a step: {error.message}") from error
-
-
 def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
     """A report of what the turn does from this moment on, for people who wait."""
     return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})
@@ -474,19 +491,6 @@ def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
     for key, record in records.items():
         if key.startswith(MODEL_PREFIX):
             totals.count(record)
+        elif key.startswith(FAILOVER_PREFIX):
+            totals.switches.append(switch_of(record))
     return totals
-
-
-def _only(check: Check, known: tuple[ToolSpec, ...], offered: tuple[ToolSpec, ...]) -> Check:
-    """The check of calls, for a step that offers fewer tools than the turn has: the others are not there for it."""
-    hidden = {tool.name for tool in known} - {tool.name for tool in offered}
-    if not hidden:
-        return check
-
-    def checked(name: str, arguments: str) -> CheckedCall:
-        found = check(name, arguments)
-        if name not in hidden:
-            return found
-        return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
-
-    return checked

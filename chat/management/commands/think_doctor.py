@@ -34,6 +34,7 @@ from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice
+from fibers.selectors import without_function
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.browser.starting import browser_report
@@ -45,6 +46,7 @@ from tools_app.processes.tool import processes_report
 from tools_app.sandbox.report import TierReport, sandbox_report
 
 OLDEST_PYTHON = (3, 11)
+NAMES_SHOWN = 5
 FREE_MEGABYTES = 500
 FILES_WANTED = 4096
 SECONDS = 3.0
@@ -96,7 +98,7 @@ def examine() -> list[Finding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
-        *(model, extensions, chromium, injection_guard),
+        *(model, background_work, extensions, chromium, injection_guard),
     )
     found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
     return [*found, *code_of_models()]
@@ -265,6 +267,19 @@ def model() -> tuple[State, str]:
             f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
         )
     return State.OK, f"{choice.name} at {base_url}"
+
+
+def background_work() -> tuple[State, str]:
+    """Work whose function or method is not in this deployment: it waits for one that brings it."""
+    try:
+        waiting = without_function()
+    except DatabaseError as error:
+        return State.WRONG, f"fibers cannot be read ({type(error).__name__}); run `manage.py migrate`"
+    if not waiting:
+        return State.OK, "every waiting fiber has its function"
+    named = ", ".join(f"{name} ({count})" for name, count in waiting[:NAMES_SHOWN])
+    total = sum(count for _name, count in waiting)
+    return State.NOTE, f"{total} wait for a deploy that has their function: {named}; nothing is lost, or cancel them"
 
 
 def extensions() -> tuple[State, str]:

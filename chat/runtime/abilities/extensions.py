@@ -74,11 +74,14 @@ class InstanceExtensions:
         manifest: Any = None,
         via: str = "code",
         user_id: int | None = None,
+        expected: str | None = None,
     ) -> JSONObject:
         """Write a new version. Errors: as `tools_app.extensions.services.update_extension`."""
         holder = await db(self._holder, makes=True)
         author = Author(via=ExtensionAuthor(via), user_id=self.key.owner_id if user_id is None else user_id)
-        loaded = await services.update_extension(holder, name, author=author, source=source, manifest=manifest)
+        loaded = await services.update_extension(
+            holder, name, author=author, source=source, manifest=manifest, expected=expected
+        )
         await db(self._changed, holder)
         return listed(loaded)
 

@@ -7,22 +7,24 @@ polls at its idle time, and is interrupted as soon as the subscription stands.
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from redis.asyncio import Connection
 from redis.exceptions import RedisError
 
 from chat.streams.logs.subscription import Subscription
 from chat.streams.records import Published, Record
+from thinkproject.kernel.retry import RetryPolicy
 
 logger = logging.getLogger(__name__)
 
 ACK_SECONDS = 2.0
 GRACE_SECONDS = 5.0
 PING_SECONDS = 15.0
-FIRST_BACKOFF_SECONDS = 0.05
-MAX_BACKOFF_SECONDS = 2.0
+RECONNECT: Final = RetryPolicy(first_seconds=0.05, max_seconds=2.0)
 
 
 def channel_of(stream: str) -> str:
@@ -115,7 +117,7 @@ class RedisHub:
                 await connection.disconnect(nowait=True)  # the reader notices and connects again
 
     async def _run(self) -> None:
-        backoff = FIRST_BACKOFF_SECONDS
+        failures = 0
         while True:
             connection = self._make_connection()
             try:
@@ -127,14 +129,14 @@ class RedisHub:
             except (RedisError, OSError) as error:
                 logger.warning("stream subscriber lost its connection", extra={"error": type(error).__name__})
             finally:
-                backoff = FIRST_BACKOFF_SECONDS if self._has_received else min(backoff * 2, MAX_BACKOFF_SECONDS)
+                failures = 1 if self._has_received else failures + 1
                 self._has_received = False
                 self._connection = None
                 with suppress(RedisError, OSError):
                     await connection.disconnect(nowait=True)
                 for ack in self._acks.values():
                     ack.clear()
-            await asyncio.sleep(backoff)
+            await asyncio.sleep(RECONNECT.delay_seconds(failures, jitter=random.random()))  # noqa: S311 - no secret
 
     async def _listen(self, connection: Connection) -> None:
         watchdog = asyncio.get_running_loop().create_task(self._watch(connection))

@@ -9,18 +9,19 @@ When Redis does not answer, rounds go on at a growing distance; nothing is lost,
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from chat.streams.conf import stream_settings
 from chat.streams.errors import LogUnavailable
 from chat.streams.logs.port import StreamLog
 from chat.streams.records import Append, AppendResult
+from thinkproject.kernel.retry import RetryPolicy
 
 logger = logging.getLogger(__name__)
 
-FIRST_BACKOFF_SECONDS = 0.05
-MAX_BACKOFF_SECONDS = 1.0
+BACKOFF: Final = RetryPolicy(first_seconds=0.05, max_seconds=1.0, jitter_share=0.0)
+"""Without jitter: each process writes to the log in rounds of its own."""
 CROWD = 100
 """Streams in a round that put the next one two windows away; fewer put it in proportion."""
 
@@ -50,7 +51,7 @@ class Flusher:
         self._timer: asyncio.TimerHandle | None = None
         self._is_urgent = False
         self._last_at = 0.0
-        self._backoff = 0.0
+        self._misses = 0  # rounds in a row that failed
         self._crowding = 0.0  # of the last round that sent anything, from 0 to 1
         self.rounds = 0
 
@@ -59,7 +60,7 @@ class Flusher:
         self._dirty[source] = None
         if is_urgent and not self._is_urgent:
             self._is_urgent = True
-            if self._timer is not None and not self._backoff:
+            if self._timer is not None and not self._misses:
                 self._timer.cancel()
                 self._timer = None
         if self._round is None and self._timer is None:
@@ -71,7 +72,7 @@ class Flusher:
 
     def _plan(self) -> None:
         window = 0.0 if self._is_urgent else stream_settings.window_seconds * (1 + self._crowding)
-        distance = self._backoff or window
+        distance = BACKOFF.delay_seconds(self._misses, jitter=0.0) if self._misses else window
         due = self._last_at + distance
         if due <= self._loop.time():
             self._start()
@@ -100,13 +101,13 @@ class Flusher:
             self._miss()
             return
         self._in_flight = []
-        self._backoff = 0.0
+        self._misses = 0
         self._again(
             source for (source, append), answer in zip(taken, answers, strict=True) if source.settle(append, answer)
         )
 
     def _miss(self) -> None:
-        self._backoff = min(max(self._backoff * 2, FIRST_BACKOFF_SECONDS), MAX_BACKOFF_SECONDS)
+        self._misses += 1
         sources, self._in_flight = self._in_flight, []
         self._again(source for source in sources if source.missed())
 

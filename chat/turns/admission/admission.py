@@ -31,6 +31,7 @@ from chat.instances.rows import (
     lock_instance,
     lock_root,
 )
+from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
 from chat.turns.admission.intake import (
     Continue,
@@ -225,6 +226,7 @@ def _write_turn(
             "address": group_of(key_of(instance)),
             "request_id": request_id,
             **({input_reservation.AWAITS: True} if request.awaits_input else {}),
+            **(policies.DELEGATED if policies.is_delegated() else {}),
         },
     )
     # What goes on by itself stays in its session, whichever is current by now.
@@ -336,6 +338,8 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
     with stopping(key, queued_reason=SKIPPED_REASON, session_of=_current) as instance:
         remember_client_tools(instance, ())
         AgentInstance.objects.filter(pk=instance.pk).update(last_body={})
+        if instance.parent_id is not None:
+            note_turn_end(instance.pk, f"clear {instance.generation}", "aborted", error="The conversation was cleared.")
         if instance.session_id is not None:
             actor = Actor(user_id=key.owner_id, via="clear")
             supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN, with_lasting=True)

@@ -14,6 +14,7 @@ from chat.agent.base import InstanceKey
 from chat.errors import CallNotFound, QuotaExceeded
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
+from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
 from chat.turns.admission.intake import Continue, Placement
@@ -120,6 +121,8 @@ def expire_question(row_id: int, instance_id: str) -> bool:
         notify_conversation(instance.owner_id, instance.pk)
         if is_ready(turn):
             _go_on(instance, turn, "")
+        elif instance.parent_id is not None:  # nothing goes on by itself; who waits for this sub-agent learns it
+            note_turn_end(instance.pk, turn.pk, "interrupted", error=EXPIRED_TEXT)
     return True
 
 
@@ -137,4 +140,6 @@ def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | N
             return accept_turn(instance, request, placement, parent=parent), None
     except QuotaExceeded as error:
         logger.warning("not continued", extra={"action": "turn_not_continued", "reason": error.message})
+        if instance.parent_id is not None:
+            note_turn_end(instance.pk, parent.pk, "error", error=error.message, code=error.code)
         return None, error.phrase

@@ -52,7 +52,7 @@ def write_costs(turn_id: str, session_id: str, totals: TurnTotals) -> None:
         return
     more = used_since(totals, usage_of_turn(turn))
     used = {name: getattr(totals.usage, name) for name in TOKENS} | {"cost": totals.cost}
-    facts = {"model_name": totals.model_name[:200], "step_count": totals.steps}
+    facts = {"model_name": totals.model_name[:200], "step_count": totals.steps, "model_report": totals.report}
     Turn.objects.filter(pk=turn_id).update(**used, **facts, changed_file_count=count_in_turn(turn_id))
     if more is not None:
         add_usage(session_id, more, model_name=totals.model_name)

@@ -14,6 +14,7 @@ from chat.core.context.session_setup import ContextUsage
 from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop.loop import TurnTotals
 from chat.instances.notifications import notify_context_usage
+from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.turns.admission.continuation import continue_when_ready
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import start_title, writes_titles
@@ -137,6 +138,19 @@ def _start_response_hook(ended: EndedTurn) -> None:
     start_response_hook(ended.facts.turn_id, ended.facts.key, end.outcome, end.error_text, end.output)
 
 
+def _note_run(ended: EndedTurn) -> None:
+    """A sub-agent's turn has ended: a run may have ended with it."""
+    facts, end = ended.facts, ended.end
+    note_turn_end(
+        facts.key.instance_id,
+        facts.turn_id,
+        end.outcome,
+        error=end.error_text,
+        code=end.error_code,
+        output=end.output,
+    )
+
+
 BUILT_IN: Final = (
     AfterTurn(
         name="continue",
@@ -155,5 +169,11 @@ BUILT_IN: Final = (
         run=_report_usage,
     ),
     AfterTurn(name="response_hook", wants=_has_response_hook, run=_start_response_hook),
+    AfterTurn(
+        name="stop_runs",
+        wants=lambda ended: ended.end.outcome != "completed",
+        run=lambda ended: stop_runs_of(ended.facts.turn_id, "parent-stopped"),
+    ),
+    AfterTurn(name="run", wants=lambda ended: ended.facts.key.parent is not None, run=_note_run),
 )
 _actions: list[AfterTurn] = list(BUILT_IN)

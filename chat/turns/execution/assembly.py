@@ -21,8 +21,10 @@ from chat.core.loop.loop import TurnPlan
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings
 from chat.llm.direct_call import DirectCall
+from chat.llm.registry import limits_of
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
+from chat.turns.background.declared_schedules import reconcile_if_declared
 from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
 from chat.turns.execution.extensions.turn_config import with_extensions
@@ -82,6 +84,7 @@ async def make_think(
     agent.model_choice = stored_choice(model_choice)
     agent.host.turn_id = turn_id
     await notify_hook(agent, "on_start")
+    await reconcile_if_declared(agent)
     return agent
 
 
@@ -136,6 +139,7 @@ async def assemble(
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
+        context_size=lambda one: limits_of(one).context_tokens,
         titles=_titles(toolset, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,

@@ -15,6 +15,7 @@ from chat.conf import chat_settings
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
+from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_left_questions, supersede_open_calls
 from chat.turns.execution.finish import FINAL
@@ -161,6 +162,9 @@ def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
 def mark_never_started(payload: JSONObject) -> None:
     """Note the end of a turn that never began, in the transaction that stops it."""
     end_not_started(payload["turn_id"])
+    turn = Turn.objects.filter(pk=payload["turn_id"], instance__parent__isnull=False).only("pk", "instance_id").first()
+    if turn is not None:
+        note_turn_end(turn.instance_id, turn.pk, "skipped")
 
 
 def read_history(session_id: str, leaf_id: str) -> list[Message]:

@@ -19,7 +19,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from sessions_app.messages.services import archive_beyond, prune_outputs, put_assistant
 from sessions_app.messages.usage import SessionUsage, add_usage
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.workspace.turn_files import COUNT_OF_TURN
 
@@ -31,7 +31,7 @@ _FINISH: Final = Statement(
     """
     UPDATE think_chat_turn SET finished_at = %s, error_text = %s, error_code = %s, input_tokens = %s,
         output_tokens = %s, reasoning_tokens = %s, cached_tokens = %s, cost = %s, model_name = %s, step_count = %s,
-        changed_file_count = :count_of_turn:
+        model_report = %s, changed_file_count = :count_of_turn:
     WHERE id = %s
     RETURNING generation = (SELECT i.generation FROM think_chat_agentinstance i WHERE i.id = instance_id)
     """,
@@ -58,6 +58,7 @@ def finish_turn(context: FiberContext, facts: TurnFacts, end: TurnEnd) -> None:
         *_COST.prepare({"cost": totals.cost}),
         totals.model_name[:200],
         totals.steps,
+        None if totals.report is None else dump(totals.report),
         facts.turn_id,
         facts.turn_id,
     )

@@ -17,6 +17,7 @@ from chat.core.context.result_files import is_seen
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
+from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.errors import TurnConfigInvalid, WorkspaceMissing
 from chat.files import attachments
@@ -33,6 +34,7 @@ from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
 from chat.turns.state.providers.extensions import tools_of_extensions
 from chat.turns.state.providers.mcp import tools_of_servers
+from chat.turns.state.providers.schedules import tools_of_schedules
 from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.extensions import extensions_of
@@ -43,6 +45,7 @@ from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
@@ -255,6 +258,7 @@ async def _tools_of_caller(request: ToolRequest) -> ToolSource:
 
 
 register(Source.WORKSPACE, _tools_of_workspace)
+register(Source.SCHEDULES, tools_of_schedules)
 register(Source.AGENT, _tools_of_agent)
 register(Source.EXTENSIONS, tools_of_extensions)
 register(Source.SESSION, _tools_of_session)
@@ -273,17 +277,34 @@ def _enabled(agent: Think, tools: Toolset) -> Toolset:
 
 
 async def _choose(agent: Think, stored: JSONObject | None) -> ModelChoice:
-    """The conversation's choice where it counts, else the agent's own model. The log has what does not count."""
+    """The conversation's choice where it counts, else the agent's own model. The log has what does not count.
+
+    Where the agent has a list, its other models stand behind the chosen one.
+    """
     effect = effect_of(type(agent), stored_choice(stored))
-    choice: ModelChoice = effect.choice.model or await call_hook(agent, "get_model")
+    if effect.choice.model is None:
+        choice: ModelChoice = await call_hook(agent, "get_model")
+    else:
+        choice = await _before_others(agent, effect.choice.model)
+    notice = effect.notice
     if effect.choice.has_parameters:
         model = resolve_model(choice)
-        effect = fit(effect, model.name)
-        choice = Preset(model, effect.choice.settings)
-    if effect.notice:
-        extra = {"action": "model_choice_not_in_effect", "agent": agent.key.agent, "notice": effect.notice}
+        notice = fit(effect, model.name).notice or notice
+        presets = [Preset(one, fit(effect, one.name).choice.settings) for one in models_of(model)]
+        choice = presets[0] if len(presets) == 1 else presets
+    if notice:
+        extra = {"action": "model_choice_not_in_effect", "agent": agent.key.agent, "notice": notice}
         logger.warning("a chosen model or parameter does not count", extra=extra)
     return choice
+
+
+async def _before_others(agent: Think, chosen: str) -> ModelChoice:
+    """A model that people chose, before those of the agent's list; alone where the agent has no list."""
+    try:
+        own = models_of(resolve_model(await call_hook(agent, "get_model")))
+    except ThinkError:  # the choice stands for itself
+        return chosen
+    return chosen if len(own) == 1 else [chosen, *own]
 
 
 def tool_specs(toolset: Iterable[Tool]) -> tuple[ToolSpec, ...]:

@@ -20,9 +20,11 @@ from chat.core.loop.hooks import (
     ChatErrorContext,
     ChunkContext,
     MetadataContext,
+    ModelSwitch,
     Moment,
     RecoveryContext,
     RecoveryDecision,
+    RecoveryExhausted,
     StepConfig,
     StepContext,
     StepRecord,
@@ -39,13 +41,23 @@ from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
+from chat.turns.delegation.reports import reporting
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
 from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
 from chat.turns.execution.begin import BEGIN, begin_turn, read_history
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn, note_retry
 from chat.turns.execution.journal import TurnJournal
-from chat.turns.execution.recovery import ResumePoint, load_resume_point, partial_text, without_partial
+from chat.turns.execution.recovery import (
+    DECLINED,
+    ResumePoint,
+    budget_of,
+    keeps_recovering,
+    load_resume_point,
+    partial_text,
+    report_exhausted,
+    without_partial,
+)
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
@@ -64,6 +76,7 @@ from chat.user_code.call_hook import (
     user_facing_error,
     watcher_of,
 )
+from fibers.conf import settings_budget
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
@@ -179,17 +192,36 @@ class TurnRun:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
         tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
-        async with aclosing(self._after_approved(assembled, tools, answer)) as chunks:
+        async with (
+            reporting(agent, self._standing.fold, writer) as reports,
+            aclosing(self._after_approved(assembled, tools, answer)) as chunks,
+        ):
             async for chunk in chunks:
                 writer.write(chunk)
-                if chunk["type"] == STATUS and chunk["data"].get("kind") == "retry":
-                    await db(note_retry, self._turn_id, chunk["data"])
+                reports.flush()
+                if chunk["type"] == STATUS:
+                    await self._note_status(agent, chunk["data"])
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
         watcher = watcher_of(agent)
         if watcher is not None:
             await watcher.flush()
+
+    async def _note_status(self, agent: Think, status: JSONObject) -> None:
+        """What of a status others are told of: the next retry, and a switch to another model."""
+        if status["kind"] == "retry":
+            await db(note_retry, self._turn_id, status)
+        elif status["kind"] == "failover":
+            switch = ModelSwitch(
+                request_id=self._facts.request_id,
+                turn_id=self._turn_id,
+                from_model=status["from"],
+                to_model=status["to"],
+                code=status["code"],
+                step_number=self._totals.steps,
+            )
+            await notify_hook(agent, "on_model_switch", switch)
 
     async def _after_approved(
         self, assembled: Assembled, tools: TurnTools, answer: AsyncGenerator[Chunk, None]
@@ -253,12 +285,29 @@ class TurnRun:
         return _fold(self._standing.fold, chunk_of.start(self._facts.assistant_id, metadata=metadata))
 
     async def _ask_recovery(self, agent: Think) -> None:
-        if agent.max_recoveries is not None and self._context.recoveries > agent.max_recoveries:
+        context = await self._recovery_context(agent)
+        if not await keeps_recovering(agent, context):
             self._gave_up = True
+            exhausted = RecoveryExhausted(
+                request_id=context.request_id,
+                turn_id=context.turn_id,
+                reason=DECLINED,
+                partial_text=context.partial_text,
+                incident_id=context.incident_id,
+                losses=context.losses,
+            )
+            await report_exhausted(self._context, agent, exhausted)
             raise ThinkError(agent.interrupted_text)
-        standing = self._standing
         decision = RecoveryDecision(continue_turn=agent.chat_recovery)
-        context = RecoveryContext(
+        decision = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, context) or decision
+        if not decision.continue_turn:
+            self._keeps_partial, self._gave_up = decision.persist, True
+            raise ThinkError("The assistant was interrupted.")
+
+    async def _recovery_context(self, agent: Think) -> RecoveryContext:
+        standing, incident = self._standing, self._context.incident
+        budget = budget_of(type(agent), settings_budget())
+        return RecoveryContext(
             request_id=self._facts.request_id,
             turn_id=self._turn_id,
             kind="continue" if standing.partial_output_shown else "retry",
@@ -270,16 +319,17 @@ class TurnRun:
             recovery_data=self._context.stashed,
             messages=tuple(await self._asked_about(agent)),
             client_tools=self._facts.client_tools,
+            incident_id="" if incident is None else incident.id,
+            losses=1 if incident is None else incident.losses,
+            recovery_attempt=max(1, self._context.recoveries),
+            max_recovery_attempts=budget.max_recoveries,
         )
-        decision = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, context) or decision
-        if not decision.continue_turn:
-            self._keeps_partial, self._gave_up = decision.persist, True
-            raise ThinkError("The assistant was interrupted.")
 
     async def _asked_about(self, agent: Think) -> list[Message]:
         """The conversation that the turn answers, read for a hook that looks at it."""
         session_id, leaf_id = self._facts.session_id, self._facts.leaf_id
-        if leaf_id is None or not is_overridden(agent, "on_chat_recovery"):
+        hooks = ("on_chat_recovery", "should_keep_recovering")
+        if leaf_id is None or not any(is_overridden(agent, name) for name in hooks):
             return []
         return await db(read_history, session_id, leaf_id)
 

@@ -4,6 +4,9 @@
 the budget of a session.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +21,7 @@ from chat.errors import BudgetReached, QuotaExceeded
 from chat.instances.rows import find_instance
 from chat.instances.spending import session_spending
 from chat.models import AgentInstance
+from fibers.context import current_fiber
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import load
 from thinkproject.kernel.owner_lock import lock_owner
@@ -26,6 +30,23 @@ from thinkproject.kernel.statements import Columns, Statement
 
 _NOTHING: Final = Decimal(0)
 COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
+DELEGATED: Final = {"is_delegated": True}  # in the metadata of a turn that an agent or durable code has started
+_delegating: ContextVar[bool] = ContextVar("think_delegating", default=False)
+
+
+@contextmanager
+def delegating() -> Iterator[None]:
+    """Have the turns that are admitted within the block count as delegated."""
+    token = _delegating.set(True)
+    try:
+        yield
+    finally:
+        _delegating.reset(token)
+
+
+def is_delegated() -> bool:
+    """Whether a turn that is admitted here is started by an agent or by durable code, and not by a person."""
+    return _delegating.get() or current_fiber() is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +77,8 @@ class TurnPolicy(Protocol):
 class TurnsPerMinute:
     """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off.
 
-    A requested summary or compaction counts as one.
+    A requested summary or compaction counts as one. Turns that agents and durable code start count towards
+    `THINK_DELEGATED_TURNS_PER_MINUTE` alone.
     """
 
     def check_admission(self, instance: AgentInstance) -> None:
@@ -64,11 +86,17 @@ class TurnsPerMinute:
 
         Two statements on PostgreSQL, one on SQLite.
         """
-        limit = chat_settings.turns_per_minute
+        is_own = not is_delegated()
+        limit = chat_settings.turns_per_minute if is_own else chat_settings.delegated_turns_per_minute
         if not limit or instance.owner_id is None:
             return
         lock_owner(instance.owner_id)
-        if _asked_lately(instance.owner_id) >= limit:
+        lately = _asked_lately(instance.owner_id, is_delegated=not is_own)
+        if lately >= limit and not is_own:
+            raise QuotaExceeded(
+                Phrase("Agents have started {limit} turns for you within a minute, as many as they may.", limit=limit)
+            )
+        if lately >= limit:
             raise QuotaExceeded(
                 Phrase("You have sent {limit} messages within a minute. Wait a moment, then try again.", limit=limit)
             )
@@ -79,17 +107,25 @@ class TurnsPerMinute:
 
 _ASKED: Final = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
 _FIBERS_OF_A_MINUTE: Final = Statement(
-    "SELECT name, CASE WHEN name = %s THEN '' ELSE metadata END FROM think_fibers_fiber"
+    "SELECT name, CASE WHEN name = %s AND share IS NOT NULL THEN '' ELSE metadata END FROM think_fibers_fiber"
     " WHERE owner_id = %s AND created_at > :later: AND name IN (%s, %s, %s)"
 )
 _OWNER: Final = Columns(Fiber, ("owner_id",))
 
 
-def _asked_lately(owner_id: int) -> int:
-    """Number of this user's turns and other fibers started in the last minute. Uses an index."""
+def _asked_lately(owner_id: int, *, is_delegated: bool) -> int:
+    """Number of this user's turns and other fibers started in the last minute, or of the delegated ones. Uses an index.
+
+    Only fibers without a share can be delegated turns, so the metadata of others is not read.
+    """
     owner = _OWNER.prepare({"owner_id": owner_id})[0]
     asked = _FIBERS_OF_A_MINUTE.all(TURN_FIBER, owner, -60.0, *_ASKED)
-    return sum(name == TURN_FIBER or COUNTED.items() <= load(metadata).items() for name, metadata in asked)
+    found = [(name, load(metadata) if metadata else {}) for name, metadata in asked]
+    delegated: int = sum(DELEGATED.items() <= facts.items() for _, facts in found)
+    if is_delegated:
+        return delegated
+    counted: int = sum(name == TURN_FIBER or COUNTED.items() <= facts.items() for name, facts in found)
+    return counted - delegated
 
 
 class SessionBudget:

@@ -138,6 +138,16 @@ GUARDED |= {
     ("DELETE", "/api/v1/mcp-servers/{server_id}"): None,
     ("POST", "/api/v1/mcp-servers/{server_id}/connect"): None,
     ("DELETE", "/api/v1/mcp-servers/{server_id}/sign-in"): None,
+    ("POST", "/api/v1/mcp-servers/{server_id}/contents"): {"resource": "demo://private"},
+    ("GET", "/api/v1/mcp-servers/{server_id}/contents/{content_id}"): None,
+}
+FIBERS = "/api/v1/instances/{instance_id}/fibers"
+GUARDED |= {
+    ("GET", FIBERS): None,
+    ("GET", FIBERS + "/{fiber_id}"): None,
+    ("POST", FIBERS + "/{fiber_id}/cancel"): None,
+    ("POST", FIBERS + "/{fiber_id}/restart"): None,
+    ("POST", FIBERS + "/{fiber_id}/resolve"): {"status": "completed"},
 }
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {

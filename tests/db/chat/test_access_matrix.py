@@ -17,16 +17,19 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.agents import Assistant
 from chat.files import attachments
+from chat.instances.mcp_servers import read_soon
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, AgentRun, Attachment, Turn
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
+from fibers.models import Fiber
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -56,7 +59,9 @@ class Hers:
     call: ToolCallRecord
     compaction_id: str
     server: McpServer
+    content_id: str
     grant_id: str
+    fiber_id: str
     run: AgentRun
 
     def fill(self, text: str) -> str:
@@ -69,12 +74,14 @@ class Hers:
             "file_id": self.file.id,
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
+            "fiber_id": self.fiber_id,
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
             "run_id": self.run.pk,
+            "content_id": self.content_id,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -99,6 +106,7 @@ ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
+    *("/contents", "/contents/{content_id}"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
@@ -165,6 +173,23 @@ def _extensions(alice: User, instance: AgentInstance) -> None:
         stored_extension(alice, "hers", source, level=level, scope=scope, words=SECRET)
 
 
+def _fiber(alice: User, instance: AgentInstance) -> str:
+    """Background work of Alice's agent that was interrupted."""
+    payload = {"instance_id": instance.pk, "method": "report", "payload": SECRET, "id": None, "is_spawned": False}
+    fiber = Fiber(
+        name="chat.agent_fiber:assistant.report",
+        payload=payload,
+        metadata={"for": SECRET},
+        scope=instance.pk,
+        owner=alice,
+        status="interrupted",
+        attempt=1,
+        finished_at=timezone.now(),
+    )
+    fiber.save()
+    return fiber.pk
+
+
 @pytest.fixture
 def hers(
     request: pytest.FixtureRequest,
@@ -193,6 +218,7 @@ def hers(
     summary = add_compaction(
         instance.session_id, first_id="alices-question", last_id="alices-answer", summary="text of alices-question"
     )
+    server = add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0]
     return Hers(
         instance=instance,
         turn=turn,
@@ -201,8 +227,10 @@ def hers(
         file=file,
         call=call,
         compaction_id=summary.id,
-        server=add_server(McpServerSpec(name=SECRET[:50], url="https://mcp.example.com"), Place(owner_id=alice.pk))[0],
+        server=server,
+        content_id=read_soon(server, alice.pk, {"resource": SECRET}).pk,
         grant_id=grant_of(alice),
+        fiber_id=_fiber(alice, instance),
         run=AgentRun.objects.create(
             parent=instance,
             owner=alice,

@@ -12,7 +12,7 @@ from chat.models import AgentInstance
 from tests.db.chat.test_admin_calls import staff
 from tools_app.extension_models import BannedSource, Extension, ExtensionAuthor, ExtensionCall, ExtensionLevel
 from tools_app.extensions.loaded import load_stored
-from tools_app.extensions.services import Author, Holder, load_extension, update_extension
+from tools_app.extensions.services import Author, Holder, holder_of, load_extension, update_extension
 
 URL = "/admin/think_tools/extension/"
 SOURCE = "({ tools: { go: { description: '<b>Go</b>', execute: async () => 1 /* one */ } } })"
@@ -78,18 +78,43 @@ def test_staff_edit_and_reload_it(extension: Extension) -> None:
     user, client = staff("view_extension", "change_extension")
     page = client.get(f"{URL}{extension.pk}/edit/").content.decode()
     assert "&quot;walker&quot;" in page
-    data = {"manifest": json.dumps({**MANIFEST, "permissions": {}}), "source": SOURCE.replace("one", "three")}
+    data = {
+        "manifest": json.dumps({**MANIFEST, "permissions": {}}),
+        "source": SOURCE.replace("one", "three"),
+        "revision": extension.revision,
+    }
     assert client.post(f"{URL}{extension.pk}/edit/", data).status_code == 302
     extension.refresh_from_db()
     version = extension.versions.get(number=3)
     assert (extension.number, extension.granted["workspace"]) == (3, "none")
     assert (version.via, version.author) == ("admin", user)
+    data["revision"] = extension.revision
     for wrong in ({"source": "({ go: 1 })"}, {"manifest": "{"}, {"manifest": "[]"}, {"manifest": '{"name": "other"}'}):
         reply = client.post(f"{URL}{extension.pk}/edit/", {**data, **wrong})
         assert reply.status_code == 200
         assert "error" in reply.content.decode()
     extension.refresh_from_db()
     assert extension.number == 3
+
+
+def test_an_edit_of_a_version_that_is_not_the_present_one_changes_nothing(extension: Extension) -> None:
+    _, client = staff("view_extension", "change_extension")
+    url = f"{URL}{extension.pk}/edit/"
+    assert f'value="{extension.revision}"' in client.get(url).content.decode()
+    data = {"manifest": json.dumps(MANIFEST), "source": SOURCE.replace("one", "mine"), "revision": extension.revision}
+    theirs = Author(via=ExtensionAuthor.MODEL, user_id=extension.owner_id)
+    async_to_sync(update_extension)(
+        holder_of(extension), "walker", source=SOURCE.replace("one", "theirs"), author=theirs
+    )
+    page = client.post(url, data).content.decode()
+    assert "Somebody else has changed this extension." in page
+    assert "/* theirs */" in page.split("<pre")[1]
+    assert "/* mine */" in page.split("<textarea")[2]
+    extension.refresh_from_db()
+    assert extension.number == 3
+    assert f'value="{extension.revision}"' in page
+    assert client.post(url, {**data, "revision": extension.revision}).status_code == 302
+    assert extension.versions.get(number=4).source == SOURCE.replace("one", "mine")
 
 
 def test_who_may_only_look_changes_nothing(extension: Extension) -> None:

@@ -15,14 +15,21 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from fibers import selectors, services
+from fibers.context import FiberContext
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
 from fibers.queue import dispatch
+from fibers.registry import durable
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 QUEUE = "dispatch-test"
+
+
+@durable("dispatch.test")
+async def work(_ctx: FiberContext) -> None:
+    """Sent, and not run here."""
 
 
 @contextmanager

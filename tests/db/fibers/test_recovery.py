@@ -1,6 +1,7 @@
 """The sweep: recovering, giving up, sending again, pruning."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -244,3 +245,97 @@ def test_an_expired_lease_that_was_not_swept_cannot_be_claimed() -> None:
     lose(fiber)
     expire_lease(fiber.pk)
     assert leases.claim(fiber.pk, "w2") is None
+
+
+# --- incidents -----------------------------------------------------------------------------------------------------
+
+
+@durable("recovery.frugal", budget=lambda payload, budget: replace(budget, max_recoveries=payload["n"], max_work=2))
+async def frugal(ctx: FiberContext) -> None: ...
+
+
+def pass_time(fiber: Fiber, seconds: float) -> None:
+    """Move what is known of a fiber's losses into the past."""
+    row = Fiber.objects.get(pk=fiber.pk)
+    for name in ("since", "lost_at", "counted_at"):
+        row.incident[name] = (datetime.fromisoformat(row.incident[name]) - timedelta(seconds=seconds)).isoformat()
+    if row.stalled_at is not None:
+        row.stalled_at -= timedelta(seconds=seconds)
+    row.save(update_fields=["incident", "stalled_at"])
+
+
+def lose_again(fiber: Fiber, **options: Any) -> tuple[str, str]:
+    lose(fiber, **options)
+    sweep()
+    return status(fiber)
+
+
+def test_losses_within_half_a_minute_count_as_one_and_later_ones_are_exhausted_at_the_third(settings: Any) -> None:
+    settings.THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS = 30.0
+    settings.THINK_FIBER_MAX_RECOVERIES = 2
+    fiber = start()
+    assert [lose_again(fiber)[0] for _ in range(5)] == ["pending"] * 5
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.recoveries, row.incident["losses"]) == (1, 5)
+    assert row.available_at > row.updated_at  # what keeps losing its worker waits, counted or not
+    for expected in (("pending", "recovered"), ("interrupted", "recovery_attempts_exhausted")):
+        pass_time(fiber, 40)
+        assert lose_again(fiber) == expected
+
+
+def test_progress_resets_the_attempts_and_not_the_incident() -> None:
+    fiber = start()
+    lose_again(fiber)
+    lose_again(fiber)
+    first = selectors.get_fiber(fiber.pk)
+    lose_again(fiber, progress=5)
+    row = selectors.get_fiber(fiber.pk)
+    assert (first.recoveries, row.recoveries) == (2, 0)
+    assert (row.incident["id"], row.incident["losses"]) == (first.incident["id"], 3)
+
+
+def test_after_an_hour_a_loss_is_another_incident() -> None:
+    fiber = start()
+    lose_again(fiber)
+    lose_again(fiber)
+    first = selectors.get_fiber(fiber.pk).incident
+    pass_time(fiber, 4000)
+    assert lose_again(fiber) == ("pending", "recovered")  # the no-progress window began anew as well
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.recoveries, row.incident["losses"]) == (1, 1)
+    assert row.incident["id"] != first["id"]
+
+
+def test_a_function_may_have_a_budget_of_its_own() -> None:
+    fiber = start("recovery.frugal")
+    assert [lose_again(fiber) for _ in range(2)] == [
+        ("pending", "recovered"),
+        ("interrupted", "recovery_attempts_exhausted"),
+    ]
+
+
+def test_work_of_a_fiber_that_always_loses_its_worker_is_bounded() -> None:
+    fiber = start("recovery.frugal")
+    lose_again(fiber)
+    for number in range(3):
+        FiberStep.objects.create(fiber=fiber, step_key=f"s{number}", attempt=2, value={})
+    assert lose_again(fiber, progress=99) == ("interrupted", "recovery_work_exhausted")
+
+
+def test_workers_that_ran_out_of_memory_are_counted_apart() -> None:
+    fiber = start()
+    outcomes = []
+    for number in range(4):
+        ctx = lose(fiber, progress=number + 1)  # there is progress each time
+        assert services.note_memory_loss(ctx.worker) == 1
+        sweep()
+        outcomes.append(status(fiber))
+    assert outcomes == [("pending", "recovered")] * 3 + [("interrupted", "out_of_memory")]
+
+
+def test_a_fiber_that_is_run_again_by_hand_has_no_incident() -> None:
+    fiber = start("recovery.frugal")
+    lose_again(fiber)
+    lose_again(fiber)
+    services.requeue_fiber(fiber.pk)
+    assert selectors.get_fiber(fiber.pk).incident is None

@@ -134,16 +134,6 @@ async def test_a_result_that_is_not_json_fails() -> None:
     assert (await row(fiber_id)).reason == "result_invalid"
 
 
-async def test_a_name_that_is_unknown_waits_for_a_worker_that_does() -> None:
-    fiber = await db(services.start_fiber, "runner.unknown", None)
-    await run_until_idle()
-    waiting = await row(fiber.pk)
-    assert (waiting.status, waiting.reason) == ("pending", "unknown_durable")
-    await run_until_idle(skip_delays=True)
-    failed = await row(fiber.pk)
-    assert (failed.status, failed.reason, failed.retries) == ("failed", "unknown_durable", 11)
-
-
 async def test_cancel_reaches_the_running_task_at_once_and_the_function_can_persist() -> None:
     async def endless(ctx: FiberContext) -> None:
         seen.append("started")

@@ -8,13 +8,20 @@ from django.test.utils import CaptureQueriesContext
 
 from fibers import services
 from fibers.conf import fiber_settings
+from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.execution.recovery import _dispatch_unclaimed, _fair
 from fibers.models import Fiber
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
+from fibers.registry import durable, known_names
 
 pytestmark = pytest.mark.django_db
+
+
+@durable("share.test")
+async def work(_ctx: FiberContext) -> None:
+    """Claimed, and not run here."""
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +69,9 @@ def test_the_next_sweep_sends_what_was_refused(settings: Any, monkeypatch: pytes
     monkeypatch.setattr("fibers.execution.recovery.dispatch_now", note)
     first, second, third = start("user:1", 3)
     assert claimed([first, second, third]) == [True, True, False]
-    assert _dispatch_unclaimed() == 0  # there is no room yet, so nothing is dispatched in vain
+    assert _dispatch_unclaimed(known_names()) == 0  # there is no room yet, so nothing is dispatched in vain
     finish(first)
-    assert _dispatch_unclaimed() == 1
+    assert _dispatch_unclaimed(known_names()) == 1
     assert sent == [third.pk]
 
 

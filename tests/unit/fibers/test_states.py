@@ -14,10 +14,20 @@ def test_an_allowed_transition_follows_the_table(status: FiberStatus, event: Fib
 
 
 @pytest.mark.parametrize("status", sorted(TERMINAL))
-def test_a_terminal_state_is_left_by_a_persons_requeue_alone(status: FiberStatus) -> None:
+def test_a_terminal_state_is_left_by_running_again_and_by_resolving_alone(status: FiberStatus) -> None:
     allowed = {event for event in FiberEvent if (status, event) in MOVES}
-    requeued = {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
-    assert allowed == ({FiberEvent.REQUEUE} if status in requeued else set())
+    resolutions = {FiberEvent.RESOLVE_COMPLETED, FiberEvent.RESOLVE_FAILED, FiberEvent.RESOLVE_CANCELLED}
+    left = {
+        FiberStatus.FAILED: {FiberEvent.REQUEUE},
+        FiberStatus.INTERRUPTED: {FiberEvent.REQUEUE, *resolutions},
+    }
+    assert allowed == left.get(status, set())
+
+
+def test_an_interrupted_fiber_alone_is_resolved_and_only_to_an_end() -> None:
+    resolved = {move: target for move, target in MOVES.items() if move[1].value.startswith("resolve")}
+    assert {status for status, _event in resolved} == {FiberStatus.INTERRUPTED}
+    assert set(resolved.values()) == {FiberStatus.COMPLETED, FiberStatus.FAILED, FiberStatus.CANCELLED}
 
 
 @pytest.mark.parametrize("status", LIVE)

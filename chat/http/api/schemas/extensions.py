@@ -23,7 +23,8 @@ class ExtensionOut(Schema):
 
     `runs`: whether conversations have it now: it is enabled, and its source is not disabled by an administrator
     (`is_banned`). `requested`: permissions of its manifest; `granted`: those that it has, within them, and the same in
-    words. `number`: of its version, 0 for one of the class. `can_change`: with operations of this address.
+    words. `number`: of its version, 0 for one of the class. `revision`: changes with its version and with what is
+    granted; empty for one of the class. `can_change`: with operations of this address.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ExtensionOut(Schema):
     can_change: bool
     prefix: str
     number: int
+    revision: str
     tools: list[ExtensionToolOut]
     hooks: list[str]
     context_labels: list[str]
@@ -70,9 +72,11 @@ class ExtensionPatch(Input):
     """Changes of an extension; what is left out stays.
 
     `permissions`: what is granted, at most what the manifest asks for. `source`, `manifest`: a new version; a manifest
-    has its permissions granted.
+    has its permissions granted. `revision`: the one that the change was made from; where it is not the present one any
+    more, nothing changes (409, `extension_conflict`).
     """
 
+    revision: Annotated[str, StringConstraints(max_length=64)] | None = None
     enabled: bool | None = None
     permissions: dict[str, Any] | None = None
     manifest: dict[str, Any] | None = None

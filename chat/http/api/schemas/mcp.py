@@ -13,6 +13,9 @@ ServerUrl = Annotated[str, StringConstraints(min_length=1, max_length=4_000, pat
 HeaderValue = Annotated[str, StringConstraints(max_length=8_000, pattern=r"^[^\x00\r\n]*$")]
 
 
+_PLAIN = r"^[^\x00-\x1f]+$"
+
+
 class McpServerIn(Input):
     """A server of the network. `headers` are stored encrypted, and never shown again."""
 
@@ -27,6 +30,35 @@ class McpServerPatch(Input):
     enabled: bool | None = None
     trusted: bool | None = None
     accept: Text | None = None
+
+
+class McpContentIn(Input):
+    """The wanted content: the URI of a resource, or the name of a prompt with its arguments; one of the two."""
+
+    resource: Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=_PLAIN)] | None = None
+    prompt: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_PLAIN)] | None = None
+    arguments: Annotated[dict[str, Annotated[str, StringConstraints(max_length=8_000)]], Field(max_length=32)] = {}
+
+
+class McpFileOut(Schema):
+    """A part of a content that is no text. `bytes`: its size."""
+
+    name: str
+    bytes: int
+
+
+class McpContentOut(Schema):
+    """A content that a worker reads from a server; text and names are a stranger's.
+
+    `state`: `reading` until there is something; `failed` with an `error`. `is_cut`: there is more text than is shown.
+    """
+
+    id: str
+    state: Literal["reading", "read", "failed"]
+    text: str = ""
+    is_cut: bool = False
+    files: list[McpFileOut] = []
+    error: str | None = None
 
 
 class McpToolOut(Schema):

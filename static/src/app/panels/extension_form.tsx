@@ -3,10 +3,12 @@
 
 import { useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import { messageOf } from "../net/api.ts";
+import { lineDiff } from "../lib/line_diff.ts";
+import { ApiError, messageOf } from "../net/api.ts";
 import type { Extension, ExtensionDetail, Level } from "../net/tools_api.ts";
 import { keyOf, manifestIn } from "../store/extension_facts.ts";
 import { toolsPlace } from "../store/tools_place.ts";
+import { ConflictView } from "./conflict_view.tsx";
 import { Failure } from "./panel.tsx";
 import { useDetail } from "./extension_view.tsx";
 import { Item, LevelChoice, useAttempt, useDraft } from "./tools_pieces.tsx";
@@ -75,33 +77,77 @@ export function ExtensionEditor({ tools, extension, close }: EditorProps) {
 
 function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetail; close: () => void }) {
   const form = `edit ${keyOf(detail)}`;
-  const before = JSON.stringify(detail.manifest, null, 2);
+  const [start, noteStart] = useDraft(form, "start", JSON.stringify([detail.revision, shown(detail)]));
+  const [revision, before] = JSON.parse(start) as [string, string]; // of the version that the person edits
   const [manifest, setManifest] = useDraft(form, "manifest", before);
   const [source, setSource] = useDraft(form, "source", detail.source);
+  const [theirs, setTheirs] = useState<ExtensionDetail | null>(null);
   const { problem, isBusy, attempt } = useAttempt(tools);
   const isOther = manifest !== before;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    const isStored = await attempt(() =>
-      tools.api.changeExtension(detail, isOther ? { source, manifest: manifestIn(manifest) } : { source })
-    );
-    if (!isStored) return;
+  const writing = (write: (text: string) => void) => (text: string) => {
+    noteStart(start);
+    write(text);
+  };
+  const save = async (revision: string, withManifest: boolean) => {
+    let isConflict = false;
+    const isDone = await attempt(async () => {
+      const change = withManifest ? { source, manifest: manifestIn(manifest) } : { source };
+      try {
+        await tools.api.changeExtension(detail, { ...change, revision });
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === "extension_conflict")) throw error;
+        isConflict = true;
+        setTheirs(await tools.api.extension(detail));
+      }
+    });
+    if (!isDone || isConflict) return;
     toolsPlace.forget(form);
     close();
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    save(revision, isOther);
   };
   const giveUp = () => {
     toolsPlace.forget(form);
     close();
   };
+  if (theirs) {
+    return (
+      <ConflictView
+        title={t("extensions.conflict")}
+        text={t(isOther ? "extensions.conflict-grants" : "extensions.conflict-text")}
+        diffs={[
+          { name: t("extensions.manifest"), ...lineDiff(shown(theirs), isOther ? manifest : shown(theirs)) },
+          { name: t("extensions.source"), ...lineDiff(theirs.source, source) },
+        ].filter(({ lines }) => lines.length).map(({ name, lines }) => ({
+          lines,
+          label: t("files.diff-of", { name }),
+        }))}
+        nothing={t("extensions.conflict-same")}
+        problem={problem}
+        isSaving={isBusy}
+        keepMine={() => save(theirs.revision, isOther)}
+        takeTheirs={giveUp}
+        cancel={() => setTheirs(null)}
+      />
+    );
+  }
   return (
     <form class="tools-form" onSubmit={submit}>
+      {detail.revision !== revision && <p class="file-notice" role="status">{t("extensions.changed-meanwhile")}</p>}
       <TextOrFile
         label={t("extensions.manifest")}
         accept=".json,application/json"
         text={manifest}
-        write={setManifest}
+        write={writing(setManifest)}
       />
-      <TextOrFile label={t("extensions.source")} accept=".js,.mjs,text/javascript" text={source} write={setSource} />
+      <TextOrFile
+        label={t("extensions.source")}
+        accept=".js,.mjs,text/javascript"
+        text={source}
+        write={writing(setSource)}
+      />
       {isOther && <p class="muted">{t("extensions.grants")}</p>}
       <p class="is-error" role="alert">{problem}</p>
       <p class="panel-actions">
@@ -111,6 +157,8 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
     </form>
   );
 }
+
+const shown = ({ manifest }: ExtensionDetail): string => JSON.stringify(manifest, null, 2);
 
 interface TextProps {
   label: string;

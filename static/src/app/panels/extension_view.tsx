@@ -118,7 +118,10 @@ function Permissions({ tools: { api }, extension, attempt }: Omit<Props, "close"
   if (!permissions.length) return null;
   const set = async (permission: Permission, isGranted: boolean) => {
     setWanted({ key: permission.key, isGranted });
-    await attempt.attempt(() => api.changeExtension(extension, { permissions: { ...permission.set(isGranted) } }));
+    const { revision } = extension; // somebody else may have withdrawn another one meanwhile
+    await attempt.attempt(() =>
+      api.changeExtension(extension, { permissions: { ...permission.set(isGranted) }, revision })
+    );
     setWanted(null);
   };
   return (
@@ -188,6 +191,6 @@ export function useDetail(api: Tools["api"], extension: Extension) {
       (error) => abort.signal.aborted || setProblem(messageOf(error)),
     );
     return () => abort.abort();
-  }, [extension.sha256, extension.number, attempts]);
+  }, [extension.revision, attempts]);
   return { detail, problem, again: () => setAttempts(attempts + 1) };
 }

@@ -9,7 +9,7 @@ import type { FileEntry, FilesApi } from "../net/files_api.ts";
 import type { FileText } from "../store/file_text.ts";
 import type { Draft } from "../store/files_place.ts";
 import { useApp } from "../ui/context.ts";
-import { DiffView } from "../ui/diff.tsx";
+import { ConflictView } from "./conflict_view.tsx";
 import type { FileActions } from "./file_actions.ts";
 
 interface Props {
@@ -94,8 +94,10 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
   if (conflict) {
     return (
       <ConflictView
-        conflict={conflict}
-        path={path}
+        title={t("files.conflict")}
+        text={t(conflict.version ? "files.conflict-text" : "files.conflict-gone")}
+        diffs={conflict.lines.length ? [{ lines: conflict.lines, label: t("files.diff-of", { name: path }) }] : []}
+        nothing={conflict.version && t("files.none-written")}
         problem={problem}
         isSaving={isSaving}
         keepMine={() => save(conflict.version)}
@@ -136,43 +138,5 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
         <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
       </p>
     </form>
-  );
-}
-
-interface ConflictProps {
-  conflict: Conflict;
-  path: string;
-  problem: string;
-  isSaving: boolean;
-  keepMine: () => void;
-  takeTheirs: () => void;
-  cancel: () => void;
-}
-
-function ConflictView({ conflict, path, problem, isSaving, keepMine, takeTheirs, cancel }: ConflictProps) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    event.preventDefault(); // back to the text: nothing around it is closed
-    event.stopPropagation();
-    cancel();
-  };
-  return (
-    <section class="conflict" aria-label={t("files.conflict")} onKeyDown={onKeyDown}>
-      <h3 ref={heading} tabIndex={-1}>{t("files.conflict")}</h3>
-      <p class="muted">{t(conflict.version ? "files.conflict-text" : "files.conflict-gone")}</p>
-      {conflict.lines.length > 0
-        ? <DiffView lines={conflict.lines} label={t("files.diff-of", { name: path })} />
-        : conflict.version && <p>{t("files.none-written")}</p>}
-      <p class="is-error" role="alert">{problem}</p>
-      <p class="panel-actions">
-        <button type="button" class="button is-primary" disabled={isSaving} onClick={keepMine}>
-          {t("files.keep-mine")}
-        </button>
-        <button type="button" class="button" onClick={takeTheirs}>{t("files.take-theirs")}</button>
-        <button type="button" class="button" onClick={cancel}>{t("common.cancel")}</button>
-      </p>
-    </section>
   );
 }

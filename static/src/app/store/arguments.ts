@@ -4,19 +4,26 @@
 import { t } from "../lib/i18n.ts";
 import type { Json, JsonObject } from "./types.ts";
 
-export type FieldKind = "text" | "number" | "boolean" | "choice" | "json";
+/** "choice": one of several; "choices": any number of them. */
+export type FieldKind = "text" | "number" | "boolean" | "choice" | "choices" | "json";
+
+/** A value to choose. `title`: for people, where the schema has one. */
+export interface Choice {
+  value: Json;
+  title: string;
+}
 
 export interface Field {
   name: string;
   kind: FieldKind;
-  /** What stands in the field at first; "true" and "false" for a boolean. */
+  /** What stands in the field at first; "true" and "false" for a boolean, JSON for what is chosen. */
   text: string;
   isRequired: boolean;
   /** Nobody has given it a value yet. */
   isMissing: boolean;
   /** An empty field means null. */
   isNullable: boolean;
-  choices: readonly Json[];
+  choices: readonly Choice[];
   schema: JsonObject;
 }
 
@@ -34,7 +41,8 @@ export function fieldsOf(input: unknown, schema: JsonObject, mayEdit: boolean | 
   const names = Object.keys(properties).filter((name) => mayEdit === true || (mayEdit && mayEdit.includes(name)));
   return names.map((name) => {
     const { schema: own, isNullable } = narrowed(isObject(properties[name]) ? properties[name] : {});
-    const kind = kindOf(own);
+    const choices = choicesOf(own) ?? (own.type === "array" && isObject(own.items) ? choicesOf(own.items) : null) ?? [];
+    const kind = kindOf(own, choices, values[name]);
     return {
       name,
       kind,
@@ -42,7 +50,7 @@ export function fieldsOf(input: unknown, schema: JsonObject, mayEdit: boolean | 
       isRequired: required.includes(name),
       isMissing: values[name] === undefined,
       isNullable,
-      choices: Array.isArray(own.enum) ? own.enum : [],
+      choices,
       schema: own,
     };
   });
@@ -53,7 +61,11 @@ function narrowed(schema: JsonObject): { schema: JsonObject; isNullable: boolean
   const options = [schema.anyOf, schema.oneOf].find(Array.isArray)?.filter(isObject);
   if (options) {
     const others = options.filter((option) => option.type !== "null");
-    if (others.length === 1 && others.length < options.length) return { schema: others[0], isNullable: true };
+    const isNullable = others.length < options.length;
+    if (others.length === 1 && isNullable) return { schema: others[0], isNullable };
+    if (others.length && others.every((option) => "const" in option)) {
+      return { schema: { type: schema.type ?? "string", default: schema.default ?? null, oneOf: others }, isNullable };
+    }
     return { schema: {}, isNullable: false };
   }
   if (Array.isArray(schema.type) && schema.type.length === 2 && schema.type.includes("null")) {
@@ -62,8 +74,27 @@ function narrowed(schema: JsonObject): { schema: JsonObject; isNullable: boolean
   return { schema, isNullable: false };
 }
 
-function kindOf({ type, enum: choices }: JsonObject): FieldKind {
-  if (Array.isArray(choices)) return "choice";
+/** The values that a schema lists, with their titles: `enum`, with or without `enumNames`, or constants. */
+function choicesOf({ enum: values, enumNames: names, oneOf, anyOf }: JsonObject): Choice[] | null {
+  if (Array.isArray(values)) {
+    return values.map((value, index) => ({ value, title: titleFor(Array.isArray(names) ? names[index] : "") }));
+  }
+  const options = [oneOf, anyOf].find(Array.isArray)?.filter(isObject);
+  if (!options?.length || !options.every((option) => "const" in option)) return null;
+  return options.map(({ const: value, title }) => ({ value, title: titleFor(title) }));
+}
+
+const titleFor = (title: Json | undefined): string => typeof title === "string" ? title.trim() : "";
+
+const isAmong = (value: Json, choices: readonly Choice[]): boolean =>
+  choices.some((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
+
+function kindOf({ type }: JsonObject, choices: readonly Choice[], value: Json | undefined): FieldKind {
+  if (type === "array") {
+    const isChosen = value === undefined || (Array.isArray(value) && value.every((each) => isAmong(each, choices)));
+    return choices.length && isChosen ? "choices" : "json";
+  }
+  if (choices.length) return "choice";
   if (type === "string") return "text";
   if (type === "number" || type === "integer") return "number";
   return type === "boolean" ? "boolean" : "json";
@@ -72,12 +103,13 @@ function kindOf({ type, enum: choices }: JsonObject): FieldKind {
 function textOf(value: Json | undefined, kind: FieldKind): string {
   if (value === undefined || (value === null && kind !== "json")) return "";
   if (kind === "json") return JSON.stringify(value, null, 2);
-  if (kind === "choice") return JSON.stringify(value);
+  if (kind === "choice" || kind === "choices") return JSON.stringify(value);
   return String(value);
 }
 
 /** What was written in a field. */
 export function parsed(field: Field, text: string): Parsed {
+  if (field.kind === "choices") return parsedChoices(field, text);
   const isEmpty = text.trim() === "";
   if (isEmpty && field.kind !== "text") {
     if (field.isNullable) return { value: null };
@@ -115,6 +147,22 @@ function parsedNumber({ type, minimum, maximum }: JsonObject, text: string): Par
   if (type === "integer" && !Number.isInteger(value)) return { problem: t("calls.not-whole") };
   if (typeof minimum === "number" && value < minimum) return { problem: t("calls.too-small", { least: minimum }) };
   if (typeof maximum === "number" && value > maximum) return { problem: t("calls.too-large", { most: maximum }) };
+  return { value };
+}
+
+/** The values that are chosen in a field of several. */
+export const chosenIn = (text: string): Json[] => text === "" ? [] : JSON.parse(text) as Json[];
+
+function parsedChoices({ schema, isRequired, isNullable, text: before }: Field, text: string): Parsed {
+  const value = chosenIn(text);
+  if (!value.length && before === "" && !isRequired) return isNullable ? { value: null } : { isLeftOut: true };
+  const { minItems, maxItems } = schema;
+  if (typeof minItems === "number" && value.length < minItems) {
+    return { problem: t("calls.too-few", { count: minItems }) };
+  }
+  if (typeof maxItems === "number" && value.length > maxItems) {
+    return { problem: t("calls.too-many", { count: maxItems }) };
+  }
   return { value };
 }
 

@@ -2,7 +2,8 @@
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import { edited, type Field, fieldsOf } from "../store/arguments.ts";
+import { withoutTricks } from "../lib/readable.ts";
+import { type Choice, chosenIn, edited, type Field, fieldsOf } from "../store/arguments.ts";
 import { humanised } from "../store/tool_words.ts";
 import type { JsonObject } from "../store/types.ts";
 import { ArgumentsTable } from "./arguments_table.tsx";
@@ -95,12 +96,56 @@ function FieldRow({ field, text, problem, write }: RowProps) {
     "aria-describedby": problem ? `${id}-problem` : undefined,
     "aria-required": field.isRequired,
   };
+  if (field.kind === "choices") {
+    return (
+      <fieldset class="argument-field" aria-describedby={problem ? `${id}-problem` : undefined}>
+        <legend class="field-label" dir="auto">{humanised(field.name)}</legend>
+        <Ticks field={field} text={text} write={write} isWrong={problem !== ""} />
+        {problem && <p id={`${id}-problem`} class="is-error">{problem}</p>}
+      </fieldset>
+    );
+  }
   return (
     <div class="argument-field">
       <label for={id} class="field-label" dir="auto">{humanised(field.name)}</label>
       <Control field={field} text={text} write={write} common={common} />
       {problem && <p id={`${id}-problem`} class="is-error">{problem}</p>}
     </div>
+  );
+}
+
+interface TicksProps {
+  field: Field;
+  text: string;
+  write: (text: string) => void;
+  isWrong: boolean;
+}
+
+/** Any number of several values. */
+function Ticks({ field: { choices }, text, write, isWrong }: TicksProps) {
+  const chosen = new Set(chosenIn(text).map((value) => JSON.stringify(value)));
+  const set = (key: string, isChosen: boolean) => {
+    const keys = choices.map(({ value }) => JSON.stringify(value));
+    write(`[${keys.filter((other) => (other === key ? isChosen : chosen.has(other))).join(",")}]`);
+  };
+  return (
+    <>
+      {choices.map((choice) => {
+        const key = JSON.stringify(choice.value);
+        return (
+          <label class="ticked" key={key}>
+            <input
+              type="checkbox"
+              class="tick"
+              aria-invalid={isWrong}
+              checked={chosen.has(key)}
+              onChange={(event) => set(key, event.currentTarget.checked)}
+            />
+            <span dir="auto">{titleOf(choice)}</span>
+          </label>
+        );
+      })}
+    </>
   );
 }
 
@@ -114,14 +159,14 @@ interface ControlProps {
 function Control({ field, text, write, common }: ControlProps) {
   const { kind } = field;
   if (kind === "choice" || kind === "boolean") {
-    const choices = kind === "boolean" ? [true, false] : field.choices;
+    const choices = kind === "boolean" ? [true, false].map((value) => ({ value, title: "" })) : field.choices;
     const canBeEmpty = !field.isRequired || field.isNullable || text === "";
     return (
       <select {...common} value={text} onChange={(event) => write(event.currentTarget.value)}>
         {canBeEmpty && <option value="">{emptyText(field)}</option>}
         {choices.map((choice) => {
-          const value = kind === "boolean" ? String(choice) : JSON.stringify(choice);
-          return <option key={value} value={value}>{choiceText(choice)}</option>;
+          const value = JSON.stringify(choice.value);
+          return <option key={value} value={value}>{titleOf(choice)}</option>;
         })}
       </select>
     );
@@ -162,12 +207,14 @@ function Control({ field, text, write, common }: ControlProps) {
 }
 
 /** What an empty field stands for. */
-function emptyText({ schema, isNullable }: Field): string {
+function emptyText({ schema, isNullable, choices }: Field): string {
   const value = schema.default;
-  return value === undefined || value === null || isNullable
-    ? t("calls.empty")
-    : t("calls.default", { value: choiceText(value) });
+  if (value === undefined || value === null || isNullable) return t("calls.empty");
+  const choice = choices.find((each) => each.value === value);
+  return t("calls.default", { value: choice ? titleOf(choice) : choiceText(value) });
 }
+
+const titleOf = ({ value, title }: Choice): string => title ? withoutTricks(title) : choiceText(value);
 
 function choiceText(choice: unknown): string {
   if (typeof choice === "boolean") return t(choice ? "calls.yes" : "calls.no");

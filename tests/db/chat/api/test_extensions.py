@@ -54,6 +54,42 @@ def test_a_new_version_shows_what_changed(as_alice: ApiClient, base: str) -> Non
     assert f"-{GO}\n+{GO_ON}\n" in newer["diff"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": GO},
+        {"manifest": {**MANIFEST, "version": "9"}},
+        {"permissions": {"workspace": "read"}},
+        {"enabled": False},
+        {"source": GO, "permissions": {}, "enabled": False},
+    ],
+)
+@pytest.mark.parametrize("meanwhile", [{"source": GO_ON}, {"permissions": {"network": ["api.example.org"]}}])
+def test_a_change_of_what_is_not_the_present_state_is_a_conflict(
+    as_alice: ApiClient, conversation: AgentInstance, meanwhile: Any, change: Any
+) -> None:
+    base = f"/instances/{conversation.pk}/extensions"
+    at = f"{base}/walker"
+    read = as_alice.send("POST", base, {"manifest": MANIFEST, "source": GO}).json()
+    present = as_alice.send("PATCH", at, {**meanwhile, "revision": read["revision"]}).json()
+    assert present["revision"] != read["revision"]
+    refused = as_alice.send("PATCH", at, {**change, "revision": read["revision"]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "extension_conflict")
+    assert refused.json()["data"] == {"revision": present["revision"], "number": present["number"]}
+    assert as_alice.get(at).json() == present
+    done = as_alice.send("PATCH", at, {**change, "revision": present["revision"]})
+    assert done.status_code == 200
+    assert as_alice.send("PATCH", at, change).status_code == 200  # without a revision, as before
+
+
+def test_own_extensions_have_conflicts_too(as_alice: ApiClient) -> None:
+    read = as_alice.send("POST", "/extensions", {"manifest": MANIFEST, "source": GO}).json()
+    as_alice.send("PATCH", "/extensions/walker", {"source": GO_ON})
+    refused = as_alice.send("PATCH", "/extensions/walker", {"source": GO, "revision": read["revision"]})
+    assert refused.json()["code"] == "extension_conflict"
+    assert as_alice.get("/extensions/walker").json()["source"] == GO_ON
+
+
 def test_permissions_go_as_far_as_the_manifest(as_alice: ApiClient, base: str) -> None:
     as_alice.send("POST", base, {"manifest": MANIFEST, "source": GO})
     less = as_alice.send("PATCH", f"{base}/walker", {"permissions": {"workspace": "read"}}).json()

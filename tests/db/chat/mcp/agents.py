@@ -17,7 +17,7 @@ class Connected(Think):
         reason="These tests are about servers, not about the guard.", trusts=[Origin.MCP]
     )
     workspace_tools = False
-    wait_for_mcp_connections = True
+    wait_for_mcp_connections: ClassVar[bool | float] = True
 
     def get_model(self) -> ScriptedModel:
         return MODELS["current"]
@@ -40,3 +40,9 @@ class Wary(Declaring):
     """Keeps the guard as it is."""
 
     injection_guard = InjectionGuard()
+
+
+class Hurried(Declaring):
+    """Waits for servers, but not for long."""
+
+    wait_for_mcp_connections: ClassVar[bool | float] = 0.2

@@ -9,7 +9,6 @@ import pytest
 
 from chat.streams.errors import LogUnavailable
 from chat.streams.records import Append, AppendResult, Outcome
-from chat.streams.writing import flusher as module
 from chat.streams.writing.flusher import Flusher
 
 WINDOW = 0.5  # far from what a busy machine takes for a turn of the loop
@@ -139,10 +138,7 @@ async def test_rounds_never_overlap(flusher: Flusher, log: Log) -> None:
     assert list(chain.from_iterable(source.settled)) == ["x"] * 10
 
 
-async def test_failures_are_retried_at_growing_distance(
-    flusher: Flusher, log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FIRST_BACKOFF_SECONDS", 0.05)
+async def test_failures_are_retried_at_growing_distance(flusher: Flusher, log: Log) -> None:
     log.failures = [LogUnavailable(), LogUnavailable(), LogUnavailable()]
     source = Source("s")
     write(flusher, [source])

@@ -84,7 +84,7 @@ class Shelf:
 
     async def rewrite(self, name: str, data: ExtensionPatch) -> None:
         """Write a new version."""
-        new: dict[str, Any] = {"source": data.source, "manifest": data.manifest}
+        new: dict[str, Any] = {"source": data.source, "manifest": data.manifest, "expected": data.revision}
         if self.instance is not None:
             await self.extensions.update(name, via="api", user_id=self.user_id, **new)
         else:
@@ -281,12 +281,15 @@ async def _detail(shelf: Shelf, name: str) -> dict[str, object]:
 async def _change(shelf: Shelf, name: str, data: ExtensionPatch) -> object:
     if data.permissions is not None and data.manifest is not None:
         raise InputInvalid("A manifest has its permissions granted: give either of them, not both.")
+    expected = data.revision  # of the first change; those after it follow on that one
     if data.source is not None or data.manifest is not None:
         await shelf.rewrite(name, data)
+        expected = None
     if data.permissions is not None:
-        await db(services.grant, shelf.holder, name, data.permissions)
+        await db(partial(services.grant, shelf.holder, name, data.permissions, expected=expected))
+        expected = None
     if data.enabled is not None:
-        await db(services.set_enabled, shelf.holder, name, data.enabled)
+        await db(partial(services.set_enabled, shelf.holder, name, data.enabled, expected=expected))
     await db(shelf.changed)
     return await _detail(shelf, name)
 
@@ -359,6 +362,7 @@ def _encode(extension: LoadedExtension, row: Extension | None, *, runs: bool, ca
         can_change=can_change,
         prefix=extension.prefix,
         number=0 if row is None else row.number,
+        revision="" if row is None else row.revision,
         tools=[
             ExtensionToolOut(name=tool_name(extension.prefix, each.name), description=each.description)
             for each in extension.surface.tools

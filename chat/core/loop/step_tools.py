@@ -1,0 +1,67 @@
+"""Which tools a step of the loop offers to the model, and the check of calls of tools that it does not offer."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from chat.core.loop.hooks import StepConfig
+from chat.core.model.language_model import ToolSpec
+from chat.errors import TurnConfigInvalid
+from sessions_app.core.messages.shapes import Message
+from tools_app.core.execution import CheckedCall
+from tools_app.core.tool_names import check_patterns, excludes, selects
+from tools_app.errors import ToolDeclarationInvalid
+
+Check: TypeAlias = Callable[[str, str], CheckedCall]
+
+
+class HasTools(Protocol):
+    """The tools of a turn's plan."""
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Those of the turn."""
+        ...
+
+    @property
+    def reader(self) -> ToolSpec | None:
+        """The tool that reads on in outputs that were cut."""
+        ...
+
+    @property
+    def needs_reader(self) -> Callable[[Message], bool]:
+        """Whether the answer so far has such an output."""
+        ...
+
+
+def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple[ToolSpec, ...]:
+    """The tools of a step. The reader is there once something was cut, unless a pattern takes it away by name."""
+    patterns = None if config.active_tools is None else _patterns(config.active_tools)
+    tools, reader = plan.tools, plan.reader
+    if patterns is not None:
+        tools = tuple(tool for tool in tools if selects(patterns, tool.name))
+    if reader is None or (patterns is not None and excludes(patterns, reader.name)):
+        return tools
+    return (*tools, reader) if plan.needs_reader(message) else tools
+
+
+def _patterns(given: object) -> tuple[str, ...]:
+    try:
+        return check_patterns(given)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"active_tools of a step: {error.message}") from error
+
+
+def only_offered(check: Check, plan: HasTools, offered: tuple[ToolSpec, ...]) -> Check:
+    """The check of calls, for a step that offers fewer tools than the turn has: the others are not there for it."""
+    known = plan.tools if plan.reader is None else (*plan.tools, plan.reader)
+    hidden = {tool.name for tool in known} - {tool.name for tool in offered}
+    if not hidden:
+        return check
+
+    def checked(name: str, arguments: str) -> CheckedCall:
+        found = check(name, arguments)
+        if name not in hidden:
+            return found
+        return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
+
+    return checked

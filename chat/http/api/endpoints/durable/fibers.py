@@ -1,0 +1,100 @@
+"""API operations on background work: what the agent of a conversation does besides its turns.
+
+Only the agent starts such work. Its owner sees it, stops it, runs it again, and says how interrupted work has ended.
+"""
+
+from typing import cast
+
+from django.http import HttpRequest
+from ninja import Query, Router
+
+from chat.access.auth import open_instance
+from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.common import CancelOut
+from chat.http.api.schemas.fibers import FiberErrorOut, FiberOut, FiberResolution, FibersQuery, FiberStatusName
+from chat.runtime.abilities import fiber_rows as rows
+from chat.runtime.abilities.fibers import cancel_row, resolve_row, restart_row
+from fibers.core.states import FiberStatus
+from fibers.errors import FiberNotFound
+from fibers.models import Fiber
+
+router = Router(tags=["background work"])
+_LIST, _ONE = "/instances/{instance_id}/fibers", "/instances/{instance_id}/fibers/{fiber_id}"
+_INTERNAL = "internal"
+
+
+@router.get(_LIST, response=list[FiberOut], operation_id="list_fibers")
+def fiber_list(request: HttpRequest, instance_id: str, query: Query[FibersQuery]) -> list[FiberOut]:
+    """The background work of a conversation, newest first."""
+    found = rows.in_scope(open_instance(caller_of(request).user, instance_id).pk)
+    if query.status is not None:
+        found = found.filter(status=query.status)
+    return [_shown(row) for row in found.order_by("-created_at", "-pk")[: query.limit]]
+
+
+@router.get(_ONE, response=FiberOut, operation_id="get_fiber")
+def fiber_detail(request: HttpRequest, instance_id: str, fiber_id: str) -> FiberOut:
+    """One piece of background work."""
+    return _shown(_opened(request, instance_id, fiber_id))
+
+
+@router.post(_ONE + "/cancel", response=CancelOut, operation_id="cancel_fiber")
+def fiber_cancel(request: HttpRequest, instance_id: str, fiber_id: str) -> CancelOut:
+    """Stop it. One that has ended stays as it is. Idempotent."""
+    return CancelOut(cancelled=cancel_row(_opened(request, instance_id, fiber_id), reason="stopped"))
+
+
+@router.post(_ONE + "/restart", response=FiberOut, operation_id="restart_fiber", openapi_extra=declares(409))
+def fiber_restart(request: HttpRequest, instance_id: str, fiber_id: str) -> FiberOut:
+    """Run it again where it failed or was interrupted, with its last snapshot. One under way stays as it is."""
+    restart_row(_opened(request, instance_id, fiber_id))
+    return _shown(_opened(request, instance_id, fiber_id))
+
+
+@router.post(_ONE + "/resolve", response=FiberOut, operation_id="resolve_fiber", openapi_extra=declares(409))
+def fiber_resolve(request: HttpRequest, instance_id: str, fiber_id: str, data: FiberResolution) -> FiberOut:
+    """Say how interrupted work has ended. Any other stays as it is."""
+    resolve_row(_opened(request, instance_id, fiber_id), data.status, result=data.result, error=data.error)
+    return _shown(_opened(request, instance_id, fiber_id))
+
+
+def _opened(request: HttpRequest, instance_id: str, fiber_id: str) -> Fiber:
+    row = rows.find_row(open_instance(caller_of(request).user, instance_id).pk, fiber_id)
+    if row is None:
+        raise FiberNotFound("There is no such background work.")
+    return row
+
+
+def _shown(row: Fiber) -> FiberOut:
+    found = rows.inspection_of(row)
+    again = {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
+    return FiberOut(
+        id=row.pk,
+        fiber_id=found.id,
+        method=found.method,
+        status=cast("FiberStatusName", found.status),
+        reason=found.reason,
+        result=found.result,
+        error=_error(row),
+        retry_count=found.retry_count,
+        max_retries=found.max_retries,
+        attempts=found.attempts,
+        metadata=found.metadata,
+        idempotency_key=found.idempotency_key,
+        can_restart=found.status in again and rows.can_restart(row),
+        can_resolve=found.status == FiberStatus.INTERRUPTED,
+        created_at=found.created_at,
+        started_at=found.started_at,
+        updated_at=found.updated_at,
+        finished_at=found.finished_at,
+    )
+
+
+def _error(row: Fiber) -> FiberErrorOut | None:
+    error = row.error
+    if not error:
+        return None
+    code = str(error.get("code", ""))
+    text = "The agent's own code failed." if code == _INTERNAL else str(error.get("message", ""))
+    return FiberErrorOut(code=code, message=text)

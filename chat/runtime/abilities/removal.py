@@ -1,0 +1,62 @@
+"""The removal of an instance with everything that is its own, sub-agents included."""
+
+from collections.abc import Callable
+
+from django.db import transaction
+
+from chat.files import attachments
+from chat.instances.rows import descendants, key_of
+from chat.instances.runs import forget_runs_of
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.admission import cancel_all, stopping
+from chat.turns.state.deletion import BATCH, delete_turns
+from fibers.schedules.services import forget_schedules_of
+from fibers.services import forget_scopes
+from sessions_app.messages.services import delete_session
+from sessions_app.models import Session
+from tools_app.actions.ledger import forget_effects
+from tools_app.extensions.services import forget_extensions_of
+from tools_app.mcp.rows import forget_servers
+from tools_app.services import forget_calls
+from tools_app.workspace.services import forget_workspaces_of
+
+
+def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | None = None) -> bool:
+    """Remove the conversation: running turns are cancelled, then turns, sessions, logs, files go.
+
+    `only_if` is asked while no turn can begin or end; when it says no, nothing has happened and the answer is false.
+    Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
+    gone and stops; the segments it may leave are pruned.
+    """
+    with stopping(key_of(instance), queued_reason="deleted"):
+        if only_if is not None and not only_if():
+            transaction.set_rollback(True)
+            return False
+        _remove(instance)
+    return True
+
+
+def _remove(instance: AgentInstance) -> None:
+    family = [instance.pk, *descendants(instance.pk)]
+    forget_runs_of(family)
+    for begin in range(0, len(family), BATCH):
+        _empty(family[begin : begin + BATCH], root_id=instance.pk)
+    AgentInstance.objects.filter(pk=instance.pk).delete()
+
+
+def _empty(family: list[str], *, root_id: str) -> None:
+    """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
+    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
+        cancel_all(child)
+    forget_scopes(family, reason="deleted")
+    attachments.forget_files_of(family)
+    AgentInstance.objects.filter(pk__in=family).update(session=None)
+    forget_calls(scopes=family)
+    forget_workspaces_of(family)
+    forget_effects(family)
+    forget_servers(family)
+    forget_extensions_of(family)
+    forget_schedules_of(family)
+    delete_turns(Turn.objects.filter(instance_id__in=family))
+    for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):
+        delete_session(session_id)

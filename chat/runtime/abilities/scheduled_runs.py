@@ -1,0 +1,138 @@
+"""Runs what a conversation's schedule has due: a method of the agent, a declared task, or a prompt.
+
+A prompt becomes an ordinary turn whose idempotency key is the occurrence's: whatever crashes, it is asked once. A
+method runs at least once, with the same key again.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from chat.agent.abilities.schedule_methods import RETRY, Occurrence
+from chat.agent.base import Agent, InstanceKey
+from chat.agent.think import Think
+from chat.errors import AgentNotFound
+from chat.instances.rows import key_of
+from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.runtime import submissions
+from chat.turns.background.declared_schedules import declared_tasks, reconcile
+from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
+from fibers.context import FiberContext
+from fibers.errors import Cancelled, Failed
+from fibers.schedule_models import Schedule
+from fibers.schedules.services import cancel_schedule
+from sessions_app.core.messages.shapes import NewMessage
+from thinkproject.kernel.aio import call_user_code, db
+from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.retry import RetryPolicy
+
+CANCELLED: Final = "schedule_cancelled"
+"""Reason of a run whose schedule was cancelled before it began."""
+TURN_RUNNING: Final = "turn_running"
+"""Reason of a run that was left out: the turn of the one before goes on or waits for a person."""
+METHOD_MISSING: Final = "method_missing"
+
+
+async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey], Agent]) -> JSONValue:
+    """Run one occurrence. Result: `{"turn_id"}` of a prompt.
+
+    Errors: `Failed` with the code of what went wrong; `Cancelled` where the schedule or its conversation is gone.
+    """
+    work, facts = context.payload["input"], context.payload["schedule"]
+    schedule, instance = await db(_rows, str(facts["id"]), str(work["instance_id"]))
+    if schedule is None or instance is None:
+        await db(cancel_schedule, str(facts["id"]))
+        raise Cancelled(reason=CANCELLED)
+    occurrence = Occurrence(
+        schedule_id=schedule.pk,
+        key=str(facts["key"]),
+        due=datetime.fromisoformat(facts["due"]),
+        is_test=bool(facts["is_test"]),
+    )
+    try:
+        return await _run(schedule, instance, work, occurrence, make_agent)
+    except AgentCodeFailed as error:
+        # The owner's own code and eyes: what it raised is said, as in the journal of a fiber.
+        raise Failed(error.code, f"{error.method}: {error.reason}", is_final=True) from error
+    except AgentNotFound as error:
+        raise Failed(error.code, error.message) from error
+
+
+async def _run(
+    schedule: Schedule,
+    instance: AgentInstance,
+    work: JSONObject,
+    occurrence: Occurrence,
+    make_agent: Callable[[InstanceKey], Agent],
+) -> JSONValue:
+    if schedule.declaration is None and "prompt" in work:
+        return await db(_submit, schedule, instance, str(work["prompt"]), occurrence)
+    agent = make_agent(key_of(instance))
+    await notify_hook(agent, "on_start")
+    if schedule.declaration is None:
+        await _call(agent, str(work["method"]), work.get("payload"), occurrence, retry=_retry(work))
+        return None
+    assert isinstance(agent, Think), "only classes that chat declare tasks"
+    await reconcile(agent)
+    task = (await declared_tasks(agent)).get(schedule.declaration)
+    if task is None or task.timing is None:
+        raise Cancelled(reason=CANCELLED)
+    if task.prompt:
+        return await db(_submit, schedule, instance, task.prompt, occurrence)
+    await _call(agent, task.handler, occurrence, retry=RETRY)
+    return None
+
+
+async def _call(agent: Agent, method: Any, *args: Any, retry: RetryPolicy) -> None:
+    """Call a method of the agent, or a function, as often as the policy says. Errors: what it raised last."""
+    function = getattr(agent, method, None) if isinstance(method, str) else method
+    name = method if isinstance(method, str) else getattr(method, "__name__", "handler")
+    if not callable(function):
+        raise Failed(METHOD_MISSING, f"{type(agent).__name__} has no method {name!r}", is_final=True)
+    for failures in range(1, retry.attempts + 1):
+        try:
+            with user_code_boundary(name):
+                await call_user_code(function, *args)
+        except ThinkError:
+            if failures == retry.attempts:
+                raise
+            # Nothing secret hangs on the number.
+            await asyncio.sleep(retry.delay_seconds(failures, jitter=random.random()))  # noqa: S311
+        else:
+            return
+
+
+def _retry(work: JSONObject) -> RetryPolicy:
+    stored = work.get("retry")
+    return RETRY if stored is None else RetryPolicy(jitter_share=1.0, **stored)
+
+
+def _rows(schedule_id: str, instance_id: str) -> tuple[Schedule | None, AgentInstance | None]:
+    return Schedule.objects.filter(pk=schedule_id).first(), AgentInstance.objects.filter(pk=instance_id).first()
+
+
+def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence: Occurrence) -> JSONValue:
+    """Ask the agent, unless the turn of the occurrence before has not ended. Errors: what admission raises."""
+    if not schedule.can_overlap and not occurrence.is_test and _has_open_turn(instance.pk, occurrence):
+        raise Cancelled(reason=TURN_RUNNING)
+    facts: JSONObject = {"id": schedule.pk, "due": occurrence.due.isoformat(), "title": schedule.title}
+    message: NewMessage = {
+        "role": "user",
+        "parts": [{"type": "text", "text": prompt}],
+        "metadata": {"schedule": facts},
+    }
+    turn = submissions.submit(key_of(instance), [message], idempotency_key=occurrence.key, metadata={"schedule": facts})
+    return {"turn_id": turn.id}
+
+
+def _has_open_turn(instance_id: str, occurrence: Occurrence) -> bool:
+    asked = Turn.objects.filter(
+        instance_id=instance_id,
+        finished_at=None,
+        trigger=TurnTrigger.PROGRAM,
+        idempotency_key__startswith=f"schedule:{occurrence.schedule_id}:",
+    )
+    return asked.exclude(idempotency_key=occurrence.key).exists()

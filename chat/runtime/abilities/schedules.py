@@ -1,0 +1,134 @@
+"""The schedules of the instance of a host: what agents, their models and people do with them."""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from chat.agent.abilities.schedule_methods import ScheduleView, Work
+from chat.agent.base import InstanceKey
+from chat.core.durable_names import SCHEDULED_FIBER
+from chat.instances.rows import ensure_instance, find_instance
+from chat.models import AgentInstance
+from fibers.core.schedules.states import ScheduleStatus
+from fibers.core.schedules.timing import ScheduleKind, Timing
+from fibers.errors import ScheduleNotFound
+from fibers.schedule_models import Schedule
+from fibers.schedules import services
+from fibers.schedules.services import ScheduleDraft
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
+
+LISTED: Final = 500
+
+
+class SchedulesHost:
+    """The schedules of the instance of a host."""
+
+    key: InstanceKey
+
+    async def add_schedule(  # noqa: PLR0913 - as the protocol has it
+        self,
+        timing: Timing,
+        work: Work,
+        *,
+        is_once: bool,
+        title: str = "",
+        created_by: str = "code",
+        can_overlap: bool = False,
+        max_run_seconds: int | None = None,
+    ) -> ScheduleView:
+        """Store a schedule of the conversation."""
+
+        def add() -> ScheduleView:
+            instance = ensure_instance(self.key)
+            draft = draft_of(
+                instance,
+                timing,
+                work,
+                is_once=is_once,
+                title=title,
+                created_by=created_by,
+                can_overlap=can_overlap,
+                max_run_seconds=max_run_seconds,
+            )
+            return view_of(services.create_schedule(draft)[0])
+
+        return await db(add)
+
+    async def list_schedules(self) -> list[ScheduleView]:
+        """Read those that have not ended."""
+        return await db(_list, self.key)
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Delete one."""
+        return await db(_remove, self.key, schedule_id)
+
+
+def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any) -> ScheduleDraft:
+    """A schedule of a conversation before it is stored."""
+    return ScheduleDraft(
+        scope=instance.pk,
+        owner_id=instance.owner_id,
+        timing=timing,
+        function=SCHEDULED_FIBER,
+        payload={"instance_id": instance.pk, **work.to_json()},
+        **options,
+    )
+
+
+def schedules_of(instance_id: str, *, with_ended: bool = False) -> list[Schedule]:
+    """The schedules of a conversation, the next one first, those that are held or over last."""
+    rows = Schedule.objects.filter(scope=instance_id)
+    if not with_ended:
+        rows = rows.exclude(status=ScheduleStatus.ENDED)
+    found = list(rows.order_by("-created_at", "-pk")[:LISTED])
+    far = datetime.max.replace(tzinfo=UTC)
+    return sorted(
+        found,
+        key=lambda each: (
+            each.status != ScheduleStatus.ACTIVE,
+            each.status == ScheduleStatus.ENDED,
+            each.next_at or far,
+        ),
+    )
+
+
+def find_schedule(instance_id: str, schedule_id: str) -> Schedule:
+    """A schedule of a conversation. Errors: `ScheduleNotFound`, for that of another one too."""
+    found = Schedule.objects.filter(scope=instance_id, pk=schedule_id).first()
+    if found is None:
+        raise ScheduleNotFound(Phrase("There is no schedule “{id}”.", id=schedule_id))
+    return found
+
+
+def view_of(schedule: Schedule) -> ScheduleView:
+    """A row as agents see it."""
+    payload = schedule.payload or {}
+    return ScheduleView(
+        id=schedule.pk,
+        kind=ScheduleKind(schedule.kind),
+        spec=schedule.spec,
+        zone=schedule.zone,
+        callback=payload.get("method", ""),
+        prompt=payload.get("prompt", ""),
+        task=payload.get("task", ""),
+        payload=payload.get("payload"),
+        title=schedule.title,
+        status=ScheduleStatus(schedule.status),
+        next_at=schedule.next_at,
+        last_at=schedule.last_at,
+        created_at=schedule.created_at,
+        created_by=schedule.created_by,
+        error=schedule.error,
+    )
+
+
+def _list(key: InstanceKey) -> list[ScheduleView]:
+    instance = find_instance(key)
+    return [] if instance is None else [view_of(each) for each in schedules_of(instance.pk)]
+
+
+def _remove(key: InstanceKey, schedule_id: str) -> bool:
+    instance = find_instance(key)
+    if instance is None or not Schedule.objects.filter(scope=instance.pk, pk=schedule_id).exists():
+        return False
+    return services.cancel_schedule(schedule_id)

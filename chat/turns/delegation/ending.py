@@ -1,0 +1,154 @@
+"""The end of a run: decided once, and delivered to what waits for it. Sync; runs on the database bridge.
+
+The end of a child's turn is reported in its own transaction (`chat/instances/runs.py`). A fiber of its own looks at the
+child then, in a transaction that holds nothing but the run's row, and answers the parent's wait in another one.
+"""
+
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from chat.agent.abilities.runs import failed, succeeded
+from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
+from chat.instances.rows import key_of
+from chat.models import AgentInstance, Turn
+from chat.run_models import AgentRun
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Program
+from chat.turns.delegation.starting import watch_key
+from chat.turns.state.policies import delegating
+from fibers import services
+from fibers.selectors import find_by_key
+from sessions_app.core.messages.shapes import Message
+from sessions_app.messages import selectors
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.guard.rules import SeenText, Spot
+from tools_app.guard.standings import Place, see, texts_of
+from tools_app.selectors import open_calls
+
+ENDED_BY: Final = "ended_by"
+WAIT: Final = "wait"
+MAX_SUMMARY_CHARS: Final = 100_000
+
+
+@transaction.atomic
+def settle_run(fiber_id: str, payload: JSONObject) -> AgentRun | None:
+    """Set the outcome of a run, once. Returns the run to the fiber that has set it, also when that runs again.
+
+    `None` while the child goes on or waits for a person, and for a run that has ended before or is gone.
+    """
+    run = AgentRun.objects.select_for_update(of=("self",), no_key=True).filter(pk=payload["run_id"]).first()
+    if run is None:
+        return None
+    if run.finished_at is not None:
+        return run if run.options.get(ENDED_BY) == fiber_id else None
+    outcome = payload.get("outcome")
+    if outcome is None:
+        if run.child_id is not None and goes_on(run.child_id):
+            return None
+        outcome = _outcome_of(run, payload["ended"])
+    run.outcome = outcome
+    run.options = {**run.options, ENDED_BY: fiber_id}
+    AgentRun.objects.filter(pk=run.pk).update(outcome=run.outcome, options=run.options, finished_at=Now())
+    return run
+
+
+def goes_on(instance_id: str) -> bool:
+    """Whether a child has a turn that has not ended, or waits for an answer to a call."""
+    return Turn.objects.filter(instance_id=instance_id, finished_at=None).exists() or open_calls(instance_id).exists()
+
+
+def _outcome_of(run: AgentRun, ended: JSONObject) -> JSONObject:
+    status, error = str(ended["status"]), str(ended.get("error") or "")
+    if status == "completed":
+        return succeeded(run.run_id, _summary(str(ended["turn_id"])), ended.get("output"))
+    if status in {"aborted", "skipped"}:
+        return failed(
+            run.run_id, "aborted", error or "The run was stopped.", reason=None if status == "aborted" else status
+        )
+    is_retryable = status == "interrupted" or ended.get("code") in _RETRYABLE
+    return failed(run.run_id, status, error or "The agent failed.", retryable=is_retryable)
+
+
+_RETRYABLE: Final = frozenset(
+    {"interrupted", "rate_limited", "overloaded", "network_lost", "stream_stalled", "turn_timeout"}
+)
+
+
+def _summary(turn_id: str) -> str:
+    """The text of the last step of an answer that has any; empty for an answer without text."""
+    turn = Turn.objects.filter(pk=turn_id).first()
+    stored = None if turn is None else selectors.get_message(turn.session_id, turn.assistant_id)
+    return "" if stored is None else last_text(stored.to_ui())[:MAX_SUMMARY_CHARS]
+
+
+def last_text(message: Message) -> str:
+    """The text of the last step that has any."""
+    steps: list[str] = [""]
+    for part in message["parts"]:
+        if part["type"] == "step-start":
+            steps.append("")
+        elif part["type"] == "text":
+            steps[-1] += str(part["text"])
+    return next((text for text in reversed(steps) if text), "")
+
+
+def attach(run_id: str, fiber_id: str, wait_key: str, turn_id: str | None) -> JSONValue:
+    """Have the end of a run answer this wait of a fiber. Returns the outcome of one that has ended already.
+
+    Durability: committed; an end that comes later finds it.
+    """
+    with transaction.atomic():
+        run = AgentRun.objects.select_for_update(of=("self",), no_key=True).get(pk=run_id)
+        if run.finished_at is not None:
+            return run.outcome
+        options = {**run.options, WAIT: {"fiber_id": fiber_id, "key": wait_key}}
+        AgentRun.objects.filter(pk=run_id).update(options=options, parent_turn_id=turn_id or run.parent_turn_id)
+        return None
+
+
+def deliver(run: AgentRun) -> None:
+    """Give the end of a run to who waits for it. Safe to call again."""
+    wait = run.options.get(WAIT)
+    if wait is not None:
+        services.answer_wait(wait["fiber_id"], wait["key"], {"runId": run.run_id})
+    watch = find_by_key(watch_key(run.pk)) if run.is_detached else None
+    if watch is not None:
+        services.cancel_fiber(watch.pk, reason="run ended")
+    notify_waiters(run.pk)
+    parent = AgentInstance.objects.filter(pk=run.parent_id).first()
+    if parent is not None:
+        notify_run(key_of(parent), run.pk)
+        notify_conversation(parent.owner_id, parent.pk)
+
+
+@transaction.atomic
+def wake_parent(run: AgentRun) -> None:
+    """Put a message about the end of a run into the parent's conversation and have it answered. Once for each run.
+
+    What the child's conversation holds of strangers is in the parent's from then on. Errors: those of admission.
+    """
+    parent = AgentInstance.objects.filter(pk=run.parent_id).first()
+    if parent is None:
+        return
+    about: JSONObject = {"agentRun": {"runId": run.run_id, "agent": run.agent}}
+    words: Any = {"role": "user", "parts": [{"type": "text", "text": _report(run)}], "metadata": about}
+    intake = Program(messages=[words], enters_at_start=True)
+    with delegating():
+        turn = admit(key_of(parent), TurnRequest(intake=intake, idempotency_key=f"wake:{run.pk}", body=about)).turn
+    place = Place(session_id=turn.session_id, scope=parent.pk, owner_id=parent.owner_id, turn_id=turn.pk)
+    see(place, _texts_of_child(run), at=Spot(name=f"run {run.pk}"))
+
+
+def _texts_of_child(run: AgentRun) -> list[SeenText]:
+    turn = Turn.objects.filter(pk=run.turn_id).first()
+    return [] if turn is None else [text for _, text in texts_of(turn.session_id)]
+
+
+def _report(run: AgentRun) -> str:
+    outcome = run.outcome or {}
+    if outcome.get("ok"):
+        said = outcome.get("summary") or "It wrote no text."
+        return f"[Agent {run.agent}, run {run.run_id}, has ended.]\n\n{said}"
+    return f"[Agent {run.agent}, run {run.run_id}, has failed ({outcome.get('status')}): {outcome.get('error')}]"

@@ -1,0 +1,142 @@
+"""When a schedule is due: once after a delay, once at an instant, at wall-clock times (cron), or every so often.
+
+Pure: the caller gives the present, which is the database's. Instants are aware and in UTC; a wall-clock time is one of
+the timing's zone. Where clocks are put forward over a time that is named, it is due at the first minute that exists;
+where they are put back it is due the first time only.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final, Self
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from fibers.errors import ScheduleInvalid
+from thinkproject.kernel.phrases import Phrase
+
+MAX_INTERVAL_SECONDS: Final = 30 * 86_400
+"""Longest interval: 30 days. What is rarer is said in cron, which knows months."""
+MAX_AHEAD_SECONDS: Final = 100 * 365 * 86_400
+MAX_CRON: Final = 100
+CRON_FIELDS: Final = 5
+PREVIEW: Final = 5
+UTC_NAME: Final = "UTC"
+
+
+class ScheduleKind(StrEnum):
+    """The four kinds of times."""
+
+    DELAY = "delay"
+    INSTANT = "instant"
+    CRON = "cron"
+    INTERVAL = "interval"
+
+
+REPEATING: Final = frozenset({ScheduleKind.CRON, ScheduleKind.INTERVAL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The times of a schedule as they are stored: a kind, a text, and a zone.
+
+    `spec`: seconds of a delay or an interval, an ISO instant in UTC, or five fields of cron.
+    """
+
+    kind: ScheduleKind
+    spec: str
+    zone: str = UTC_NAME
+
+    @classmethod
+    def delay(cls, seconds: float) -> Self:
+        """Once, so many seconds from when it is stored. Errors: `ScheduleInvalid`."""
+        return cls(kind=ScheduleKind.DELAY, spec=_number(seconds, smallest=0, largest=MAX_AHEAD_SECONDS))
+
+    @classmethod
+    def at(cls, instant: datetime, zone: str = UTC_NAME) -> Self:
+        """Once, at an instant; at once where it is over. A naive one is of the zone. Errors: `ScheduleInvalid`."""
+        aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=zone_named(zone))
+        return cls(kind=ScheduleKind.INSTANT, spec=aware.astimezone(UTC).isoformat(), zone=zone_named(zone).key)
+
+    @classmethod
+    def cron(cls, text: str, zone: str = UTC_NAME) -> Self:
+        """At the times of a cron text (minute, hour, day, month, weekday) of a zone. Errors: `ScheduleInvalid`."""
+        spec = " ".join(text.split())
+        if len(spec) > MAX_CRON or len(spec.split()) != CRON_FIELDS:
+            raise ScheduleInvalid("A cron text has five fields: minute, hour, day of the month, month and weekday.")
+        timing = cls(kind=ScheduleKind.CRON, spec=spec, zone=zone_named(zone).key)
+        timing.next_after(datetime(2024, 1, 1, tzinfo=UTC))
+        return timing
+
+    @classmethod
+    def every(cls, seconds: float) -> Self:
+        """Every so many seconds, first after as many; at most 30 days. Errors: `ScheduleInvalid`."""
+        return cls(kind=ScheduleKind.INTERVAL, spec=_number(seconds, smallest=1, largest=MAX_INTERVAL_SECONDS))
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether there is another occurrence after each one."""
+        return self.kind in REPEATING
+
+    @property
+    def shortest_seconds(self) -> float:
+        """What at least lies between two occurrences, as far as the kind says; infinite for what is due once."""
+        if self.kind is ScheduleKind.INTERVAL:
+            return float(self.spec)
+        return 60.0 if self.kind is ScheduleKind.CRON else math.inf
+
+    def first_after(self, now: datetime) -> datetime:
+        """The first instant, for a schedule that is armed now. Errors: `ScheduleInvalid`."""
+        if self.kind is ScheduleKind.INSTANT:
+            return datetime.fromisoformat(self.spec)
+        if self.kind is ScheduleKind.DELAY:
+            return now + timedelta(seconds=float(self.spec))
+        return self.next_after(now)
+
+    def next_after(self, now: datetime, due: datetime | None = None) -> datetime:
+        """The next instant of a repeating schedule; `due` is the one that just began, which may be long ago.
+
+        Instants between `due` and `now` are left out. Errors: `ScheduleInvalid` where none comes.
+        """
+        if self.kind is ScheduleKind.INTERVAL:
+            step = timedelta(seconds=float(self.spec))
+            steady = (now if due is None else due) + step
+            return steady if steady > now else now + step
+        return self._next_cron(now)
+
+    def upcoming(self, now: datetime, first: datetime | None = None, *, count: int = PREVIEW) -> list[datetime]:
+        """The next instants, `first` being what is armed already; one for what is due once."""
+        found = [self.first_after(now) if first is None else first]
+        while self.is_repeating and len(found) < count:
+            found.append(self.next_after(max(found[-1], now), found[-1]))
+        return found
+
+    def _next_cron(self, now: datetime) -> datetime:
+        try:
+            times = CronSim(self.spec, now.astimezone(zone_named(self.zone)))
+            # In the hour that comes twice the search begins with times that were due in its first passage.
+            return next(found for found in (each.astimezone(UTC) for each in times) if found > now)
+        except (CronSimError, StopIteration, ValueError, OverflowError) as error:
+            raise ScheduleInvalid(
+                Phrase("“{text}” is no cron text that is ever due: {error}", text=self.spec, error=error)
+            ) from error
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone of an IANA name. Errors: `ScheduleInvalid`."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # unknown, an impossible name, a folder of the database
+        raise ScheduleInvalid(Phrase("There is no time zone “{name}”.", name=name)) from error
+
+
+def _number(seconds: float, *, smallest: float, largest: float) -> str:
+    if isinstance(seconds, bool) or not math.isfinite(seconds) or not smallest <= seconds <= largest:
+        raise ScheduleInvalid(
+            Phrase(
+                "The seconds of a schedule lie between {smallest} and {largest}.", smallest=smallest, largest=largest
+            )
+        )
+    return f"{float(seconds):.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,129 @@
+"""Commands in namespaces that `unshare` or bubblewrap makes, with the programs of this machine."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools_app.processes.isolation import (
+    ENVIRONMENT,
+    NOBODY,
+    START,
+    SYSTEM,
+    TEMPORARY_BYTES,
+    TRUSTED_PATH,
+    UNPRIVILEGED,
+    Bounds,
+    Place,
+    is_root,
+    limits,
+    shell,
+)
+
+SETUP: Final = Path(__file__).parent / "setup.sh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespaces:
+    """One way. `programs`: what it needs on the path."""
+
+    name: str
+    programs: tuple[str, ...]
+    is_supervised: bool = False
+
+    @property
+    def description(self) -> str:
+        """The way in a few words."""
+        return f"namespaces of their own, made by {self.name}"
+
+    @property
+    def proofs(self) -> Mapping[str, str]:
+        """What the command's own status has to say."""
+        return UNPRIVILEGED
+
+    def prepare(self) -> str:
+        """The programs that are not here."""
+        missing = [program for program in self.programs if shutil.which(program) is None]
+        return f"{', '.join(missing)} not found" if missing else ""
+
+    def environment(self) -> Mapping[str, str]:
+        """The same as the command's, with the folders of the programs that make the walls."""
+        return {**ENVIRONMENT, "PATH": TRUSTED_PATH}
+
+    def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
+        """The command line that runs a shell command."""
+        inner = [*_limited(bounds), shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
+        outer = _bwrap(place) if self.name == "bwrap" else _unshare(place)
+        return [*_as_nobody(), *outer, *inner]
+
+    def watched_process(self, pid: int, place: Place) -> int:
+        """The outermost: all others are below it."""
+        del place
+        return pid
+
+    def is_no_start(self, place: Place, code: int) -> bool:
+        """This cannot be told apart from a command that failed; both say why on their outputs."""
+        del place, code
+        return False
+
+
+NAMESPACES: Final = (
+    Namespaces(name="unshare", programs=("unshare", "prlimit", "setpriv", "mount", "pivot_root")),
+    Namespaces(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),  # where only it may make namespaces
+)
+
+
+def _as_nobody() -> list[str]:
+    """Without this the kernel counts no processes, and files that root owns are the command's own."""
+    if not is_root():
+        return []
+    user = str(NOBODY)
+    return ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+
+
+def _limited(bounds: Bounds) -> list[str]:
+    kinds = limits(bounds, processes=bounds.processes)
+    return ["prlimit", *(f"--{kind}={value}:{value}" for kind, value in kinds.items()), "--"]
+
+
+def _bwrap(place: Place) -> list[str]:
+    """Its first process has no more rights than the command, which can trace it and so outlive a killed worker.
+
+    The next worker ends it then (`folders.sweep`). The first process of `_unshare` cannot be traced.
+    """
+    words = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+    ]
+    words += ["--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM:
+        folder = Path("/", name)
+        if folder.is_symlink():
+            words += ["--symlink", f"usr/{name}", f"/{name}"]
+        elif folder.is_dir():
+            words += ["--ro-bind", str(folder), str(folder)]
+    names = ["ld.so.cache", "alternatives"]
+    if place.network:
+        words += ["--share-net"]
+        names += ["resolv.conf", "hosts", "nsswitch.conf", "ssl"]
+    for name in names:
+        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    words += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - its own
+    return [*words, "--bind", str(place.folder), "/workspace", "--remount-ro", "/", "--"]
+
+
+def _unshare(place: Place) -> list[str]:
+    """The first `unshare` makes namespaces and the user, which clears what `setpriv` sets; the second one forks.
+
+    So each process dies with the one above it: the kernel kills the last one when the worker is killed.
+    """
+    spaces = ["--user", "--map-root-user", "--mount", "--ipc", "--uts", *([] if place.network else ["--net"])]
+    network = "yes" if place.network else "no"
+    setup: Sequence[str] = ["/bin/sh", str(SETUP), str(place.root), str(place.folder), network]
+    return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]
