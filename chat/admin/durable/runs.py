@@ -14,7 +14,7 @@ from chat.admin.columns import Text, agent_title, amount, linked, noted, shorten
 from chat.admin.tool_calls import block
 from chat.models import AgentRun
 from chat.reads.runs import run_view, with_counts, with_status
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.delegation.stopping import stop_run
 from thinkproject.kernel.read_only_admin import NOTHING, moment
 
 RUN_WORDS: dict[str, tuple[str, Text]] = {
@@ -154,7 +154,7 @@ class AgentRunAdmin(ActionAdmin):
     def stop_runs(self, request: HttpRequest, queryset: QuerySet[AgentRun]) -> None:
         """Stop the selected runs that are under way. What they have said is kept."""
         chosen = list(queryset.select_related(None))
-        done = [run for run in chosen if run.outcome is None and run.turn_id is not None and cancel_turn(run.turn_id)]
+        done = [run for run in chosen if run.outcome is None and stop_run(run)]
         for run in done:
             self.log_change(request, run, str(_("Stopped.")))
         text = _("%(done)d of %(all)d stopped.")

@@ -67,6 +67,7 @@ def test_staff_stop_runs_who_may(alice: User) -> None:
     form = {"action": "stop_runs", "_selected_action": [run.pk]}
     assert "1 of 1 stopped" in client.post(URL, form, follow=True).content.decode()
     assert Fiber.objects.get(pk=run.turn.fiber_id).status == "cancelled"
+    end_run(run, ok=False, status="aborted", error="Stopped.")
     assert "0 of 1 stopped" in client.post(URL, form, follow=True).content.decode()
 
 
