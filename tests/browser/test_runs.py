@@ -131,7 +131,7 @@ def test_an_agent_in_the_background_works_on_after_the_answer(open_tab: OpenTab)
 def test_failed_empty_and_long_runs_are_shown(open_tab: OpenTab) -> None:
     tab = open_editor(open_tab)
     words = "unbreakable" * 60
-    tab.write(given("status 401", f"say: {words}\\n\\n{'Many words. ' * 300}", "finish stop"))
+    tab.write(given("error 401", f"say: {words}\\n\\n{'Many words. ' * 300}", "finish: stop"))
     expect(cards(tab)).to_have_count(3)
     expect(tab.answers.last).to_contain_text("Written.")
     expect(cards(tab).first.locator(".run-note")).to_contain_text("Failed")

@@ -1,7 +1,7 @@
 // Agents that work for the conversation: a card for each, under the call that started it. It says how far the run is, asks what
 // the agent asks, and opens to what the agent says. Loaded when the first of them begins.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import { follow } from "../../lib/store.ts";
@@ -127,6 +127,7 @@ function Said({ context, run, name }: CardProps & { name: string }) {
   const opened = useRef<Opened>({ calls: new Set() });
   const own = useOwn(context, run);
   const { message } = run;
+  useEffect(() => own.conversation.changed(), [run]); // views of its calls follow that
   const hasParts = message.parts.some((part) => part.type !== "step-start");
   const input = run.input === undefined || run.input === null ? "" : inputText(run.input);
   return (
