@@ -78,7 +78,7 @@ def test_what_an_agent_asks_is_answered_in_its_parents_conversation(open_tab: Op
     tab.write(given('call tool pay_for {"amount": 5}\nsay: It is {result}.'))
     question = cards(tab).get_by_role("group", name="Approve")
     expect(question).to_contain_text("Pay 5?")
-    expect(cards(tab).locator(".run-note")).to_contain_text("asks something")
+    expect(cards(tab).locator(".run-note")).to_contain_text("Asks something")
     check(tab.page)
     look(tab, "run-asks")
     tab.page.reload()

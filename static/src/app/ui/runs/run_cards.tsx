@@ -73,7 +73,7 @@ function RunCard({ context, run }: CardProps) {
     <li class={`run is-${run.state}`} data-run={run.runId}>
       <details open={isOpen} onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
         <summary>
-          <AgentMark agent={{ ...agent, title: name }} />
+          <AgentMark agent={{ ...agent, title: name, ...markOf(run) }} />
           <span class="run-name" dir="auto" title={name}>{name}</span>
           <span class="run-note">
             {asks ? t("runs.asks") : t(NOTES[run.state])}
@@ -95,6 +95,11 @@ function RunCard({ context, run }: CardProps) {
       <Buttons context={context} run={run} name={name} />
     </li>
   );
+}
+
+/** The mark that the run was given, where the page has it. */
+function markOf({ icon }: DelegatedRun) {
+  return icon && document.getElementById(`i-${icon}`) ? { icon, icon_url: "" } : {};
 }
 
 function Time({ run }: { run: DelegatedRun }) {
