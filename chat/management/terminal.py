@@ -56,6 +56,8 @@ class Screen:
             self._tool(chunk, "refused")
         elif kind == STATUS and chunk["data"]["kind"] == "retry":
             self.note(_retry(chunk["data"]))
+        elif kind == STATUS and chunk["data"]["kind"] == "failover":
+            self.note(f"({chunk['data']['from']} failed, {chunk['data']['to']} goes on)")
         elif kind in {"file", "source-url"}:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
 
