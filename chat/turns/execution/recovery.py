@@ -95,6 +95,7 @@ def budget_of(agent: type[Think], budget: RecoveryBudget) -> RecoveryBudget:
         "max_work": agent.max_recovery_work,
         "max_memory_losses": agent.max_memory_losses,
     }
+    own["is_paused"] = agent.chat_recovery == "paused"
     return replace(budget, **{name: value for name, value in own.items() if value is not None})  # type: ignore[arg-type]
 
 
@@ -118,7 +119,7 @@ async def ask_recovery(
             await report_exhausted(context, agent, exhausted)
             return None
     decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
-    return decision or RecoveryDecision(continue_turn=agent.chat_recovery)
+    return decision or RecoveryDecision(continue_turn=bool(agent.chat_recovery))
 
 
 async def ask_after_stall(
