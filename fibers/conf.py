@@ -42,6 +42,12 @@ class FiberSettings:
         3,
         doc="Workers that ran out of memory under a fiber before it is given up.",
     )
+    killed_worker = Setting(
+        "THINK_FIBER_KILLED_WORKER",
+        "",
+        doc="`host:pid` of the worker that was killed because memory ran out, for the one in its place; `make run` "
+        "sets it.",
+    )
     recovery_debounce_seconds = Setting(
         "THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS",
         30.0,

@@ -76,6 +76,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"): None,
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
+    ("POST", "/api/v1/turns/{turn_id}/resume"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
     ("GET", "/api/v1/turns/{turn_id}/files"): None,

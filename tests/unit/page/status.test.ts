@@ -67,6 +67,8 @@ Deno.test("what is at work is named, and how long it has been", () => {
   same(textOf({ running: waiting({ activity: model(12) }) }), "gpt-5 is thinking, 12 s");
   same(textOf({ running: waiting({ activity: model(1) }) }), "gpt-5 is thinking");
   same(textOf({ running: waiting({ activity: model(12, "") }) }), "Waiting for the model");
+  const another = { ...model(12, "o3"), insteadOf: "gpt-5" };
+  same(textOf({ running: waiting({ activity: another }) }), "o3, in place of gpt-5, is thinking, 12 s");
   same(
     textOf({ running: streaming({ type: "step-start" }, { activity: model(70) }) }),
     "gpt-5 is thinking, 1 min 10 s",

@@ -384,6 +384,12 @@ class CancelOut(Schema):
     cancelled: bool
 
 
+class ResumedOut(Schema):
+    """Whether there was something to resume."""
+
+    resumed: bool
+
+
 class UsageOut(Schema):
     """Token counts of the providers, and their cost by the price table. Input includes cached tokens."""
 

@@ -146,8 +146,9 @@ function isOpen(part: Part): boolean {
 }
 
 /** "gpt-5 is thinking, 12 s". */
-function activityText({ name, since }: Activity, now: number): string {
+function activityText({ name, since, insteadOf }: Activity, now: number): string {
   if (!name) return t("status.waiting-for-model");
+  if (insteadOf) name = t("status.in-place-of", { name, other: insteadOf });
   const duration = now - since;
   return duration < TIMED_AFTER
     ? t("status.thinking-now", { name })
