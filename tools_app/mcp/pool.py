@@ -70,6 +70,7 @@ class _Entry:
     failed_at: datetime | None = None
     error: str = ""
     refresh: asyncio.TimerHandle | None = None
+    read_at: float | None = None  # when calls last had the catalogue read
 
 
 class McpPool:
@@ -91,13 +92,13 @@ class McpPool:
     ) -> R:
         """Send a request over the connection to a server, which is made if there is none.
 
-        `refreshes`: whether a new connection also reads the server's catalogue, where that is old.
+        `refreshes`: whether the server's catalogue is read as well, where it is old or changes may not have been heard.
         Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
         """
         entry = self._entries.setdefault(target.key, _Entry())
-        is_new = entry.connection is None
         connection = await self._connected(target, entry)
-        if refreshes and is_new and _is_old(target.server):
+        if refreshes and (connection.listen_again() or self._is_old(target, entry)):
+            entry.read_at = self._loop.time()
             self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
@@ -260,6 +261,13 @@ class McpPool:
             self._detach(key, entry)  # at once: a call that begins now makes a connection of its own
             self._start(connection.close())
 
+    def _is_old(self, target: Target, entry: _Entry) -> bool:
+        """Whether the catalogue is to be read again. Its row may be older than what this process has read since."""
+        listed = target.server.listed_at
+        if listed is not None and listed > timezone.now() - LISTED_AGE:
+            return False
+        return entry.read_at is None or self._loop.time() - entry.read_at > LISTED_AGE.total_seconds()
+
     def _refresh_changed(self, target: Target, entry: _Entry) -> None:
         entry.refresh = None
         self._start(self._refresh(target))
@@ -292,10 +300,6 @@ class McpPool:
         if not task.cancelled() and (error := task.exception()) is not None:
             extra = {"action": "mcp_background_failed", "error": type(error).__name__}
             logger.warning("work on an mcp server failed", extra=extra)
-
-
-def _is_old(server: McpServer) -> bool:
-    return server.listed_at is None or server.listed_at < timezone.now() - LISTED_AGE
 
 
 _pools: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, McpPool]" = weakref.WeakKeyDictionary()
