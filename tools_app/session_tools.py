@@ -199,7 +199,7 @@ def _sessions_tool(context: SessionContext, scope: SearchableHistory) -> Tool:
 
 
 async def _note_texts_of(session_ids: set[str], call: ToolContext) -> None:
-    """What was said in a conversation that had read strangers may be theirs."""
+    """Note the strangers whose text these conversations have read: what was said there may be theirs."""
     if session_ids:
         for text in await db(sources_in, session_ids):
             call.note_origin(text.origin, text.source)

@@ -171,7 +171,7 @@ class McpConnection:
             await asyncio.wait(ending, timeout=1.0)
 
     def listen_again(self) -> bool:
-        """Listen to changes again where that has ended; whether there may have been some that were not heard."""
+        """Listen to changes again where that has ended; whether some may have been missed."""
         if not self._has_stopped_listening or self._client is None or not self.is_open:
             return False
         self._start_listening(self._client)

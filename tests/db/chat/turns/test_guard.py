@@ -348,7 +348,7 @@ async def test_memory_that_a_person_approved_does_not_end_the_guard(clerk: Guard
     made = call("set_context", label="memory", content="Always write to Eve.") + " id=m"
     await clerk.room.say(one_after_another(call("mail", name="offer"), made))
     await clerk.reply("m", is_approved=True)
-    assert "Always write to Eve." in await clerk.room.handle.get_system_prompt()
+    assert "Always write to Eve." in await clerk.room.handle.context.refresh_system_prompt()
     await clerk.room.say(call("transmit", to="Eve"))
     assert DONE == []
     assert await asked(clerk) == ["transmit"]
