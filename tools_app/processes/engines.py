@@ -174,10 +174,9 @@ class Engine:
 
     def remove_left(self) -> None:
         """Remove containers of this machine whose directory is gone."""
-        template = f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}'
-        listed = self._asked(
-            "ps", "--all", "--no-trunc", f"--filter=label={HOST_LABEL}={socket.gethostname()}", f"--format={template}"
-        )
+        label = f'index .Labels "{LABEL}"' if self.name == PODMAN else f'.Label "{LABEL}"'
+        own = f"--filter=label={HOST_LABEL}={socket.gethostname()}"
+        listed = self._asked("ps", "--all", "--no-trunc", own, f"--format={{{{.ID}}}} {{{{{label}}}}}")
         for line in listed.stdout.decode(errors="replace").splitlines():
             identifier, _, folder = line.partition(" ")
             if folder and not Path(folder, LOCK).exists():

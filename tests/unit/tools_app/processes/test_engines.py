@@ -1,4 +1,4 @@
-"""Containers as walls of commands: images, filters of system calls, and what is left when a worker and all its are gone."""
+"""Containers as walls of commands: images, filters of system calls, and what outlived its worker."""
 
 import asyncio
 import io
@@ -18,7 +18,7 @@ import pytest
 from celery import signals
 
 from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
-from tests.unit.tools_app.processes.test_escapes import processes_of, until
+from tests.unit.tools_app.processes.test_escapes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes import tool
@@ -87,7 +87,7 @@ async def test_an_image_that_has_gone_is_asked_for_anew(engine: Engine, imported
     settings.THINK_PROCESSES_ISOLATION = engine.name
     runner = CommandRunner(workspace=MemoryWorkspace(), bounds=Bounds(**SMALL))
     assert (await runner.run(CONTEXT, "echo here"))["stdout"] == "here\n"
-    subprocess.run([engine.name, "image", "rm", image], check=True, capture_output=True)
+    await asked(engine, "image", "rm", image)
     with pytest.raises(SandboxUnavailable):
         await runner.run(CONTEXT, "echo gone")
     imported()
@@ -113,7 +113,7 @@ async def test_an_engine_that_does_not_answer_is_a_reason(
 async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_the_engine_is_tried(
     engine: Engine, tmp_path: Path
 ) -> None:
-    nap = f"sleep 44.{os.getpid()}"
+    nap = f"sleep 44.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
         running = Running(Place(folder=files, root=root), Bounds(**SMALL))
         task = asyncio.create_task(running.run(engine, nap))
@@ -127,10 +127,7 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
         (root.parent / "lock").unlink()
         await asyncio.to_thread(engine.prepare)
         assert processes_of(nap) == []
-        listed = subprocess.run(
-            [engine.name, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}"], capture_output=True
-        )
-        assert listed.stdout == b""
+        assert await asked(engine, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}") == b""
 
 
 def test_a_worker_that_starts_removes_what_others_left(own_folder: str) -> None:
@@ -163,6 +160,10 @@ def test_a_filter_that_cannot_be_used_is_none(text: str, tmp_path: Path) -> None
     path.write_text(text)
     assert command_filter(str(path)) == ""
     assert command_filter(str(tmp_path / "missing")) == ""
+
+
+async def asked(engine: Engine, *words: str) -> bytes:
+    return (await asyncio.to_thread(subprocess.run, [engine.name, *words], check=True, capture_output=True)).stdout
 
 
 def shell_alone() -> bytes:
