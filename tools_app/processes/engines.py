@@ -42,7 +42,7 @@ HOST_LABEL: Final = "think.host"
 ENGINE_SECONDS: Final = 30.0
 ENGINE_FAILED: Final = 125
 SPARE_SECONDS: Final = 60
-"""How long a container may outlive its time when nobody is left to end it. Of podman only."""
+"""How long a container may outlive its time when no process of ours is left to end it. Of podman only."""
 PROCESSES_OF_USER: Final = 4096
 """Where the container's own processes are counted: a limit for its user, whom other containers have as well."""
 VARIABLES: Final = (
@@ -57,7 +57,7 @@ FIRST: Final = 'shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash; "$shell" -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What an engine can do here. `fault`: why it can do nothing."""
+    """The abilities of an engine here. `fault`: why it can do nothing."""
 
     fault: str = ""
     is_rootless: bool = False
@@ -71,7 +71,7 @@ class Facts:
 
     @property
     def groups(self) -> str:
-        """What is counted for all processes of a container together."""
+        """The resources that are bounded for all processes of a container together."""
         found = {"memory": self.memory, "number of processes": self.processes, "processors": self.cpus}
         return ", ".join(name for name, is_counted in found.items() if is_counted)
 
@@ -93,7 +93,7 @@ class Engine:
 
     @property
     def proofs(self) -> Mapping[str, str]:
-        """What the command's own status has to say."""
+        """Names and values of the command's own status."""
         return {**UNPRIVILEGED, "Seccomp": "2"}
 
     def prepare(self) -> str:
@@ -112,7 +112,7 @@ class Engine:
         return self._image_fault()
 
     def environment(self) -> Mapping[str, str]:
-        """What the client needs. The command sees none of it."""
+        """The variables that the client needs. The command sees none of them."""
         return {"PATH": TRUSTED_PATH, "LANG": "C.UTF-8"} | {
             name: os.environ[name] for name in VARIABLES if name in os.environ
         }

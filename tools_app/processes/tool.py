@@ -42,7 +42,7 @@ COPYING_SECONDS: Final = 120.0
 TRIAL_SECONDS: Final = 20.0
 OFF: Final = "off"
 WALLS: Final[tuple[Isolation, ...]] = (*NAMESPACES, *ENGINES)
-"""In the order in which they are tried: namespaces take milliseconds and need nobody's privileges."""
+"""In the order in which they are tried: namespaces take milliseconds and need no privileges."""
 TRIAL: Final = """echo apart > /workspace/made
 while read -r line; do echo $line; done < /proc/self/status
 ! unshare --user true 2> /dev/null || echo "NewNamespaces: yes"
