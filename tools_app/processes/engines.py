@@ -88,7 +88,7 @@ class Engine:
         """The way in a few words."""
         programs = f"the image {process_settings.image}" if process_settings.image else "the programs of this machine"
         groups = _facts(self.name).groups
-        bounds = f"control groups bound {groups}" if groups else "no control groups, so limits of each process"
+        bounds = f"control groups bound {groups}" if groups else "no control groups, so the worker watches the memory"
         return f"containers made by {self.name}, with {programs}; {bounds}"
 
     @property
@@ -113,9 +113,8 @@ class Engine:
 
     def environment(self) -> Mapping[str, str]:
         """The variables that the client needs. The command sees none of them."""
-        return {"PATH": TRUSTED_PATH, "LANG": "C.UTF-8"} | {
-            name: os.environ[name] for name in VARIABLES if name in os.environ
-        }
+        path = f"{TRUSTED_PATH}:{os.environ.get('PATH', '')}"
+        return {"PATH": path, "LANG": "C.UTF-8"} | {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
         """The command line that runs a shell command. Writes the filter of system calls beside it."""

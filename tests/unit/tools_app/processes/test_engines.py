@@ -21,7 +21,7 @@ from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
 from tests.unit.tools_app.processes.test_escapes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
-from tools_app.processes import tool
+from tools_app.processes import engines, tool
 from tools_app.processes.engines import ENGINES, LABEL, Engine
 from tools_app.processes.filters import WITHHELD, command_filter
 from tools_app.processes.folders import command_folders
@@ -98,6 +98,19 @@ async def test_an_image_leaves_engines_alone_to_choose_from(settings: Any) -> No
     settings.THINK_PROCESSES_IMAGE = "localhost/think-test-missing:1"
     assert await tried_isolation("unshare") == "unshare has no images, and THINK_PROCESSES_IMAGE names one."
     assert [wall.name for wall in tool.WALLS] == ["unshare", "bwrap", "podman", "docker"]
+
+
+async def test_the_report_says_why_an_engine_had_to_be_taken(
+    engine: Engine, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / engine.name).symlink_to(shutil.which(engine.name) or "")
+    monkeypatch.setattr(engines, "TRUSTED_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tool, "_TRIED", {})
+    [report] = await tool.processes_report()
+    assert report.is_available
+    assert report.reason.startswith(f"Containers made by {engine.name}, with the programs of this machine; ")
+    assert "Not by unshare: unshare, prlimit, setpriv, mount, pivot_root not found. bwrap: bwrap" in report.reason
 
 
 async def test_an_engine_that_does_not_answer_is_a_reason(
