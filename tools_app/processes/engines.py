@@ -123,7 +123,7 @@ class Engine:
         words = [
             *("/bin/sh", str(SUPERVISOR), self.name, name),
             *("run", "--rm", "--pull=never", f"--name={name}", f"--cidfile={_id_file(place.root, self.name)}"),
-            *(f"--label={LABEL}={place.root.parent}", f"--label={HOST_LABEL}={socket.gethostname()}"),
+            *(f"--label={LABEL}={place.root.parent}", f"--label={HOST_LABEL}={_host()}"),
             *(
                 "--log-driver=none",
                 "--no-healthcheck",
@@ -174,7 +174,7 @@ class Engine:
     def remove_left(self) -> None:
         """Remove containers of this machine whose directory is gone."""
         label = f'index .Labels "{LABEL}"' if self.name == PODMAN else f'.Label "{LABEL}"'
-        own = f"--filter=label={HOST_LABEL}={socket.gethostname()}"
+        own = f"--filter=label={HOST_LABEL}={_host()}"
         listed = self._asked("ps", "--all", "--no-trunc", own, f"--format={{{{.ID}}}} {{{{{label}}}}}")
         for line in listed.stdout.decode(errors="replace").splitlines():
             identifier, _, folder = line.partition(" ")
@@ -216,6 +216,12 @@ def remove_containers(top: Path) -> None:
     for engine in ENGINES:
         if _id_file(top / "root", engine.name).exists():
             engine.remove(top.name)
+
+
+def _host() -> str:
+    """This machine, as processes see it that see the same directories: others' commands are not ours to judge."""
+    spaces = Path("/proc/self/ns/mnt")
+    return f"{socket.gethostname()}-{spaces.stat().st_ino if spaces.exists() else 0}"
 
 
 def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
