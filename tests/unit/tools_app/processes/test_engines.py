@@ -143,6 +143,23 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
         assert await asked(engine, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}") == b""
 
 
+@pytest.mark.parametrize("is_made", [False, True], ids=["before it is made", "once it is made"])
+async def test_a_command_that_is_cancelled_while_its_container_starts_leaves_none(
+    engine: Engine, is_made: bool
+) -> None:
+    nap = f"sleep 43.{next(NAPS)}{os.getpid()}"
+    with command_folders() as (root, files):
+        running = Running(Place(folder=files, root=root), Bounds(**SMALL))
+        task = asyncio.create_task(running.run(engine, nap))
+        async with asyncio.timeout(60):
+            await until(lambda: (root / f"{engine.name}.id").exists() if is_made else running.pid > 0)
+            task.cancel()
+            await asyncio.wait([task])
+        assert task.cancelled()
+        assert await asked(engine, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}") == b""
+    assert processes_of(nap) == []
+
+
 def test_a_worker_that_starts_removes_what_others_left(own_folder: str) -> None:
     with command_folders() as (root, _):
         held = root.parent
