@@ -114,7 +114,7 @@ async def agent_client(
     script. Whatever `get_model` names is replaced by the scripted model for the length of the block.
     Errors: `ImproperlyConfigured` for SQLite in memory, where the threads of a turn would wait for each other.
     """
-    _refuse_memory_database()
+    refuse_memory_database()
     scripted = model or ScriptedModel(script)
     user = await db(_test_user)
     key = InstanceKey(owner_id=user.pk, agent=agent_class.route_name(), name=name)
@@ -130,7 +130,8 @@ def _test_user() -> AbstractBaseUser:
     return user
 
 
-def _refuse_memory_database() -> None:
+def refuse_memory_database() -> None:
+    """Raise `ImproperlyConfigured` for SQLite in memory, where the threads of a turn would wait for each other."""
     database = connection.settings_dict
     if connection.vendor == "sqlite" and "memory" in str(database["NAME"]):
         raise ImproperlyConfigured(

@@ -29,8 +29,18 @@ _fence: ContextVar[str | None] = ContextVar("think_fence", default=None)
 ENDING: Final = "ending"
 """The point inside the transaction that completes a fiber, after its last statement."""
 
+BEFORE: Final = "before:"
+"""Begins the point inside the transaction of a record, before it is written."""
+
+BEGINS: Final = "begins"
+RETURNED: Final = "returned"
+"""The points before the first line of a durable function and after its last one."""
+
 recorded_probes: list[Callable[["FiberContext", str], None]] = []
 """Called after each committed record. For `fibers.testing` alone: this is where a crash is simulated."""
+
+passed_probes: list[Callable[["FiberContext", str], None]] = []
+"""Called at points between records (`FiberContext.passed`). For crashes in tests alone, as `recorded_probes`."""
 
 
 _RECORD: Final = Insert(FiberStep, "fiber_id", "step_key", "value", "attempt", then="ON CONFLICT DO NOTHING")
@@ -110,6 +120,7 @@ class FiberContext:
         """Settle a step in the transaction of the surrounding `fenced()`, with whatever else is written there."""
         if _fence.get() != self.fiber_id:
             raise OutsideFiber("record_in() works inside `with ctx.fenced()` only")
+        self.passed(f"{BEFORE}{key}")
         self._journal.check_new(key)
         value = normalised(value)
         if not _insert_step(self, key, value):
@@ -159,6 +170,11 @@ class FiberContext:
     def reached(self, key: str) -> None:
         """Name a point that is no step of its own: `fibers.testing` simulates crashes there as after a record."""
         for probe in recorded_probes:
+            probe(self, key)
+
+    def passed(self, key: str) -> None:
+        """Name a point between records: tests simulate crashes there, and nothing else happens."""
+        for probe in passed_probes:
             probe(self, key)
 
     def advance(self, amount: int = 1) -> None:

@@ -17,15 +17,17 @@ from django.db.models.functions import Now
 
 from fibers import context as contexts
 from fibers.context import FiberContext
+from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import FiberStatus
 from fibers.execution import recovery
 from fibers.execution.inline import first_claimable, running
 from fibers.execution.runner import run_fiber
-from fibers.models import Fiber
+from fibers.models import Fiber, Schedule
 from fibers.queue import leases
+from fibers.schedules.firing import fire_due
 from thinkproject.kernel.aio import db
 
-__all__ = ["SimulatedCrash", "crash_after", "run_until_idle", "worker"]
+__all__ = ["SimulatedCrash", "crash_after", "run_schedules", "run_until_idle", "worker"]
 
 ROUNDS = 1000
 _crashed: list[tuple[str, int]] = []
@@ -52,6 +54,21 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
                 return done
             await asyncio.gather(*(run_fiber(fiber_id) for fiber_id in ids))
     raise AssertionError(f"fibers kept coming for {ROUNDS} rounds")
+
+
+async def run_schedules() -> int:
+    """Let every active schedule be due now, once, and run what it starts; return how many began.
+
+    Where a `worker` runs beside it, what was started may still run when this returns.
+    """
+    count = await db(_fire_schedules)
+    await run_until_idle()
+    return count
+
+
+def _fire_schedules() -> int:
+    Schedule.objects.filter(status=ScheduleStatus.ACTIVE, next_at__gt=Now()).update(next_at=Now())
+    return fire_due()
 
 
 @asynccontextmanager

@@ -30,6 +30,8 @@ from tests.flushing import empty_tables, flush_until_done
 from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
 
+pytest_plugins = ("chat.crashing.plugin",)
+"""As an installed package brings it; a checkout is not installed."""
 PROCESSES = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 """Folders whose tests start processes: of these a plain run takes only the `smoke` tests, `make long` takes all."""
 OWN_SQL = (

@@ -6,7 +6,6 @@ is compared. An account alone is never locked: a stranger could keep its owner o
 a lock ends by itself. The tables, the admin's list and the `axes_reset` commands are those of axes.
 """
 
-import ipaddress
 import logging
 from datetime import datetime, timedelta
 from math import ceil
@@ -15,7 +14,6 @@ from typing import Any
 from axes.handlers.database import AxesDatabaseHandler
 from axes.helpers import get_client_username
 from axes.models import AccessAttempt
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
@@ -27,8 +25,6 @@ from chat.conf import AccessSettings
 logger = logging.getLogger("think.auth")
 
 TEMPLATE = "chat/sign_in_locked.html"
-UNKNOWN_ADDRESS = "0.0.0.0"  # noqa: S104 - of a peer on a unix socket; nothing listens on it
-_V6_PREFIX = 64  # one customer has at least so much
 _conf = AccessSettings()
 
 Credentials = dict[str, Any] | None
@@ -98,26 +94,6 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
                 AccessAttempt.objects.create(**place, failures_since_start=1, get_data="", post_data="")
         except IntegrityError:
             _add(rows)  # a parallel attempt made the row
-
-
-def client_network(request: HttpRequest) -> str:
-    """The network whose attempts count together: an IPv4 address, or an IPv6 prefix.
-
-    Behind a proxy that is trusted (`THINK_TRUST_PROXY`) it is the last address of `X-Forwarded-For`, which the proxy
-    wrote itself; what stands before it may be the client's invention.
-    """
-    peer = str(request.META.get("REMOTE_ADDR", ""))
-    if getattr(settings, "TRUSTS_PROXY", False):
-        peer = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or peer
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return UNKNOWN_ADDRESS
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False).network_address)
 
 
 def locked_response(

@@ -145,7 +145,10 @@ class Run:
     async def _call(self, function: DurableFunction) -> JSONValue:
         contexts.enter(self.context)
         act_for(self.context.owner_id)
-        return await function(self.context)
+        self.context.passed(contexts.BEGINS)
+        result = await function(self.context)
+        self.context.passed(contexts.RETURNED)
+        return result
 
 
 async def _run(context: FiberContext) -> bool:

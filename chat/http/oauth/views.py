@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
+from chat.access.client_network import client_network
 from chat.access.oauth import clients, grants
-from chat.access.sign_in_attempts import client_network
 from chat.errors import AgentNotFound
 from chat.http.api.problems import problem, problem_of
 from chat.http.oauth.addresses import offered_agents, resource_metadata, server_metadata

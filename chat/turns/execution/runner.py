@@ -199,6 +199,7 @@ class TurnRun:
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
+                self._context.passed(f"chunk:{chunk['type']}")
         watcher = watcher_of(agent)
         if watcher is not None:
             await watcher.flush()

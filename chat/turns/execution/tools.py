@@ -218,10 +218,13 @@ class TurnTools:
             authorize=self._gate(call, is_approved=is_approved).refusal,
             replies=replies,
         )
+        self._context.passed(f"tool:{tool.name}:{call.call_id}:begins")
         async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
             if isinstance(item, ToolProgress):
                 yield item
-            elif item.is_error:
+                continue
+            self._context.passed(f"tool:{tool.name}:{call.call_id}:returned")
+            if item.is_error:
                 replies.drop()
                 yield item
             else:

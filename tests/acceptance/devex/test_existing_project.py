@@ -21,6 +21,45 @@ from tests.acceptance.devex import project as written
 from tests.acceptance.devex.project import ROOT, Project, install_wheel, make_project
 from tests.acceptance.product import wait_for
 
+CRASH_TESTS = """\
+import pytest
+
+from chat.llm.scripted import ScriptedModel
+from chat.think import Think, tool
+from helpdesk.agents import HelpDesk
+from people.models import Person
+
+
+@tool
+def hire(name: str) -> str:
+    '''Hire a person.'''
+    Person.objects.create(email=f"{name}-{Person.objects.count()}@example.com")
+    return f"{name} is hired"
+
+
+class Hirer(Think):
+    workspace_tools = False
+
+    def get_model(self):
+        return "default"
+
+    def get_tools(self):
+        return [hire]
+
+
+def test_the_desk_survives(crash_everywhere):
+    crash_everywhere.run(HelpDesk, "Hi")
+
+
+def test_what_is_done_twice_is_named(crash_everywhere):
+    with pytest.raises(AssertionError, match="Tool 'hire' ran 2 times"):
+        crash_everywhere.run(
+            Hirer,
+            'call tool hire {"name": "bob"} id=one\\nsay: Done.',
+            effects=lambda: [p.email.partition("-")[0] for p in Person.objects.exclude(email__contains="think")],
+        )
+"""
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -80,6 +119,13 @@ def get(port: int, path: str, **headers: str) -> tuple[int, str, str]:
         return response.status, response.headers.get("Location", ""), response.read().decode()
     finally:
         connection.close()
+
+
+def test_a_conversation_is_crashed_by_the_fixture_that_the_wheel_brings(project: Project) -> None:
+    project.write({"helpdesk/test_crashes.py": CRASH_TESTS})
+    words = ("-m", "pytest", "helpdesk", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:schemathesis")
+    done = project.run(*words)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_checks_pass_and_no_migration_is_missing(project: Project) -> None:
