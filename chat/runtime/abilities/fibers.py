@@ -181,6 +181,20 @@ class InstanceFibers:
         return row is not None and cancel_row(row, reason=reason)
 
 
+class FibersHost:
+    """The background work of the instance of a host."""
+
+    key: InstanceKey
+
+    def fibers_of(self, agent: Agent) -> InstanceFibers:
+        """The operations on the background work of the agent's conversation."""
+
+        async def itself() -> Agent:
+            return agent
+
+        return InstanceFibers(self.key, itself)
+
+
 class _Holder:
     """The fiber that shows that an instance is kept alive by this process, and by how many."""
 
