@@ -219,8 +219,10 @@ def start_row(key: InstanceKey, start: FiberStart) -> FiberInspection:
     rows.check_start(start)
     rows.check_method(get_agent_class(key.agent), start.method)
     instance = ensure_instance(key)
-    check_fiber_quota(key.owner_id)
     known = _known(instance, start)
+    if known is None:
+        check_fiber_quota(key.owner_id)
+        known = _known(instance, start)  # now the owner's row is locked: nothing can have come in between
     if known is not None:
         return rows.inspection_of(known, accepted=False)
     fiber = services.start_fiber(

@@ -15,16 +15,16 @@ from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaEx
 from chat.instances.rows import ensure_instance
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
-from fibers.context import current_fiber
+from fibers.context import ENDING, current_fiber
 from fibers.errors import FiberNotFound
 from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.testing import expire_lease, run_until_idle
+from fibers.testing import crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import GIVEN, SCRIPTS, Busy, always_dies, dies, rows, running, scripted
+from .fibering import GIVEN, SCRIPTS, Busy, always_dies, dies, kill_here, rows, running, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -310,3 +310,59 @@ async def test_two_workers_that_both_believe_they_hold_a_fiber_are_fenced(room: 
     done = await room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.snapshot) == ("completed", "attempt 2", None)
+
+
+async def test_a_crash_in_the_transaction_that_completes_leaves_one_result_and_calls_the_hook_once(room: Room) -> None:
+    with crash_after(ENDING):
+        fiber_id = await room.handle.spawn_fiber("echo", "once")
+        await run_until_idle()
+    done = await room.handle.get_fiber(fiber_id)
+    assert done is not None
+    assert (done.status, done.result, done.attempts, done.retry_count) == ("completed", "once", 2, 1)
+    assert len(GIVEN) == 1
+
+
+async def test_a_worker_that_dies_in_the_hook_loses_nothing(make_room: MakeRoom) -> None:
+    room = make_room("deciding")
+
+    async def dies_once(fiber: Any, _none: Any) -> None:
+        if len(GIVEN) == 1:
+            await db(kill_here)
+
+    scripted(dies_once, "hook")
+    fiber_id = await room.handle.spawn_fiber("work", scripted(always_dies))
+    await run_until_idle(skip_delays=True)
+    found = await room.handle.get_fiber(fiber_id)
+    assert found is not None
+    assert (found.status, found.reason, len(GIVEN)) == ("interrupted", "not_restarted", 2)
+
+
+async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(room: Room) -> None:
+    started = asyncio.Event()
+
+    async def endless(payload: Any, fiber: RunningFiber) -> str:
+        if fiber.attempt == 1:
+            await fiber.stash("begun")
+            started.set()
+            await asyncio.sleep(60)
+        return f"{fiber.snapshot}, again"
+
+    fiber_id = await room.handle.spawn_fiber("work", scripted(endless))
+    task = asyncio.create_task(run_fiber(fiber_id))
+    async with asyncio.timeout(10):
+        await started.wait()
+    task.cancel()  # as a worker's shutdown does
+    await asyncio.wait({task})
+    waiting = await room.handle.get_fiber(fiber_id)
+    assert waiting is not None
+    assert (waiting.status, waiting.reason, waiting.retry_count) == ("pending", "shutdown", 0)
+    await run_until_idle()
+    done = await room.handle.get_fiber(fiber_id)
+    assert done is not None
+    assert done.result == "begun, again"
+
+
+async def test_the_limit_does_not_refuse_what_was_started_before(room: Room, settings: Any) -> None:
+    settings.THINK_FIBERS_PER_USER = 1
+    await room.handle.start_fiber("echo", 1, fiber_id="one")
+    assert not (await room.handle.start_fiber("echo", 1, fiber_id="one")).accepted
