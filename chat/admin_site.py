@@ -75,7 +75,10 @@ SECTIONS: Final = (
     Section(
         slug="durable-work",
         name=_("Durable work"),
-        tables={"think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run.")},
+        tables={
+            "think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run."),
+            "think_fibers.runnercheckpoint": _("How far runners of your own are in their sources."),
+        },
     ),
     Section(
         slug="memory",

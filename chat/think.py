@@ -13,6 +13,7 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.fiber_methods import CompletedFiber, FiberInspection, LostFiber, RunningFiber
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
@@ -100,11 +101,14 @@ __all__ = [
     "CompactionBounds",
     "CompactionPolicy",
     "CompactionResult",
+    "CompletedFiber",
     "ContextBlock",
     "ContextPolicy",
+    "FiberInspection",
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
+    "LostFiber",
     "McpServerSpec",
     "McpServerView",
     "Media",
@@ -121,6 +125,7 @@ __all__ = [
     "RecoveryDecision",
     "Relaxed",
     "ResponseStatus",
+    "RunningFiber",
     "SavedTurn",
     "SessionSetup",
     "StepConfig",

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from chat.agent.abilities.fiber_methods import CompletedFiber, LostFiber, RunningFiber
-from chat.think import Think
+from chat.think import CompletedFiber, LostFiber, RunningFiber, Think
 from fibers.context import current_fiber
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
