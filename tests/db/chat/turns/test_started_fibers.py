@@ -10,12 +10,14 @@ from django.utils import timezone
 
 from chat.agent.abilities.fiber_methods import RunningFiber
 from chat.errors import FiberConflict, FiberInvalid
+from chat.instances.rows import ensure_instance
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from fibers.context import current_fiber
 from fibers.errors import FiberStopped, OutsideFiber
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
+from fibers.services import start_fiber
 from fibers.testing import run_until_idle, worker
 from thinkproject.kernel.aio import db
 
@@ -279,4 +281,14 @@ async def test_an_instance_is_kept_alive_by_one_row_however_many_ask(room: Room)
         return len(await rows())
 
     assert await room.handle.keep_alive_while(function) == 1
+    assert await rows() == []
+
+
+async def test_a_function_whose_worker_was_stopped_goes_to_the_hook_as_well(make_room: MakeRoom) -> None:
+    room = make_room("deciding")
+    instance = await db(ensure_instance, room.key)
+    payload = {"instance_id": instance.pk, "method": "crawl", "payload": None, "id": None, "is_spawned": False}
+    await db(lambda: start_fiber("chat.agent_run", payload, scope=instance.pk))  # as a stopped worker hands it back
+    await run_until_idle()
+    assert [(fiber.method, fiber.can_restart) for fiber in GIVEN] == [("crawl", False)]
     assert await rows() == []
