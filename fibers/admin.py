@@ -113,7 +113,7 @@ def _wait_text(wait: JSONObject) -> str:
 
 @admin.register(RunnerCheckpoint)
 class CheckpointAdmin(ReadOnlyAdmin):
-    """How far runners are in their sources."""
+    """The places of runners in their sources."""
 
     list_display = ("runner", "source", "cursor", "updated_at")
     search_fields = ("=runner", "=source")

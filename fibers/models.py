@@ -51,7 +51,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         )
 
     def of(self, names: Collection[str] | None) -> Self:
-        """Those of these functions; `None`: all."""
+        """Fibers of these functions; `None`: all."""
         return self if names is None else self.filter(name__in=names)
 
     def within_share(self) -> Self:
@@ -211,7 +211,7 @@ class FiberStep(models.Model):
 
 
 class RunnerCheckpoint(models.Model):
-    """How far a runner is in one of its sources. The cursor only advances (`fibers.core.cursors`)."""
+    """The place of a runner in one of its sources. The cursor only advances (`fibers.core.cursors`)."""
 
     runner = models.CharField(_("runner"), max_length=200)
     source = models.CharField(_("source"), max_length=200)

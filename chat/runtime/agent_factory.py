@@ -16,7 +16,7 @@ from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
 from chat.runtime import sessions, submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
-from chat.runtime.abilities.fibers import InstanceFibers
+from chat.runtime.abilities.fibers import FibersHost, InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.abilities.schedules import SchedulesHost
 from chat.runtime.abilities.sub_agents import SubAgentsHost
@@ -39,7 +39,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, SchedulesHost, DatabaseHost):
+class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, FibersHost, SubAgentsHost, SchedulesHost, DatabaseHost):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves
@@ -51,14 +51,6 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, Sc
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
-
-    def fibers_of(self, agent: Agent) -> InstanceFibers:
-        """The operations on the background work of the agent's conversation."""
-
-        async def itself() -> Agent:
-            return agent
-
-        return InstanceFibers(self.key, itself)
 
     async def run_turn(
         self,

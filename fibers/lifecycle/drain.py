@@ -54,7 +54,7 @@ async def drain_until_idle(
 
 
 async def _cut_by(signal: asyncio.Event, cycle: "asyncio.Future[bool]") -> bool | None:
-    """What the cycle says, or nothing where the signal came first: then it was cancelled."""
+    """The answer of the cycle, or nothing where the signal came first: then it was cancelled."""
     stopping: asyncio.Future[bool] = asyncio.create_task(signal.wait())
     try:
         await asyncio.wait({cycle, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -74,7 +74,7 @@ class InProcessAdapter(RunnerLifecycleAdapter):
 
     @override
     async def fail(self, wake: Wake, fence: FenceToken, error: BaseException) -> None:
-        """End the claim; whoever woke it may wake it again."""
+        """End the claim; its transport may wake it again."""
         self._held(wake, fence)
         del self._claims[wake.id]
 

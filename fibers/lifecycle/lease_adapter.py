@@ -123,5 +123,5 @@ def _fail(fiber_id: str, fence: int, error: BaseException) -> None:
 
 
 def read_checkpoints(runner: str) -> dict[str, str]:
-    """How far a runner is: source to cursor."""
+    """The checkpoints of a runner: source to cursor."""
     return dict(RunnerCheckpoint.objects.filter(runner=runner).values_list("source", "cursor"))

@@ -7,7 +7,8 @@
     await run_with_lifecycle(Wake(id=fiber_id, runner="mirror"), FiberLeaseAdapter(), work)
 
 Claim, heartbeat, checkpoint, and then either complete or fail: these five are all that a transport supplies. A claim
-that is refused runs nothing. The token of a claim fences every later step: whoever was taken for dead writes nothing.
+that is refused runs nothing. The token of a claim fences every later step: a runner that was taken for dead writes
+nothing.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ class Wake:
 
 
 class RunnerLifecycleAdapter:
-    """What a transport supplies. Only `claim_wake` has to be; the others do nothing where a transport needs nothing."""
+    """The part that a transport supplies. Only `claim_wake` has to be; the other steps do nothing by default."""
 
     heartbeat_seconds: float = 3.0
     """How often a claim is renewed while its handler runs: at most a third of what a claim lasts."""
@@ -44,7 +45,7 @@ class RunnerLifecycleAdapter:
         raise NotImplementedError
 
     async def heartbeat(self, wake: Wake, fence: FenceToken) -> None:
-        """Renew the claim. Errors: `LeaseLost`; `FiberStopped` when somebody wants the work to stop."""
+        """Renew the claim. Errors: `LeaseLost`; `FiberStopped` when the work is to stop."""
 
     async def checkpoint(self, wake: Wake, fence: FenceToken, checkpoints: Sequence[Checkpoint]) -> None:
         """Store how far the runner is. Errors: `CheckpointRegression`, `LeaseLost`; then nothing was stored."""
@@ -165,7 +166,7 @@ async def run_with_lifecycle(
 
 
 async def _beat(session: RunnerSession, seconds: float, handling: "asyncio.Future[Any]") -> None:
-    """Renew the claim until it ends; one that is lost, or that somebody stops, cancels the handler."""
+    """Renew the claim until it ends; one that is lost or stopped cancels the handler."""
     while True:
         await asyncio.sleep(seconds)
         if session.is_settled:

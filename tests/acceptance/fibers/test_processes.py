@@ -203,3 +203,14 @@ def test_a_rolling_deploy_runs_what_only_its_new_workers_have_and_spends_no_retr
     wait_for(lambda: all(status(fiber) == "completed" for fiber in fibers))
     kill(old)
     assert [selectors.get_fiber(fiber.pk).result for fiber in fibers] == [{"attempt": 1, "retries": 0}] * 6
+
+
+def test_the_snapshot_of_a_killed_worker_is_there_when_its_fiber_is_restarted(start_worker: Start) -> None:
+    first = start_worker()
+    fiber = services.start_fiber("site.lost", None)
+    wait_for(lambda: reached(fiber))
+    kill(first)
+    start_worker()
+    wait_for(lambda: status(fiber) == "completed")
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.result, row.attempt, row.retries) == ({"snapshot": {"page": 7}, "retries": 1}, 2, 1)
