@@ -26,8 +26,6 @@ from tools_app.errors import ToolDeclarationInvalid
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from chat.runtime.handle import AgentHandle
-
 AgentName: TypeAlias = type[Agent] | str
 """A class, or the name of its route."""
 
@@ -110,18 +108,18 @@ class SubAgentMethods:
     def _sub_agents(self) -> SubAgentOperations:
         return cast("SubAgentOperations", self.host)
 
-    def sub_agent(self, agent: AgentName, name: str) -> "AgentHandle":
+    def sub_agent(self, agent: AgentName, name: str) -> Any:
         """Give a sub-agent of this instance as an `AgentHandle`; its first message makes it.
 
         Idempotent: the same class and name is the same sub-agent. Code of the server asks no `sub_agents`. Errors:
         `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
         """
-        return cast("AgentHandle", self._sub_agents.open_sub_agent(_route(agent), name))
+        return self._sub_agents.open_sub_agent(_route(agent), name)
 
     @property
-    def parent_agent(self) -> "AgentHandle | None":
+    def parent_agent(self) -> Any:
         """The instance above this one as an `AgentHandle`; `None` for a root."""
-        return cast("AgentHandle | None", self._sub_agents.open_parent())
+        return self._sub_agents.open_parent()
 
     async def abort_sub_agent(self, agent: AgentName, name: str, reason: str = "") -> bool:
         """Stop what a sub-agent does, and what all below it do; everything stays stored. False when nothing ran.

@@ -154,7 +154,7 @@ def _refusal(parent: AgentInstance, parent_key: InstanceKey, request: RunRequest
 
 
 def _limit_of(parent: AgentInstance) -> int | None:
-    """How many runs an instance may have under way, as its class says."""
+    """The number of runs that an instance may have under way, as its class says; `None` sets no limit."""
     if not is_served(parent.agent):
         return None
     limit: int | None = getattr(get_agent_class(parent.agent), "max_concurrent_agent_tools", None)

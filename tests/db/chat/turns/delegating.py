@@ -131,7 +131,14 @@ class Chief(Think):
             two = await self.run_agent_tool(Errand, second)
             return [one["summary"], two["summary"]]
 
+        @tool
+        async def talk(text: str) -> str:
+            """Talk to a helper, and wait for its answer."""
+            said = await self.sub_agent(Errand, "helper").chat(text)
+            return said.status.value
+
         return [
+            talk,
             self.agent_tool(Errand, description="Run an errand.", display_name="Errands", icon="tool"),
             self.agent_tool(Errand, name="shared", workspace="shared"),
             self.agent_tool(Errand, name="later", detached=Detached(on_end="errand_ended")),

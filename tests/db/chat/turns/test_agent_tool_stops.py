@@ -1,5 +1,6 @@
 """Stops: what stops a parent stops what works for it, at every depth, and each run ends as aborted."""
 
+import json
 from datetime import timedelta
 from functools import partial
 
@@ -213,3 +214,16 @@ async def test_a_parent_that_is_given_up_stops_what_works_for_it(make_room: Make
     assert status_of(await room.turn(turn.pk)) == "error"
     assert not await goes_on()
     assert ((await only_run()).outcome or {})["status"] == "aborted"
+
+
+async def test_a_sub_agent_that_a_stopped_turn_talks_to_stops_with_it(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    text = json.dumps({"text": "say: I begin.\nwait 60 s\nsay: never"})
+    async with worker():
+        admission = await room.admit(f"call tool talk {text} id=t\nsay: {{result}}")
+        child = await first_child(room)
+        assert await wait_until(partial(has_begun, child), group="none", timeout_seconds=20)
+        assert await room.handle.cancel_chat(admission.turn.request_id)
+        assert await wait_until(partial(has_ended, child), group="none", timeout_seconds=20)
+    assert [status_of(turn) for turn in await turns_of(room, "errand")] == ["aborted"]
+    assert await runs() == []

@@ -84,7 +84,7 @@ async def test_a_child_with_shared_files_works_on_those_of_its_parent(make_room:
 
 async def test_reports_of_a_child_are_in_its_stream_and_on_its_run(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    task = 'call tool report {"fraction": 0.5} id=r\ncall tool report {"fraction": 1} id=s\nsay: ok'
+    task = 'call tool report {"fraction": 0.5} id=r\nsay: and\ncall tool report {"fraction": 1} id=s\nsay: ok'
     with crash_after("call:r"):
         await room.say(f"{call('errand', task)}\nsay: {{result}}")
     run = await only_run()
