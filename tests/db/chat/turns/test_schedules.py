@@ -213,7 +213,8 @@ async def test_a_method_that_keeps_raising_fails_its_run_and_the_next_is_armed(r
     await run_due(made)
     fibers = await db(lambda: list(Fiber.objects.all()))
     assert [fiber.status for fiber in fibers] == [FiberStatus.FAILED] * 2
-    assert fibers[0].error["message"] == "stumble: not yet"
+    assert fibers[0].error["code"] == "agent_code_failed"
+    assert "not yet" not in fibers[0].error["message"]  # it may be a secret: it is in the log
     assert (await room.handle.get_schedules())[0].status == ScheduleStatus.ACTIVE
 
 
@@ -331,7 +332,8 @@ async def test_a_declaration_that_throws_degrades_the_start_and_is_seen(room: Ro
     assert by_name["morning"].status == ScheduleStatus.ACTIVE  # what was declared goes on
     broken = by_name["get_scheduled_tasks"]
     assert (broken.status, broken.next_at) == (ScheduleStatus.BROKEN, None)
-    assert "no such attribute" in broken.error
+    assert broken.error.startswith("get_scheduled_tasks(): ")
+    assert "no such attribute" not in broken.error  # it may be a secret: it is in the log
     Planner.tasks = {"morning": MORNING}
     await room.say("say: mended")
     assert [row.declaration for row in await db(rows)] == ["morning"]
