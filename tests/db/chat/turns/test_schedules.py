@@ -245,6 +245,24 @@ async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch
     assert (fiber.status, fiber.attempt) == (FiberStatus.COMPLETED, 2)
 
 
+async def test_a_method_whose_worker_dies_runs_again_with_the_same_key(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await room.handle.schedule(60, "remind")
+    run = scheduled_runs.run_scheduled
+
+    async def run_and_die(context: FiberContext, make: Any) -> Any:
+        done = await run(context, make)
+        if len(RAN) == 1:
+            die(context)
+        return done
+
+    monkeypatch.setattr(durables, "run_scheduled", run_and_die)
+    await run_due(made)
+    assert len(RAN) == 2
+    assert RAN[0] == RAN[1]
+
+
 async def test_a_prompt_is_left_out_while_the_turn_before_has_not_ended(room: Room) -> None:
     made = await room.handle.schedule_every(60, prompt="say: one")
     await db(lambda: Schedule.objects.update(next_at=Now() - timedelta(seconds=1)))
