@@ -136,7 +136,7 @@ class ScheduleAdmin(ActionAdmin):
 
     @admin.display(description=_("last run"))
     def last_run(self, row: Schedule) -> str:
-        """How it went, and when."""
+        """The outcome, and when it began."""
         run = last_runs([row]).get(row.pk)
         return NOTHING if run is None else _went(run)
 
