@@ -155,6 +155,8 @@ Deno.test("a failure gives its reason, what to do about it, and another try wher
   same(said?.detail?.includes("key"), true);
   same(statusOf(state({ failed, instance: instance({ isReadOnly: true }) }), none)?.actions, []);
   same(textOf({ failed: { error: "" } }), "The answer failed.");
+  const paused = statusOf(state({ failed: { error: "Cut.", code: "paused" } }), none);
+  same(paused?.actions?.map(({ label }) => label), ["Resume"]);
 });
 
 Deno.test("a page that could not be read says why, and offers to read it again", () => {
