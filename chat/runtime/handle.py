@@ -71,7 +71,7 @@ class ChatResult:
     error: str | None = None
 
 
-class InstanceOperations(
+class InstanceMethods(
     TurnMethods,
     SubmissionMethods,
     SessionMethods,
@@ -120,7 +120,7 @@ class InstanceOperations(
         return fibers_of(self.key)
 
 
-class AgentHandle(InstanceOperations):
+class AgentHandle(InstanceMethods):
     """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
