@@ -1,0 +1,84 @@
+"""Gather the rows and the ledger that `rules` looks at, and watch which fibers are taken over. Imports no product."""
+
+import asyncio
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.chaos.evidence import query, text_of
+
+JSONObject = dict[str, Any]
+LOOK_SECONDS = 0.1
+
+_TURNS = """
+select t.id, t.request_id, t.error_text, t.finished_at, f.status from think_chat_turn t
+join think_fibers_fiber f on f.id = t.fiber_id
+"""
+_FIBERS = "select id, name, status, lease_until from think_fibers_fiber"
+_MESSAGES = "select session_id, message_id, role, content from think_sessions_message"
+_RUNS = """
+select r.schedule_id, r.due_at, r.is_test, f.key, f.status from think_fibers_schedulerun r
+join think_fibers_fiber f on f.id = r.fiber_id
+"""
+_HELD = "select id, worker, attempt from think_fibers_fiber where attempt > 0"
+
+
+def gather(address: str, ledger: Path) -> JSONObject:
+    """Read all of it. Shape: as `rules` describes it."""
+    lines = ledger.read_text(encoding="utf-8").splitlines() if ledger.exists() else []
+    return {
+        "turns": [
+            {"id": pk, "request": request, "error": error, "finished_at": ended and str(ended), "status": status}
+            for pk, request, error, ended, status in query(address, _TURNS)
+        ],
+        "fibers": [
+            {"id": pk, "name": name, "status": status, "is_leased": lease is not None}
+            for pk, name, status, lease in query(address, _FIBERS)
+        ],
+        "messages": [
+            {"room": room, "id": pk, "role": role, "text": text_of(json.loads(content)["parts"])}
+            for room, pk, role, content in query(address, _MESSAGES)
+        ],
+        "runs": [
+            {"schedule": schedule, "due": str(due), "is_test": bool(is_test), "key": key, "status": status}
+            for schedule, due, is_test, key, status in query(address, _RUNS)
+        ],
+        "ledger": [json.loads(line) for line in lines],
+    }
+
+
+class Takeovers:
+    """Watches the attempts of all fibers: which one a killed worker had, and when its next attempt began."""
+
+    def __init__(self, address: str, kills: Sequence[JSONObject]) -> None:
+        self.found: list[JSONObject] = []
+        self._address = address
+        self._kills = kills
+        self._held: dict[str, tuple[str, int]] = {}
+
+    async def watch(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            try:
+                rows = await asyncio.to_thread(query, self._address, _HELD)
+            except (psycopg.Error, sqlite3.Error):  # the database is one of those that are killed
+                rows = []
+            self._note(rows, time.time())
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _note(self, rows: Sequence[Sequence[Any]], now: float) -> None:
+        for pk, worker, attempt in rows:
+            held, before = self._held.get(pk, ("", 0))
+            if attempt > before and held:
+                pids = {int(number) for number in re.findall(r"\d+", held)}
+                killed = [kill["at"] for kill in self._kills if kill["pid"] and kill["pid"] in pids]
+                if killed:
+                    self.found.append({"fiber": pk, "killed_at": killed[-1], "next_at": now})
+            if worker or attempt > before:
+                self._held[pk] = (worker, attempt)
