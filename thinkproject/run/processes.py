@@ -66,7 +66,7 @@ class Child:
     reports: bool = False  # it takes `--report FD` and says when it serves
     report: Report | None = None
     is_serving: bool = False
-    holds_leases: bool = False  # a worker: the one after it is told if it was killed because memory ran out
+    holds_leases: bool = False  # a worker: the next one counts it if memory ran out
     count_kills: Callable[[], int | None] = memory_kills
     kills_seen: int | None = None  # when it was last seen alive
     looked_at: float = 0.0

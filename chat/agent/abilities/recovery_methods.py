@@ -1,7 +1,7 @@
 """The methods and attributes of a class of agents about failures: its retries, and the recovery of its turns."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from chat.core.loop.hooks import ModelSwitch, RecoveryContext, RecoveryExhausted
 from thinkproject.kernel.retry import RETRY, RetryPolicy, ShouldRetry, retry
@@ -32,7 +32,7 @@ class RecoveryMethods:
     """How often a turn may take a worker along that ran out of memory; then it is given up. `None` asks settings
     (`THINK_FIBER_MAX_MEMORY_LOSSES`)."""
 
-    chat_recovery: ClassVar[bool | Literal["paused"]] = True
+    chat_recovery: ClassVar[bool | str] = True
     """Whether turns that a crash cut go on by themselves. If not, they end as interrupted with what was shown kept, and
     a person asks again. `"paused"`: they end like that as soon as their worker is lost, and go on from there when a
     person resumes them. Turns are durable either way."""

@@ -30,7 +30,7 @@ from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
 from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
-from chat.errors import StreamStalled, TurnConfigInvalid, TurnTimeout
+from chat.errors import TurnConfigInvalid, TurnTimeout
 from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
@@ -47,7 +47,6 @@ from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn
 from chat.turns.execution.journal import TurnJournal
 from chat.turns.execution.recovery import (
     ResumePoint,
-    ask_after_stall,
     ask_recovery,
     load_resume_point,
     note_status,
@@ -194,8 +193,9 @@ class TurnRun:
                 writer.write(chunk)
                 reports.flush()
                 if chunk["type"] == STATUS:
-                    await note_status(agent, self._facts, chunk["data"], step_number=self._totals.steps)
-                    await self._ask_after_stall(agent, chunk["data"])
+                    self._follow(
+                        await note_status(agent, self._facts, self._context, chunk["data"], self._standing.fold)
+                    )
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
@@ -271,12 +271,6 @@ class TurnRun:
             self._gave_up = True
             raise ThinkError(agent.interrupted_text)
         self._follow(decision)
-
-    async def _ask_after_stall(self, agent: Think, status: JSONObject) -> None:
-        """Ask about a model that fell silent: in mid-answer, or before anything and the adapter asks it again."""
-        if status.get("code") == StreamStalled.code and status["kind"] in {"stalled", "retry"}:
-            fold, is_shown = self._standing.fold, status["kind"] == "stalled"
-            self._follow(await ask_after_stall(agent, self._facts, self._context, fold, is_shown=is_shown))
 
     def _follow(self, decision: RecoveryDecision) -> None:
         self._gave_up = not decision.continue_turn

@@ -1,4 +1,4 @@
-"""A model that falls silent: the agent is asked as after a crash, and whoever called learns how the turn ended."""
+"""A model that falls silent: the agent is asked as after a crash, and the caller learns how the turn ended."""
 
 import asyncio
 from typing import Any
@@ -95,7 +95,7 @@ async def test_the_hook_may_end_a_turn_whose_model_is_silent(make_room: MakeRoom
         ("say: One two.\nstall after 1 for 60 s", RecoveryDecision(continue_turn=False), "interrupted"),
     ],
 )
-async def test_whoever_called_always_learns_the_end(
+async def test_the_caller_always_learns_the_end(
     make_room: MakeRoom, settings: Any, script: str, decision: RecoveryDecision | None, end: str
 ) -> None:
     settings.THINK_MODEL_ATTEMPTS = 1
