@@ -137,7 +137,7 @@ class AgentRunAdmin(ActionAdmin):
 
     @admin.display(description=_("outcome"))
     def whole_outcome(self, row: AgentRun) -> str:
-        """What its parent was given."""
+        """The result that its parent was given."""
         return block(row.outcome) if row.outcome is not None and _reads(row) else NOTHING
 
     @admin.display(description=_("turn of the parent"))
