@@ -135,7 +135,7 @@ class Chief(Think):
         async def talk(text: str) -> str:
             """Talk to a helper, and wait for its answer."""
             said = await self.sub_agent(Errand, "helper").chat(text)
-            return said.status.value
+            return str(said.status.value)
 
         return [
             talk,
