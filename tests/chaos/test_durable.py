@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,10 +12,14 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.product import Product
+from chat.client import ChatClient
+from tests.acceptance.product import Product, wait_for
+from tests.chaos.driver import database_of
 from tests.chaos.durable import rules
 from tests.chaos.durable.driver import Score, environ_of, play
+from tests.chaos.durable.evidence import gather
 from tests.chaos.durable.postgres import OwnPostgres
+from tests.chaos.evidence import query
 
 IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
@@ -64,3 +69,44 @@ def figures(world: dict[str, Any]) -> str:
         f"{world['seconds']:.0f} s; {len(names)} faults ({counts}; * stopped for longer than the lease); "
         f"takeover of {len(gaps)} fibers: {took}"
     )
+
+
+QUICK = {"THINK_FIBER_LEASE_SECONDS": "2", "THINK_FIBER_HEARTBEAT_SECONDS": "0.5", "THINK_FIBER_SWEEP_SECONDS": "0.5"}
+HELD = "select worker, attempt, status from think_fibers_fiber where name = 'chat.turn'"
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+def test_two_workers_that_both_believe_they_hold_a_lease_are_fenced(
+    make_product: Callable[..., Product], tmp_path: Path
+) -> None:
+    """One stands still in the middle of an answer, another takes over, the first goes on: its writes do not count."""
+    ledger = tmp_path / "ledger.jsonl"
+    product = make_product(workers=2, database="sqlite", environ=environ_of(ledger) | QUICK)
+    address = database_of(product)
+
+    def held() -> tuple[str, int, str]:
+        [(worker, attempt, status)] = query(address, HELD)
+        return str(worker), int(attempt), str(status)
+
+    async def answer() -> str:
+        url, token = product.url(""), product.token("alice")
+        async with ChatClient(url, agent="chaos-clerk", name="fenced", token=token) as chat:
+            turn = await chat.send("marker: fenced\nstream 150 words at 25/s")
+            async for _ in turn.texts():
+                break
+            holder = held()[0]
+            [worker] = [each for each in product.workers if str(each.pid) in re.findall(r"\d+", holder)]
+            with worker.paused():
+                await asyncio.to_thread(wait_for, lambda: held()[1] == 2, what="another worker taking over")
+                assert held()[0] != holder
+            text = "".join(part["text"] for part in (await turn.message())["parts"] if part["type"] == "text")
+            await asyncio.to_thread(wait_for, lambda: "lease" in worker.log, what="the first one noticing")
+            return text
+
+    text = asyncio.run(answer())
+    words = text.split()
+    assert (len(words), len(set(words))) == (150, 150)
+    assert held()[1:] == (2, "completed")
+    stored = [message for message in gather(address, ledger)["messages"] if message["role"] == "assistant"]
+    assert [message["text"] for message in stored] == [text]

@@ -188,6 +188,7 @@ async def _arm(proxy: RandomProxy, token: str) -> None:
 async def _room(run: Errands, reaper: Reaper, proxy: RandomProxy, name: str, address: str) -> None:
     async with ChatClient(proxy.url, agent="chaos-clerk", name=name, token=run.token) as chat:
         while len(run.asked) < run.score.requests or len(reaper.kills) < run.score.min_kills:
+            reaper.check()
             ask = run.ask()
             turn = await chat.send(ask["text"])
             ask["request"] = turn.request_id

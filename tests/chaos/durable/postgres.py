@@ -35,10 +35,12 @@ class OwnPostgres:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + END_SECONDS
-        while any(Path(f"/proc/{child}").exists() and not _is_zombie(child) for child in backends):
+        while any(Path(f"/proc/{child}").exists() and not _is_zombie(child) for child in [pid, *backends]):
             assert time.monotonic() < deadline, "backends of a killed server do not end"
             time.sleep(0.02)
-        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        # Where no one collects the dead its process id stays taken, and the next server would believe that it lives.
+        for left in [*(self.folder / "data").glob(".s.PGSQL.*"), self.folder / "data" / "postmaster.pid"]:
+            left.unlink(missing_ok=True)
         self.server.ensure_postgres_running()
         while True:
             with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.address, connect_timeout=5):

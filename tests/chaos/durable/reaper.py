@@ -39,6 +39,11 @@ class Reaper:
         """Start."""
         self._task = asyncio.create_task(self._reap())
 
+    def check(self) -> None:
+        """Raise what went wrong with a restart, if anything did."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            self._task.result()
+
     async def end(self) -> None:
         """Stop, and let everything that stands still go on."""
         if self._task is not None:
