@@ -53,6 +53,7 @@ async def test_several_turns_and_what_code_does_between_them(crash_everywhere: C
     assert keys(crashes).count("begin") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tool", ["charge_keyed", "charge_once", "refund"])
 async def test_effects_that_are_keyed_or_never_repeated_pass(crash_everywhere: CrashEverywhere, tool: str) -> None:
     await crash_everywhere(Shop, f'call tool {tool} {{"amount": 5}} id=one\nsay: {{result}}.', effects=effects)
