@@ -53,6 +53,7 @@ SECTIONS: Final = (
         name=_("Turns"),
         tables={
             "think_chat.turn": _("Each request and its answer: status, model, tokens, cost, errors."),
+            "think_chat.agentrun": _("Agents at work for others: what started them, how it ended, what it cost."),
             "think_chat.streamsegment": _("What was streamed, piece by piece, as pages replay it."),
         },
     ),
@@ -75,7 +76,11 @@ SECTIONS: Final = (
     Section(
         slug="durable-work",
         name=_("Durable work"),
-        tables={"think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run.")},
+        tables={
+            "think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run."),
+            "think_fibers.schedule": _("Work at times to come: when it runs next, and how the last runs went."),
+            "think_fibers.runnercheckpoint": _("How far runners of your own are in their sources."),
+        },
     ),
     Section(
         slug="memory",

@@ -89,6 +89,7 @@ _HOOKS = {
     "on_chunk": 1,
     "on_step_finish": 1,
     "on_chat_response": 1,
+    "on_agent_tool_finish": 1,
     "on_chat_error": 2,
     "on_chat_recovery": 1,
     "should_keep_recovering": 1,

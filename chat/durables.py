@@ -72,7 +72,7 @@ from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary, user_facing_error
 from fibers.context import FiberContext
-from fibers.core.budget import read_incident
+from fibers.core.budget import Exhausted, read_incident
 from fibers.core.states import WORKER_LOST, FiberStatus
 from fibers.errors import Failed, GivenUp
 from fibers.models import Fiber
@@ -90,6 +90,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 logger = logging.getLogger(__name__)
 
 COMPACTED = "compacted"
+PAUSED_TEXT = "The assistant was interrupted. Nothing is lost: resume it, and it goes on from here."
 RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
@@ -359,7 +360,8 @@ async def seal_turn(context: FiberContext) -> JSONValue:
 async def _report_given_up(context: FiberContext, facts: TurnFacts, partial_answer: str) -> None:
     """Tell the agent of a turn that recovery has given up; other ends have hooks of their own."""
     agent = _find_agent(facts.key)
-    if context.payload["status"] != FiberStatus.INTERRUPTED or not isinstance(agent, Think):
+    was_given_up = context.payload["status"] == FiberStatus.INTERRUPTED and not _is_paused(context)
+    if not was_given_up or not isinstance(agent, Think):
         return
     row = await db(lambda: Fiber.objects.filter(pk=context.payload["fiber_id"]).first())
     incident = None if row is None else read_incident(row.incident)
@@ -383,6 +385,7 @@ async def _sealed_error(context: FiberContext, facts: TurnFacts, message: Messag
     )
     agent = _find_agent(facts.key)
     text = agent.interrupted_text if isinstance(agent, Think) else INTERRUPTED_TEXT
+    text = PAUSED_TEXT if _is_paused(context) else text
     return await user_facing_error(agent, ThinkError(text), error_context)
 
 
@@ -399,8 +402,9 @@ class _Sealed:
 def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed) -> None:
     was_cancelled = context.payload["status"] == FiberStatus.CANCELLED
     store_answer(facts, sealed.message, sealed.original_ids)
+    code = Exhausted.PAUSED.value if _is_paused(context) else "interrupted"
     Turn.objects.filter(pk=facts.turn_id, finished_at=None).update(
-        finished_at=timezone.now(), error_text=sealed.error_text, error_code="" if was_cancelled else "interrupted"
+        finished_at=timezone.now(), error_text=sealed.error_text, error_code="" if was_cancelled else code
     )
     write_costs(facts.turn_id, facts.session_id, sealed.totals)
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
@@ -411,6 +415,10 @@ def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed) -> N
     agent = _find_agent(facts.key)
     if not was_skipped and agent is not None and is_overridden(agent, "on_chat_response"):
         start_response_hook(facts.turn_id, facts.key, "aborted" if was_cancelled else "error", sealed.error_text)
+
+
+def _is_paused(context: FiberContext) -> bool:
+    return bool(context.payload["reason"] == Exhausted.PAUSED)
 
 
 def _find_agent(key: InstanceKey) -> Agent | None:

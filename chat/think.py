@@ -13,6 +13,8 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.abilities.fiber_methods import CompletedFiber, FiberInspection, LostFiber, RunningFiber
+from chat.agent.abilities.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
@@ -90,6 +92,7 @@ __all__ = [
     "ActionContext",
     "Agent",
     "AgentHandle",
+    "AgentRunInfo",
     "Allow",
     "ApprovalRule",
     "AssistantMessage",
@@ -104,11 +107,15 @@ __all__ = [
     "CompactionBounds",
     "CompactionPolicy",
     "CompactionResult",
+    "CompletedFiber",
     "ContextBlock",
     "ContextPolicy",
+    "Detached",
+    "FiberInspection",
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
+    "LostFiber",
     "McpServerSpec",
     "McpServerView",
     "Media",
@@ -129,6 +136,7 @@ __all__ = [
     "Relaxed",
     "ResponseStatus",
     "RetryPolicy",
+    "RunningFiber",
     "SavedTurn",
     "ScheduleCriteria",
     "ScheduleView",
@@ -142,6 +150,7 @@ __all__ = [
     "StoredSkills",
     "StoredText",
     "StreamResult",
+    "SubAgentInfo",
     "Submission",
     "Substitute",
     "TextContent",

@@ -18,7 +18,7 @@ from fibers import registry, services
 from fibers.core.budget import Exhausted
 from fibers.core.states import METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
 from fibers.execution.recovery import LAPSED
-from fibers.models import Fiber, FiberStep
+from fibers.models import Fiber, FiberStep, RunnerCheckpoint
 from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment
@@ -109,6 +109,16 @@ def _wait_text(wait: JSONObject) -> str:
         return text
     since = date_format(localtime(datetime.fromisoformat(wait["since"])), "DATETIME_FORMAT")
     return str(_("%(what)s, since %(since)s")) % {"what": text, "since": since}
+
+
+@admin.register(RunnerCheckpoint)
+class CheckpointAdmin(ReadOnlyAdmin):
+    """The places of runners in their sources."""
+
+    list_display = ("runner", "source", "cursor", "updated_at")
+    search_fields = ("=runner", "=source")
+    search_help_text = _("The exact runner or source.")
+    ordering = ("runner", "source")
 
 
 @admin.register(Fiber)

@@ -42,6 +42,12 @@ class FiberSettings:
         3,
         doc="Workers that ran out of memory under a fiber before it is given up.",
     )
+    killed_worker = Setting(
+        "THINK_FIBER_KILLED_WORKER",
+        "",
+        doc="`host:pid` of the worker that was killed because memory ran out, for the one in its place; `make run` "
+        "sets it.",
+    )
     recovery_debounce_seconds = Setting(
         "THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS",
         30.0,
@@ -60,6 +66,9 @@ class FiberSettings:
         "THINK_SCHEDULE_SHORTEST_SECONDS",
         60,
         doc="What at least lies between two runs of a schedule that a person or a model creates. Code may be faster.",
+    )
+    schedule_tests_per_minute = Setting(
+        "THINK_SCHEDULE_TESTS_PER_MINUTE", 10, doc="Schedules that one user may run besides their times; 0: no limit."
     )
     schedule_run_seconds = Setting(
         "THINK_SCHEDULE_RUN_SECONDS",

@@ -160,7 +160,7 @@ class FiberContext:
         try:
             with leases.completing(self.fiber_id, self.fence, self.progress, normalised(result)) as is_completed:
                 if is_completed:
-                    transaction.on_commit(self._note_completed)
+                    transaction.on_commit(partial(setattr, self, "ended_as", FiberStatus.COMPLETED))
                 self._write_records()
                 yield
                 self.reached(ENDING)
@@ -217,9 +217,6 @@ class FiberContext:
         self._journal.add(key, value)
         self.progress += 1
         self.reached(key)
-
-    def _note_completed(self) -> None:
-        self.ended_as = FiberStatus.COMPLETED
 
 
 def _insert_step(context: FiberContext, key: str, value: JSONValue) -> bool:

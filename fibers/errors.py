@@ -2,7 +2,7 @@
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · FiberStopped · Failed
+                  · OutsideFiber · FiberStopped · WakeRejected · CheckpointRegression · Failed
 └─ ScheduleError  ScheduleInvalid · ScheduleNotFound · SchedulesFull
 
 A `FiberError` ends the attempt of the fiber in which it is raised; code inside one may go on after a `ScheduleError`.
@@ -64,6 +64,18 @@ class OutsideFiber(FiberError, Conflict):
     """This works inside a running fiber only."""
 
     code = "outside_fiber"
+
+
+class WakeRejected(FiberError, Conflict):
+    """This wake is claimed by another runner, or is over."""
+
+    code = "wake_rejected"
+
+
+class CheckpointRegression(FiberError, Conflict):
+    """A runner is further than this checkpoint says."""
+
+    code = "checkpoint_regression"
 
 
 class FiberStopped(FiberError, Conflict):

@@ -51,7 +51,7 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         )
 
     def of(self, names: Collection[str] | None) -> Self:
-        """Those of these functions; `None`: all."""
+        """Fibers of these functions; `None`: all."""
         return self if names is None else self.filter(name__in=names)
 
     def within_share(self) -> Self:
@@ -208,3 +208,20 @@ class FiberStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.fiber_id} {self.step_key}"
+
+
+class RunnerCheckpoint(models.Model):
+    """The place of a runner in one of its sources. The cursor only advances (`fibers.core.cursors`)."""
+
+    runner = models.CharField(_("runner"), max_length=200)
+    source = models.CharField(_("source"), max_length=200)
+    cursor = models.CharField(_("cursor"), max_length=500)
+    updated_at = models.DateTimeField(_("last changed"), db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = _("checkpoint")
+        verbose_name_plural = _("checkpoints")
+        constraints = [models.UniqueConstraint(fields=["runner", "source"], name="think_runner_source")]
+
+    def __str__(self) -> str:
+        return f"{self.runner} {self.source}"

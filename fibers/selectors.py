@@ -42,7 +42,7 @@ def find_by_key(key: str) -> Fiber | None:
 def without_function() -> list[tuple[str, int]]:
     """Names of due fibers that this process has no function for, and how many there are: the most first.
 
-    Nobody runs them before a deploy that has it; no retry is spent on them.
+    No worker runs them before a deploy that has it; no retry is spent on them.
     """
     due = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lte=Now(), cancel_requested_at=None)
     counted = due.exclude(name__in=known_names()).order_by().values_list("name").annotate(count=Count("pk"))

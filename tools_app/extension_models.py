@@ -77,7 +77,7 @@ class Extension(models.Model):
 
     @property
     def revision(self) -> str:
-        """What stands for its version and what is granted, so that an edit of an older state is noticed. Opaque."""
+        """The mark of its version and permissions, so that an edit of an older state is noticed. Opaque."""
         return fingerprint([self.pk, self.number, self.granted])
 
 

@@ -18,9 +18,11 @@ from sessions_app.core.context.context_blocks import Declaration, SearchableHist
 from sessions_app.core.context.loaded_skills import LOAD_TOOL, NOT_FOUND, UNLOAD_TOOL, without_unloaded
 from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import SessionError
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
+from tools_app.guard.standings import sources_in
 
 SET_TOOL: Final = "set_context"
 SEARCH_TOOL: Final = "search_context"
@@ -175,19 +177,32 @@ def _unload_tool(context: SessionContext, blocks: list[Declaration], loaded: Ite
 
 
 def _search_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
-    async def search_context(label: str, query: str) -> str:
-        return await context.search(label, query)
+    async def search_context(call: ToolContext, label: str, query: str) -> str:
+        sessions: set[str] = set()
+        found = await context.search(label, query, found_in=sessions.update)
+        await _note_texts_of(sessions, call)
+        return found
 
     description = f"Search a block of your context; the ten best entries are given. Blocks:\n{_listed(blocks)}"
     return _tool(SEARCH_TOOL, description, SearchInput, search_context, blocks)
 
 
 def _sessions_tool(context: SessionContext, scope: SearchableHistory) -> Tool:
-    async def session_search(query: str) -> str:
-        return await context.search_sessions(query, of=scope)
+    async def session_search(call: ToolContext, query: str) -> str:
+        sessions: set[str] = set()
+        found = await context.search_sessions(query, of=scope, found_in=sessions.update)
+        await _note_texts_of(sessions, call)
+        return found
 
     description = "Search what was said in other conversations; the ten best messages are given."
     return _tool(SESSIONS_TOOL, description, QueryInput, session_search, [])
+
+
+async def _note_texts_of(session_ids: set[str], call: ToolContext) -> None:
+    """Note the strangers whose text these conversations have read: what was said there may be theirs."""
+    if session_ids:
+        for text in await db(sources_in, session_ids):
+            call.note_origin(text.origin, text.source)
 
 
 def _tool(

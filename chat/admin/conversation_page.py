@@ -16,7 +16,7 @@ from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
 from chat.agent.registry import is_served
 from chat.conversations.staff_edits import edit_problem
 from chat.instances.spending import spending
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, AgentRun, Turn
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, MessageView, conversation_view
 from sessions_app.core.messages.messages import Role, is_message_id
@@ -99,6 +99,7 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
         "spent": _spent(instance),
         "turns": turns,
         "running": [turn for turn in turns if not turn.is_final],
+        "has_runs": AgentRun.objects.filter(parent=instance).exists(),
         "sub_agent_count": AgentInstance.objects.filter(parent=instance).count(),
         "kept_query": f"history={session_id}&" if not is_current else "",
     }

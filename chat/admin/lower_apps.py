@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import BooleanField, CharField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
@@ -26,12 +26,14 @@ from chat.core.durable_names import (
     AGENT_FIBERS_LOST,
     AGENT_RUN,
     COMPACT_FIBER,
+    DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
     MCP_READ_FIBER,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
+    SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     STOP_RUNS_FIBER,
     SUMMARY_FIBER,
@@ -70,6 +72,8 @@ WORK: dict[str, Text] = {
     RUN_WATCH_FIBER: _("The limits of an agent's run"),
     STOP_RUNS_FIBER: _("The stop of agents' runs"),
     MCP_READ_FIBER: _("A content of an MCP server"),
+    SCHEDULED_FIBER: _("A run of a schedule"),
+    DECLARED_FIBER: _("A look for declared tasks"),
 }
 
 
@@ -247,7 +251,11 @@ class WorkAdmin(FiberAdmin):
         }
         own = AgentInstance.objects.filter(pk=OuterRef("scope"))
         found: dict[str, Any] = {
-            name: Coalesce(Subquery(turns.values(f"instance__{column}")[:1]), Subquery(own.values(column)[:1]))
+            name: Coalesce(
+                Subquery(turns.values(f"instance__{column}")[:1]),
+                Subquery(own.values(column)[:1]),
+                output_field=BooleanField() if name == "about_provisional" else CharField(),
+            )
             for name, column in columns.items()
         }
         found["turn_id"] = Subquery(turns.values("pk")[:1])

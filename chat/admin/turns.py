@@ -169,6 +169,7 @@ class TurnAdmin(TurnColumns):
         """Show the buttons that apply to the turn's state."""
         context = dict(extra_context or {})
         turn = Turn.objects.select_related("fiber").filter(pk=unquote(object_id)).first()
+        context["has_runs"] = turn is not None and turn.runs.exists()
         if turn is not None and self.has_manage_permission(request):
             status = FiberStatus(turn.fiber.status)
             is_final = turn_status(status, turn.fiber.reason) in FINAL

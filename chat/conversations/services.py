@@ -50,6 +50,7 @@ class InstanceSummary:
     agent: str
     name: str
     path: str  # behind `/agents/`, encoded
+    parent_id: str | None  # the conversation that it works for
     title: str
     active_at: datetime
     created_at: datetime
@@ -205,6 +206,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         agent=row.agent,
         name=row.name,
         path=path_of(key_of(row)),
+        parent_id=row.parent_id,
         title=row.title,
         active_at=row.active_at,
         created_at=row.created_at,

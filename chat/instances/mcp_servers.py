@@ -67,7 +67,7 @@ def read_soon(server: McpServer, user_id: Any, wanted: JSONObject) -> Fiber:
 
 
 def find_reading(reading_id: str, server_id: str, user_id: Any) -> Fiber:
-    """What became of it. Errors: `McpServerNotFound` for what is none of this user's at this server."""
+    """Find such a reading. Errors: `McpServerNotFound` for what is none of this user's at this server."""
     fiber = Fiber.objects.filter(pk=reading_id, name=MCP_READ_FIBER, owner_id=user_id).first()
     if fiber is None or fiber.payload.get("server_id") != server_id:
         raise McpServerNotFound("There is no such content.")

@@ -7,6 +7,7 @@ decided in the fiber's own transaction (`chat/turns/delegation/ending.py`).
 from typing import Final
 
 from chat.core.durable_names import RUN_ENDED_FIBER, STOP_RUNS_FIBER
+from chat.instances.addresses import MAX_HOPS
 from chat.run_models import AgentRun
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -61,3 +62,14 @@ def forget_runs_of(instance_ids: list[str]) -> None:
             "retryable": False,
         }
         end_run_as(run.pk, outcome, cause="deleted")
+
+
+def shares_servers_of(instance_id: str) -> tuple[str, ...]:
+    """Ids of the instances above a sub-agent whose MCP servers it has, as its run says. A query for each and one."""
+    found: list[str] = []
+    while len(found) < MAX_HOPS:
+        row = AgentRun.objects.filter(child_id=found[-1] if found else instance_id).only("parent_id", "options").first()
+        if row is None or row.options.get("mcp") != "shared":
+            break
+        found.append(row.parent_id)
+    return tuple(found)

@@ -54,8 +54,8 @@ class Screen:
             self._tool(chunk, f"failed: {chunk['errorText']}")
         elif kind == "tool-output-denied":
             self._tool(chunk, "refused")
-        elif kind == STATUS and chunk["data"]["kind"] == "retry":
-            self.note(_retry(chunk["data"]))
+        elif kind == STATUS:
+            self._status(chunk["data"])
         elif kind in {"file", "source-url"}:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
 
@@ -105,6 +105,12 @@ class Screen:
             self._open = kind
         stream.write(clean(text) if self.is_terminal else text)
         stream.flush()
+
+    def _status(self, status: JSONObject) -> None:
+        if status["kind"] == "retry":
+            self.note(_retry(status))
+        elif status["kind"] == "failover":
+            self.note(f"({status['from']} did not answer, {status['to']} goes on)")
 
     def _tool(self, chunk: Chunk, outcome: str) -> None:
         name, arguments = self._calls.get(chunk["toolCallId"], ("tool", {}))

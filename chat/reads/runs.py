@@ -1,7 +1,7 @@
 """Runs of agents for another agent, as they are shown to the parent's clients, in the API and to the admin. Reads only.
 
 A run is of a conversation of its parent: one that belongs to a turn which was cleared away, or to another session, is
-shown to nobody. A run is shown with the turns of its child: the one that it began with, and those that follow it by
+not shown. A run is shown with the turns of its child: the one that it began with, and those that follow it by
 themselves once a question of it was answered.
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
-from chat.agent.operations import MessageFunction, SavedTurn, StoredSession, Submission
+from chat.agent.operations import MessageFunction, SavedTurn, Submission
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
@@ -14,9 +14,9 @@ from chat.core.model.chosen_model import ChosenModel
 from chat.errors import TurnConflict
 from chat.instances.rows import ensure_instance
 from chat.llm.registry import name_of
-from chat.runtime import sessions, submissions, turns
+from chat.runtime import submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
-from chat.runtime.abilities.fibers import InstanceFibers
+from chat.runtime.abilities.fibers import FibersHost, InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
 from chat.runtime.abilities.schedules import SchedulesHost
 from chat.runtime.abilities.sub_agents import SubAgentsHost
@@ -24,13 +24,13 @@ from chat.runtime.add_messages import add_messages
 from chat.runtime.approvals import ApprovalsHost
 from chat.runtime.host import DatabaseHost
 from chat.runtime.model_choice import ModelChoices
+from chat.runtime.sessions import SessionsHost
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.user_code.call_hook import call_hook, notify_hook
 from chat.user_code.extensions import declare_blocks
 from chat.user_code.session_setup import configured_session
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.compaction.tokens import counter_named
-from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.aio import db
@@ -39,7 +39,9 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 
 
-class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, SchedulesHost, DatabaseHost):
+class ChatDatabaseHost(
+    SessionsHost, ApprovalsHost, McpHost, ExtensionsHost, FibersHost, SubAgentsHost, SchedulesHost, DatabaseHost
+):
     """The host of agents that chat."""
 
     _context: SessionContext | None = None  # of the turn that the agent object serves
@@ -51,14 +53,6 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, Sc
         if session_id is not None and (self._context is None or self._context.session_id != session_id):
             self._context = await open_context(agent, session_id)
         return self._context or await open_context(agent, await db(_current_session, self.key))
-
-    def fibers_of(self, agent: Agent) -> InstanceFibers:
-        """The operations on the background work of the agent's conversation."""
-
-        async def itself() -> Agent:
-            return agent
-
-        return InstanceFibers(self.key, itself)
 
     async def run_turn(
         self,
@@ -108,38 +102,6 @@ class ChatDatabaseHost(ApprovalsHost, McpHost, ExtensionsHost, SubAgentsHost, Sc
     async def cancel_submission(self, submission_id: str) -> bool:
         """Stop a submission."""
         return await db(submissions.cancel_submission, self.key, submission_id)
-
-    async def list_sessions(self) -> list[StoredSession]:
-        """Read the histories."""
-        return await db(sessions.list_sessions, self.key)
-
-    async def create_session(self, name: str) -> StoredSession:
-        """Make a history and make it current."""
-        return await db(sessions.create_session, self.key, name)
-
-    async def switch_session(self, session_id: str) -> None:
-        """Make a history current."""
-        await db(sessions.switch_session, self.key, session_id)
-
-    async def rename_session(self, session_id: str, name: str) -> None:
-        """Give a history a name."""
-        await db(sessions.rename_session, self.key, session_id, name)
-
-    async def delete_session(self, session_id: str) -> None:
-        """Remove a history."""
-        await db(sessions.delete_session, self.key, session_id)
-
-    async def read_history(self, leaf_id: str | None) -> list[StoredMessage]:
-        """Read a path of the current history."""
-        return await db(sessions.read_history, self.key, leaf_id)
-
-    async def count_messages(self) -> int:
-        """Count the messages of the current history."""
-        return await db(sessions.count_messages, self.key)
-
-    async def clear_messages(self) -> None:
-        """Remove the messages of the current history."""
-        await db(sessions.clear_messages, self.key)
 
     async def save_model_choice(self, choice: ChosenModel) -> None:
         """Check and store a choice of a model."""

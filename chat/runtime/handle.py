@@ -18,7 +18,7 @@ from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
 from chat.agent.abilities.schedule_methods import ScheduleMethods, ScheduleOperations, check_method
 from chat.agent.abilities.sub_agent_methods import SubAgentMethods, SubAgentOperations
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
-from chat.agent.base import InstanceKey
+from chat.agent.base import Agent, InstanceKey
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations, ExtensionOperations
@@ -31,6 +31,7 @@ from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
+from chat.runtime.abilities.sub_agents import child_key
 from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of, fibers_of
 from chat.runtime.turn_callbacks import report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
@@ -70,7 +71,7 @@ class ChatResult:
     error: str | None = None
 
 
-class AgentHandle(
+class InstanceMethods(
     TurnMethods,
     SubmissionMethods,
     SessionMethods,
@@ -82,7 +83,7 @@ class AgentHandle(
     FiberMethods,
     ScheduleMethods,
 ):
-    """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
+    """The methods of agents on one instance, and the operations behind them."""
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
@@ -117,6 +118,22 @@ class AgentHandle(
     @property
     def _fibers(self) -> FiberOperations:
         return fibers_of(self.key)
+
+
+class AgentHandle(InstanceMethods):
+    """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
+
+    def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
+        """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.
+
+        Errors: `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
+        """
+        return AgentHandle(child_key(self.key, agent if isinstance(agent, str) else agent.route_name(), name))
+
+    @property
+    def parent_agent(self) -> "AgentHandle | None":
+        """The instance above this one; `None` for a root."""
+        return None if self.key.parent is None else AgentHandle(self.key.parent)
 
     @property
     def context(self) -> ContextMethods:

@@ -25,6 +25,7 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.models import Session
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 
 MAX_LISTED = 200
@@ -190,3 +191,41 @@ def _info(instance: AgentInstance, session_id: str) -> SessionInfo:
     if found is None:
         raise SessionNotFound(Phrase("There is no history {id!r} in this conversation.", id=session_id))
     return found
+
+
+class SessionsHost:
+    """The operations on histories, for the host of an agent object."""
+
+    key: InstanceKey
+
+    async def list_sessions(self) -> list[StoredSession]:
+        """Read the histories."""
+        return await db(list_sessions, self.key)
+
+    async def create_session(self, name: str) -> StoredSession:
+        """Make a history and make it current."""
+        return await db(create_session, self.key, name)
+
+    async def switch_session(self, session_id: str) -> None:
+        """Make a history current."""
+        await db(switch_session, self.key, session_id)
+
+    async def rename_session(self, session_id: str, name: str) -> None:
+        """Give a history a name."""
+        await db(rename_session, self.key, session_id, name)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a history."""
+        await db(delete_session, self.key, session_id)
+
+    async def read_history(self, leaf_id: str | None) -> list[StoredMessage]:
+        """Read a path of the current history."""
+        return await db(read_history, self.key, leaf_id)
+
+    async def count_messages(self) -> int:
+        """Count the messages of the current history."""
+        return await db(count_messages, self.key)
+
+    async def clear_messages(self) -> None:
+        """Remove the messages of the current history."""
+        await db(clear_messages, self.key)

@@ -19,6 +19,7 @@ from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.state.caller_calls import CallerTools, serving
 from chat.turns.state.status import TurnStatus
 from fibers.context import current_fiber
+from fibers.core.states import Interrupt
 from thinkproject.kernel.aio import call_user_code, db
 from tools_app.core.guard.reach import is_reading, note_here
 from tools_app.guard.standings import texts_of
@@ -58,7 +59,7 @@ async def run_turn(
         request = replace(request, options={**request.options, "caller_tools": tools.declarations})
     turn = (await db(admit, key, request)).turn
     await call_back(callback, "on_start", turn.request_id)
-    async with _stopping_on(signal, turn.pk), serving(key, turn, tools):
+    async with _stopping_on(signal, turn.pk), _stopping_with_caller(key, turn.pk), serving(key, turn, tools):
         if supply_input is not None:
             await supply_input(turn)
         await _deliver(turn.pk, callback)
@@ -107,6 +108,19 @@ async def _stopping_on(signal: asyncio.Event | None, turn_id: str) -> AsyncItera
         listener.cancel()
         with suppress(asyncio.CancelledError):
             await listener
+
+
+@asynccontextmanager
+async def _stopping_with_caller(key: InstanceKey, turn_id: str) -> AsyncIterator[None]:
+    """Stop a sub-agent's turn when the turn above it that waits for it here is stopped."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        fiber = current_fiber()
+        above = {group_of(ancestor) for ancestor in key.ancestors}
+        if fiber is not None and fiber.interrupt is Interrupt.CANCEL and fiber.metadata.get("address") in above:
+            await db(cancel_turn, turn_id)
+        raise
 
 
 async def call_back(callback: Any, name: str, *args: Any) -> None:

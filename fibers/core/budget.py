@@ -27,6 +27,7 @@ class Exhausted(StrEnum):
     NO_PROGRESS = "no_progress_timeout"
     WORK = "recovery_work_exhausted"
     MEMORY = OUT_OF_MEMORY
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +109,16 @@ def next_incident(before: Incident | None, loss: Loss, *, new_id: str, debounce_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryBudget:
-    """Bounds of recovering. `max_work`: settled steps of an incident; `max_memory_losses`: workers out of memory."""
+    """Bounds of recovering. `max_work`: settled steps of an incident; `max_memory_losses`: workers out of memory.
+
+    `is_paused`: it is never recovered by itself; someone has it run again.
+    """
 
     max_recoveries: int = 10
     no_progress_seconds: float = 300.0
     max_work: int = 1000
     max_memory_losses: int = 3
+    is_paused: bool = False
 
     def judge(
         self, *, recoveries: int, has_progressed: bool, stalled_seconds: float, incident: Incident | None = None
@@ -124,7 +129,9 @@ class RecoveryBudget:
         `incident`: with this loss.
         """
         exhausted = None
-        if incident is not None and incident.memory_losses > self.max_memory_losses:
+        if self.is_paused:
+            exhausted = Exhausted.PAUSED
+        elif incident is not None and incident.memory_losses > self.max_memory_losses:
             exhausted = Exhausted.MEMORY
         elif incident is not None and incident.work > self.max_work:
             exhausted = Exhausted.WORK

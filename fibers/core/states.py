@@ -1,7 +1,7 @@
 """The states of a fiber and the only table of moves between them.
 
 Every UPDATE of `Fiber.status` takes its old and new value from here (`sources`, `advance`). A terminal state is left
-by two moves alone: somebody runs a failed or interrupted fiber again, or says how an interrupted one has ended.
+by two moves alone: a person or code runs a failed or interrupted fiber again, or says how an interrupted one has ended.
 """
 
 from enum import StrEnum

@@ -21,6 +21,7 @@ from fibers.process.interrupts import Listener
 from fibers.process.running import RunRegistry, registry
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
+from fibers.services import note_memory_loss
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class Worker:
             if self._threads:
                 return
             self._runs.is_closing = False
+            _note_killed_worker()
             self._threads.append(Sweeper())
             if fiber_settings.redis_url:
                 self._threads.append(Listener(fiber_settings.redis_url))
@@ -121,6 +123,15 @@ class Worker:
         for thread in threads:
             thread.join()
         connection.close()
+
+
+def _note_killed_worker() -> None:
+    """Count the loss of the worker before this one against the fibers that it had, if memory ran out under it."""
+    if fiber_settings.killed_worker:
+        try:
+            note_memory_loss(f"{fiber_settings.killed_worker}:")
+        except DatabaseError:
+            logger.exception("memory loss not noted", extra={"action": "memory_loss_not_noted"})
 
 
 def _hand_back(fiber_id: str, fence: int, progress: int) -> None:

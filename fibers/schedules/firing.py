@@ -32,7 +32,7 @@ HUNG: Final = "hung"
 
 
 def occurrence_key(schedule_id: str, due: datetime) -> str:
-    """The idempotency key of an occurrence: one fiber has it, whoever fires."""
+    """The idempotency key of an occurrence: one fiber has it, whichever process fires."""
     return f"schedule:{schedule_id}:{due.astimezone(UTC).strftime('%Y%m%dT%H%M%S.%fZ')}"
 
 
@@ -92,10 +92,8 @@ def start_run(schedule: Schedule, due: datetime, key: str, *, is_test: bool = Fa
     """Insert the fiber of an occurrence and its run, and drop the oldest runs. In the caller's transaction."""
     fiber = services.start_fiber(
         schedule.function,
-        {
-            "input": schedule.payload,
-            "schedule": {"id": schedule.pk, "key": key, "due": due.astimezone(UTC).isoformat(), "is_test": is_test},
-        },
+        # The input stays in the schedule's row: it may be people's words, and rows of fibers are read by more people.
+        {"schedule": {"id": schedule.pk, "key": key, "due": due.astimezone(UTC).isoformat(), "is_test": is_test}},
         # Runs of one owner do not keep those of others waiting.
         share=None if schedule.owner_id is None else f"schedules:{schedule.owner_id}",
         owner_id=schedule.owner_id,

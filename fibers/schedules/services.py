@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -14,7 +14,7 @@ from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance,
 from fibers.core.schedules.timing import Timing
 from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, SchedulesFull
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule
+from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules.clock import database_now
 from fibers.schedules.firing import start_run
 from thinkproject.kernel.ids import new_id
@@ -189,18 +189,42 @@ def edit_schedule(schedule_id: str, timing: Timing | None = None, **columns: Any
 
 
 def run_now(schedule_id: str) -> Fiber:
-    """Start the schedule's function now, besides its times, whatever its status. Errors: `ScheduleNotFound`."""
+    """Start the schedule's function now, besides its times, whatever its status.
+
+    **Errors:** `ScheduleNotFound`; `SchedulesFull` for a user who asks for it too often.
+    """
     schedule = _get(schedule_id)
     with transaction.atomic():
+        _check_tests(schedule)
         key = f"schedule:{schedule.pk}:{new_id('test')}"
         return start_run(schedule, database_now(), key, is_test=True)
 
 
+def _check_tests(schedule: Schedule) -> None:
+    limit = fiber_settings.schedule_tests_per_minute
+    if schedule.owner_id is None or limit <= 0:
+        return
+    lock_owner(schedule.owner_id)
+    lately = ScheduleRun.objects.filter(
+        schedule__owner_id=schedule.owner_id, is_test=True, created_at__gt=Now() - timedelta(minutes=1)
+    )
+    if lately.order_by()[limit - 1 : limit].exists():
+        raise SchedulesFull(Phrase("You can test {limit} schedules a minute. Wait a moment.", limit=limit))
+
+
 def upcoming(schedule: Schedule) -> list[datetime]:
-    """The next times of a schedule; none for one that is not active. Errors: `ScheduleInvalid`."""
+    """The next times of a schedule; none for one that is not active."""
+    return times_from(schedule, database_now())
+
+
+def times_from(schedule: Schedule, now: datetime) -> list[datetime]:
+    """The same for several schedules at one time of the database's clock."""
     if schedule.status != ScheduleStatus.ACTIVE or schedule.next_at is None:
         return []
-    return schedule.timing.upcoming(database_now(), schedule.next_at)
+    try:
+        return schedule.timing.upcoming(now, schedule.next_at)
+    except ScheduleInvalid:  # its zone is gone: the sweep will say so
+        return [schedule.next_at]
 
 
 def _change(schedule: Schedule, event: ScheduleEvent, **columns: Any) -> bool:

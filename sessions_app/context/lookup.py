@@ -1,5 +1,6 @@
 """Search memory and messages, and format the results for a model."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from sessions_app.context.history import ContextOwner
@@ -22,18 +23,26 @@ def find_entries(owner: ContextOwner, label: str, query: str, *, limit: int = 10
     ]
 
 
-def find_messages(query: str, *, besides: str, owner_id: int | None, scope: str, limit: int = 10) -> str:
-    """Messages of all of an owner's sessions, or else of a scope's, less one session, as a text for a model."""
+@dataclass(frozen=True, slots=True)
+class FoundMessages:
+    """Messages as a text for a model. `session_ids`: of the sessions that they are in."""
+
+    text: str
+    session_ids: frozenset[str] = frozenset()
+
+
+def find_messages(query: str, *, besides: str, owner_id: int | None, scope: str, limit: int = 10) -> FoundMessages:
+    """Messages of all of an owner's sessions, or else of a scope's, less one session."""
     if owner_id is None and not scope:
-        return NOTHING_FOUND
+        return FoundMessages(NOTHING_FOUND)
     # The question itself is in the session that asks: some more are taken, and its own are dropped.
     page = search(query, owner_id=owner_id, scopes=[scope] if owner_id is None else None, limit=4 * limit)
     if page.problem:
-        return f"{NOTHING_FOUND} {page.problem}"
+        return FoundMessages(f"{NOTHING_FOUND} {page.problem}")
     hits = [hit for hit in page.hits if hit.session_id != besides][:limit]
     texts = _texts(hits)
     found = (f"[{hit.role}] {texts.get((hit.session_id, hit.message_id), hit.snippet)}" for hit in hits)
-    return SEPARATOR.join(found) or NOTHING_FOUND
+    return FoundMessages(SEPARATOR.join(found) or NOTHING_FOUND, frozenset(hit.session_id for hit in hits))
 
 
 def _texts(hits: list[SearchHit]) -> dict[tuple[str, str], str]:

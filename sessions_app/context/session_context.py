@@ -9,7 +9,7 @@ Works without an agent. Nothing of a block is held between calls: what another p
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sessions_app.context import lookup, store
 from sessions_app.context.block_providers import Providers
@@ -42,6 +42,8 @@ from sessions_app.errors import BlockExists, BlockNotWritable
 from sessions_app.messages.services import freeze_prompt
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
+
+FoundIn: TypeAlias = Callable[[frozenset[str]], object]
 
 
 async def _nothing() -> str:
@@ -206,8 +208,11 @@ class SessionContext:
         """Unload a document from the context; false if it was not loaded. Stored messages stay."""
         return await db(store.note_unloaded, self.session_id, loaded_name(label, key))
 
-    async def search(self, label: str, query: str, *, limit: int = 10) -> str:
-        """Search a block and return the results as text. Errors: `BlockNotFound`, `BlockNotWritable`."""
+    async def search(self, label: str, query: str, *, limit: int = 10, found_in: FoundIn | None = None) -> str:
+        """Search a block and return the results as text. Errors: `BlockNotFound`, `BlockNotWritable`.
+
+        `found_in`: as for `search_sessions`, where the block is the history.
+        """
         state = await self.state()
         declaration = _block_of(
             state, label, "is_searchable", Phrase("Block {label!r} cannot be searched.", label=label)
@@ -216,16 +221,24 @@ class SessionContext:
             owner = state.owner(declaration, self.session_id)
             return found_text(await db(partial(lookup.find_entries, owner, label, query, limit=limit)))
         if isinstance(declaration.provider, SearchableHistory):
-            return await self.search_sessions(query, of=declaration.provider, limit=limit)
+            return await self.search_sessions(query, of=declaration.provider, limit=limit, found_in=found_in)
         found = await self._providers.call(declaration, "search", query)
         return found_text(found if isinstance(found, str) or found is None else [_as_entry(each) for each in found])
 
-    async def search_sessions(self, query: str, *, of: SearchableHistory, limit: int = 10) -> str:
-        """Search the messages of the owner's sessions, or of the scope, and return the results as text."""
+    async def search_sessions(
+        self, query: str, *, of: SearchableHistory, limit: int = 10, found_in: FoundIn | None = None
+    ) -> str:
+        """Search the messages of the owner's sessions, or of the scope, and return the results as text.
+
+        `found_in`: receives the ids of the sessions that the results are of.
+        """
         state = await self.state()
         owner_id = state.rows.owner_id if of.of == "user" else None
         find = partial(lookup.find_messages, query, besides=self.session_id, limit=limit)
-        return await db(partial(find, owner_id=owner_id, scope=state.rows.scope if of.of == "scope" else ""))
+        found = await db(partial(find, owner_id=owner_id, scope=state.rows.scope if of.of == "scope" else ""))
+        if found_in is not None:
+            found_in(found.session_ids)
+        return found.text
 
     # Inside
 

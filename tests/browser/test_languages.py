@@ -1,5 +1,6 @@
 """The page in made-up languages: all that it says comes from a catalogue, and it holds together right to left."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -63,6 +64,18 @@ def test_every_text_is_from_a_catalogue(open_tab: OpenTab, live_product: LivePro
     tab.page.keyboard.press("Escape")
     tab.open("/approvals")
     assert english(tab) == []
+
+
+def test_a_page_of_an_error_is_from_a_catalogue_too(open_tab: OpenTab, language: str) -> None:
+    tab = open_tab("/c/new", locale=language)
+    tab.page.goto(f"{tab.base_url}/there-is-no-such-page/")
+    switch = tab.page.locator("#theme")
+    for theme in ("system", "light", "dark"):
+        expect(switch).to_have_attribute("data-theme", theme)
+        expect(switch).to_have_attribute("title", re.compile("~~"))
+        assert all("~~" in said for said in tab.page.evaluate(TEXTS))  # as the server's catalogues have it
+        switch.click()
+    tab.errors.clear()  # the browser's note of the 404
 
 
 @pytest.mark.parametrize("shape", [None, PHONE], ids=["desktop", "phone"])

@@ -15,7 +15,7 @@ from tests.browser.test_accessibility import check
 from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
-TOGGLE = "Context, memory and files"
+TOGGLE = "Context, memory, files and tools"
 LONG = "verylongwordwithoutanyspace" * 12
 
 

@@ -41,6 +41,7 @@ TOOLS: dict[str, types.Tool] = {
         types.Tool(name="fail", description="Fail.", input_schema=OBJECT),
     )
 }
+GROWN = types.Tool(name="grown", description="New.", input_schema=OBJECT)
 BUS = InMemorySubscriptionBus()
 NAME = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}
 
@@ -85,7 +86,7 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
         case "environment":
             return _text(" ".join(sorted(os.environ)))
         case "grow":
-            TOOLS["grown"] = types.Tool(name="grown", description="New.", input_schema=OBJECT)
+            TOOLS["grown"] = GROWN
             await BUS.publish(ToolsListChanged())
             return _text("grown")
         case "die":
@@ -133,6 +134,8 @@ server = Server(
 async def main() -> None:
     """Serve."""
     mark("started")
+    if (MARKS / "has-grown").exists():  # while it was down
+        TOOLS["grown"] = GROWN
     if sys.argv[1] == "http":
         app = server.streamable_http_app()
         await uvicorn.Server(uvicorn.Config(app, port=int(sys.argv[2]), log_level="error")).serve()

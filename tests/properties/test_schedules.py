@@ -7,7 +7,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fibers.core.schedules.grammar import parse_sentence
 from fibers.core.schedules.timing import Timing
+from fibers.errors import ScheduleInvalid
 from tests.budget import examples
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
@@ -51,7 +53,7 @@ def test_a_wall_clock_time_is_due_once_on_each_day(
             assert each.fold == 0  # of a time that comes twice the first
         else:
             assert timedelta(0) < each.replace(tzinfo=None) - named.replace(tzinfo=None) <= timedelta(hours=1)
-    # Whoever looks late misses some and repeats none.
+    # A late look misses some and repeats none.
     assert timing.next_after(found[0] + timedelta(seconds=late)) > found[0] + timedelta(seconds=late)
 
 
@@ -85,3 +87,34 @@ def test_an_interval_keeps_its_step_or_begins_anew(seconds: float, late: float) 
 def test_what_is_due_once_has_one_time(seconds: int, timing: Timing) -> None:
     now = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     assert timing.upcoming(now) == [timing.first_after(now)]
+
+
+PIECES = ("every", "day", "weekday", "week", "on", "mon,wed", "mon,mon", "at", "09:00", "25:00", "in", "UTC", "5", "1")
+WORDS = st.one_of(
+    st.sampled_from((*PIECES, "minute", "minutes", "hours", "Europe/Berlin", "../x")), st.text(max_size=8)
+)
+
+
+@given(st.lists(WORDS, max_size=9).map(" ".join))
+@settings(max_examples=examples(500))
+def test_a_sentence_is_read_or_refused(sentence: str) -> None:
+    try:
+        timing = parse_sentence(sentence)
+    except ScheduleInvalid:
+        return
+    assert timing.is_repeating
+    assert len(timing.upcoming(datetime(2026, 1, 1, tzinfo=UTC))) == 5
+
+
+FIELDS = st.one_of(st.sampled_from(("*", "*/5", "1-5", "L", "LW", "1#2", "5L", "29", "MON", "0")), st.text(max_size=4))
+
+
+@given(st.lists(FIELDS, min_size=4, max_size=6).map(" ".join), st.sampled_from(ZONES))
+@settings(max_examples=examples(500), deadline=None)
+def test_a_cron_text_is_read_or_refused(text: str, zone: str) -> None:
+    try:
+        timing = Timing.cron(text, zone)
+    except ScheduleInvalid:
+        return
+    times = timing.upcoming(datetime(2026, 1, 1, tzinfo=UTC))
+    assert times == sorted(set(times))

@@ -8,6 +8,7 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,9 +19,12 @@ from typing import Any
 
 from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.run.gate import Report
+from thinkproject.run.memory_kills import memory_kills
 
 PR_SET_PDEATHSIG = 1
 FIRST_BACKOFF_SECONDS = 0.2
+LOOK_SECONDS = 1.0
+KILLED_WORKER = "THINK_FIBER_KILLED_WORKER"
 RESTARTS = RetryPolicy(first_seconds=FIRST_BACKOFF_SECONDS, max_seconds=10.0)
 STEADY_SECONDS = 30.0  # a child that ran this long starts over with the first back-off
 LOG_MAX_BYTES = 10 * 1024 * 1024
@@ -62,6 +66,10 @@ class Child:
     reports: bool = False  # it takes `--report FD` and says when it serves
     report: Report | None = None
     is_serving: bool = False
+    holds_leases: bool = False  # a worker: the next one counts it if memory ran out
+    count_kills: Callable[[], int | None] = memory_kills
+    kills_seen: int | None = None  # when it was last seen alive
+    looked_at: float = 0.0
 
     @property
     def is_running(self) -> bool:
@@ -93,6 +101,7 @@ class Child:
             if self.report is not None:
                 self.report.started()
         self.started_at = time.monotonic()
+        self._watch_memory(self.started_at)
         self.stopping_since = None
 
     def listen(self) -> list[dict[str, Any]]:
@@ -112,7 +121,9 @@ class Child:
         if code is None:
             if self.stopping_since is not None and now - self.stopping_since > self.stop_seconds:
                 self.signal(signal.SIGKILL)
+            self._watch_memory(now)
             return
+        self._note_memory(code)
         self._bury()
         self.process = None
         was_asked, self.stopping_since = self.stopping_since is not None, None
@@ -129,6 +140,20 @@ class Child:
             f"{self.name} ended ({describe_exit(code)}); again in {self.backoff_seconds:.1f} s.{self.last_words()}"
         )
         self.failures += 1
+
+    def _watch_memory(self, now: float) -> None:
+        if self.holds_leases and now - self.looked_at >= LOOK_SECONDS:
+            self.looked_at, self.kills_seen = now, self.count_kills()
+
+    def _note_memory(self, code: int) -> None:
+        """Name a worker that was killed because memory ran out to the one that is started in its place."""
+        self.environ.pop(KILLED_WORKER, None)
+        if not self.holds_leases or code != -signal.SIGKILL or self.process is None or self.stopping_since is not None:
+            return
+        kills = self.count_kills()
+        if self.kills_seen is not None and kills is not None and kills > self.kills_seen:
+            self.environ[KILLED_WORKER] = f"{socket.gethostname()[:60]}:{self.process.pid}"
+            self.say(f"{self.name} was killed because memory ran out.")
 
     @property
     def backoff_seconds(self) -> float:

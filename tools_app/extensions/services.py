@@ -376,7 +376,7 @@ def set_enabled(holder: Holder, name: str, is_enabled: bool, *, expected: str | 
 def grant(holder: Holder, name: str, permissions: object, *, expected: str | None = None) -> Extension:
     """Change what is granted, within what the manifest asks for; counts from the next call on.
 
-    `expected`: as for `update_extension`. Without it, what somebody else has withdrawn meanwhile may be granted again.
+    `expected`: as for `update_extension`. Without it, what another person has withdrawn meanwhile may be granted again.
     Errors: `ExtensionNotFound`, `ExtensionConflict`, `ExtensionInvalid` for more than the manifest asks for.
     """
     row = _locked(find(holder, name).pk, expected)

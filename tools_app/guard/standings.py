@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from tools_app.core.guard.rules import CLEAN, GuardDecision, SeenText, Spot, Standing, noted
@@ -136,6 +137,13 @@ def texts_of(session_id: str, *, limit: int = 2_000) -> dict[tuple[Spot, SeenTex
     """The texts of others in a conversation with their numbers, the oldest first. One query; the newest, if many."""
     rows = GuardEvent.objects.filter(guard_id=session_id, kind=GuardEventKind.SEEN).order_by("-pk")[:limit]
     return {(row.spot, row.text): row.number for row in reversed(rows)}
+
+
+def sources_in(session_ids: Collection[str], *, limit: int = 20) -> list[SeenText]:
+    """Texts of others that these conversations have read, each source once, the newest first. One query."""
+    rows = GuardEvent.objects.filter(guard_id__in=session_ids, kind=GuardEventKind.SEEN)
+    newest = rows.values_list("origin", "source").annotate(newest=Max("pk")).order_by("-newest")[:limit]
+    return [SeenText(Origin(origin), source) for origin, source, _ in newest]
 
 
 def copy_guard(source_id: str, target: Place) -> None:

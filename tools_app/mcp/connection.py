@@ -54,6 +54,8 @@ class McpConnection:
         self._way = way
         self._on_list_changed = on_list_changed
         self._client: Client | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._has_stopped_listening = False
         self._calls: set[_Call] = set()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -159,22 +161,37 @@ class McpConnection:
 
     async def _until_closed(self, client: Client) -> None:
         waits = {asyncio.create_task(self._closing.wait()), asyncio.create_task(self._way.ended.wait())}
-        listening = asyncio.create_task(self._listen(client))
-        listening.add_done_callback(_read)  # a server need not offer it: its catalogue is read again at times
+        self._start_listening(client)
         try:
             await asyncio.wait(waits, return_when="FIRST_COMPLETED")
         finally:
-            for task in (*waits, listening):
+            ending = waits if self._listening is None else {*waits, self._listening}
+            for task in ending:
                 task.cancel()
-            await asyncio.wait({*waits, listening}, timeout=1.0)
+            await asyncio.wait(ending, timeout=1.0)
+
+    def listen_again(self) -> bool:
+        """Listen to changes again where that has ended; whether some may have been missed."""
+        if not self._has_stopped_listening or self._client is None or not self.is_open:
+            return False
+        self._start_listening(self._client)
+        return True
+
+    def _start_listening(self, client: Client) -> None:
+        self._has_stopped_listening = False
+        self._listening = asyncio.create_task(self._listen(client))
+        self._listening.add_done_callback(_read)  # a server need not offer it: its catalogue is read again at times
 
     async def _listen(self, client: Client) -> None:
         """Follow changes of a server of the newer protocol, which sends them only to those who ask."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or client.server_capabilities.tools is None:
             return
         async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
-            async for _ in events:
-                self._on_list_changed()
+            try:
+                async for _ in events:
+                    self._on_list_changed()
+            finally:
+                self._has_stopped_listening = True
 
     async def _heard(self, message: Any) -> None:
         changes = (

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from django.utils import timezone
 from mcp.client import Client
@@ -35,6 +35,7 @@ from tools_app.mcp_models import McpServer
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
+Key: TypeAlias = tuple[str, str, Any]
 LISTED_AGE: Final = timedelta(hours=1)
 LIST_CHANGED_SECONDS: Final = 0.5
 """How long a server's notifications of changes are gathered before its catalogue is read again."""
@@ -49,7 +50,7 @@ class Target:
     read_at: datetime = field(default_factory=timezone.now)
 
     @property
-    def key(self) -> tuple[str, str, Any]:
+    def key(self) -> Key:
         """Equal for those who share a connection: at a site's server without sign-ins all do."""
         server = self.server
         is_shared = server.scope == McpScope.SITE and not server.needs_sign_in
@@ -70,6 +71,7 @@ class _Entry:
     failed_at: datetime | None = None
     error: str = ""
     refresh: asyncio.TimerHandle | None = None
+    read_at: float | None = None  # when calls last had the catalogue read
 
 
 class McpPool:
@@ -78,7 +80,7 @@ class McpPool:
     def __init__(self) -> None:
         self.attempts = 0  # connections that were tried, for tests and the log
         self._loop = asyncio.get_running_loop()
-        self._entries: dict[tuple[str, str, Any], _Entry] = {}
+        self._entries: dict[Key, _Entry] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def request(
@@ -91,13 +93,13 @@ class McpPool:
     ) -> R:
         """Send a request over the connection to a server, which is made if there is none.
 
-        `refreshes`: whether a new connection also reads the server's catalogue, where that is old.
+        `refreshes`: whether the server's catalogue is read as well, where it is old or changes may have been missed.
         Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
         """
         entry = self._entries.setdefault(target.key, _Entry())
-        is_new = entry.connection is None
         connection = await self._connected(target, entry)
-        if refreshes and is_new and _is_old(target.server):
+        if refreshes and (connection.listen_again() or _is_old(target.server, entry, self._loop.time())):
+            entry.read_at = self._loop.time()
             self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
@@ -153,23 +155,17 @@ class McpPool:
             self._entries.setdefault(target.key, entry)  # it may have been let go of while this call waited
             await self._make_room(entry)
             try:
-                return await self._connect(target, entry)
+                entry.connection, self.attempts = None, self.attempts + 1
+                entry.connection = connection = await self._open(target, entry)
+                had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
+                if had_failed or target.server.failures:
+                    await db(rows.note_working, target.server.pk)
+                return connection
+            except McpUnavailable as error:
+                await self._failed(target, entry, error)
+                raise
             finally:
                 entry.is_opening = False
-
-    async def _connect(self, target: Target, entry: _Entry) -> McpConnection:
-        entry.connection = None
-        self.attempts += 1
-        try:
-            connection = await self._open(target, entry)
-        except McpUnavailable as error:
-            await self._failed(target, entry, error)
-            raise
-        entry.connection = connection
-        had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
-        if had_failed or target.server.failures:
-            await db(rows.note_working, target.server.pk)
-        return connection
 
     async def _open(self, target: Target, entry: _Entry) -> McpConnection:
         try:
@@ -233,7 +229,9 @@ class McpPool:
 
         Nothing is awaited between the look and the taking, so connections that begin at once are not too many.
         """
-        while self._places_taken(wanted) >= mcp_settings.connections:
+        while sum(_takes_place(entry) for entry in self._entries.values() if entry is not wanted) >= (
+            mcp_settings.connections
+        ):
             idle = [
                 (entry.connection.last_used, key, entry)
                 for key, entry in self._entries.items()
@@ -245,19 +243,15 @@ class McpPool:
             await self._discard(key, oldest)
         wanted.is_opening = True
 
-    def _places_taken(self, beside: _Entry) -> int:
-        entries = self._entries.values()
-        return sum(entry is not beside and (entry.is_opening or entry.connection is not None) for entry in entries)
-
-    def _close_when_idle(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+    def _close_when_idle(self, key: Key, entry: _Entry) -> None:
         self._loop.call_later(mcp_settings.idle_seconds, self._look_if_idle, key, entry)
 
-    def _look_if_idle(self, key: tuple[str, str, Any], entry: _Entry) -> None:
+    def _look_if_idle(self, key: Key, entry: _Entry) -> None:
         connection = entry.connection
         if connection is None or not connection.is_idle:
             return
         if self._loop.time() - connection.last_used >= mcp_settings.idle_seconds - 0.01:
-            self._detach(key, entry)  # at once: a call that begins now makes a connection of its own
+            _detach(self._entries, key, entry)  # at once: a call that begins now makes a connection of its own
             self._start(connection.close())
 
     def _refresh_changed(self, target: Target, entry: _Entry) -> None:
@@ -268,18 +262,10 @@ class McpPool:
         with contextlib.suppress(McpUnavailable):  # noted where it failed
             await self.refresh(target)
 
-    async def _discard(self, key: tuple[str, str, Any], entry: _Entry) -> None:
-        connection = self._detach(key, entry)
+    async def _discard(self, key: Key, entry: _Entry) -> None:
+        connection = _detach(self._entries, key, entry)
         if connection is not None:
             await connection.close()
-
-    def _detach(self, key: tuple[str, str, Any], entry: _Entry) -> McpConnection | None:
-        if self._entries.get(key) is entry:
-            del self._entries[key]
-        if entry.refresh is not None:
-            entry.refresh.cancel()
-        connection, entry.connection = entry.connection, None
-        return connection
 
     def _start(self, work: Any) -> "asyncio.Task[Any]":
         task: asyncio.Task[Any] = asyncio.ensure_future(work)
@@ -294,8 +280,25 @@ class McpPool:
             logger.warning("work on an mcp server failed", extra=extra)
 
 
-def _is_old(server: McpServer) -> bool:
-    return server.listed_at is None or server.listed_at < timezone.now() - LISTED_AGE
+def _is_old(server: McpServer, entry: _Entry, now: float) -> bool:
+    """Whether the catalogue is to be read again. The row may be older than what this process has read since."""
+    if server.listed_at is not None and server.listed_at > timezone.now() - LISTED_AGE:
+        return False
+    return entry.read_at is None or now - entry.read_at > LISTED_AGE.total_seconds()
+
+
+def _takes_place(entry: _Entry) -> bool:
+    return entry.is_opening or entry.connection is not None
+
+
+def _detach(entries: dict[Key, _Entry], key: Key, entry: _Entry) -> McpConnection | None:
+    """Let go of a connection, which is then to be closed."""
+    if entries.get(key) is entry:
+        del entries[key]
+    if entry.refresh is not None:
+        entry.refresh.cancel()
+    connection, entry.connection = entry.connection, None
+    return connection
 
 
 _pools: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, McpPool]" = weakref.WeakKeyDictionary()

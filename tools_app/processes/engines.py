@@ -42,7 +42,7 @@ HOST_LABEL: Final = "think.host"
 ENGINE_SECONDS: Final = 30.0
 ENGINE_FAILED: Final = 125
 SPARE_SECONDS: Final = 60
-"""How long a container may outlive its time when nobody is left to end it. Of podman only."""
+"""How long a container may outlive its time when no process of ours is left to end it. Of podman only."""
 PROCESSES_OF_USER: Final = 4096
 """Where the container's own processes are counted: a limit for its user, whom other containers have as well."""
 VARIABLES: Final = (
@@ -57,7 +57,7 @@ FIRST: Final = 'shell=/bin/sh; [ ! -x /bin/bash ] || shell=/bin/bash; "$shell" -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What an engine can do here. `fault`: why it can do nothing."""
+    """The abilities of an engine here. `fault`: why it can do nothing."""
 
     fault: str = ""
     is_rootless: bool = False
@@ -71,7 +71,7 @@ class Facts:
 
     @property
     def groups(self) -> str:
-        """What is counted for all processes of a container together."""
+        """The resources that are bounded for all processes of a container together."""
         found = {"memory": self.memory, "number of processes": self.processes, "processors": self.cpus}
         return ", ".join(name for name, is_counted in found.items() if is_counted)
 
@@ -88,12 +88,12 @@ class Engine:
         """The way in a few words."""
         programs = f"the image {process_settings.image}" if process_settings.image else "the programs of this machine"
         groups = _facts(self.name).groups
-        bounds = f"control groups bound {groups}" if groups else "no control groups, so limits of each process"
+        bounds = f"control groups bound {groups}" if groups else "no control groups, so the worker watches the memory"
         return f"containers made by {self.name}, with {programs}; {bounds}"
 
     @property
     def proofs(self) -> Mapping[str, str]:
-        """What the command's own status has to say."""
+        """Names and values of the command's own status."""
         return {**UNPRIVILEGED, "Seccomp": "2"}
 
     def prepare(self) -> str:
@@ -112,10 +112,9 @@ class Engine:
         return self._image_fault()
 
     def environment(self) -> Mapping[str, str]:
-        """What the client needs. The command sees none of it."""
-        return {"PATH": TRUSTED_PATH, "LANG": "C.UTF-8"} | {
-            name: os.environ[name] for name in VARIABLES if name in os.environ
-        }
+        """The variables that the client needs. The command sees none of them."""
+        path = f"{TRUSTED_PATH}:{os.environ.get('PATH', '')}"
+        return {"PATH": path, "LANG": "C.UTF-8"} | {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
         """The command line that runs a shell command. Writes the filter of system calls beside it."""
@@ -124,7 +123,7 @@ class Engine:
         words = [
             *("/bin/sh", str(SUPERVISOR), self.name, name),
             *("run", "--rm", "--pull=never", f"--name={name}", f"--cidfile={_id_file(place.root, self.name)}"),
-            *(f"--label={LABEL}={place.root.parent}", f"--label={HOST_LABEL}={socket.gethostname()}"),
+            *(f"--label={LABEL}={place.root.parent}", f"--label={HOST_LABEL}={_host()}"),
             *(
                 "--log-driver=none",
                 "--no-healthcheck",
@@ -174,10 +173,9 @@ class Engine:
 
     def remove_left(self) -> None:
         """Remove containers of this machine whose directory is gone."""
-        template = f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}'
-        listed = self._asked(
-            "ps", "--all", "--no-trunc", f"--filter=label={HOST_LABEL}={socket.gethostname()}", f"--format={template}"
-        )
+        label = f'index .Labels "{LABEL}"' if self.name == PODMAN else f'.Label "{LABEL}"'
+        own = f"--filter=label={HOST_LABEL}={_host()}"
+        listed = self._asked("ps", "--all", "--no-trunc", own, f"--format={{{{.ID}}}} {{{{{label}}}}}")
         for line in listed.stdout.decode(errors="replace").splitlines():
             identifier, _, folder = line.partition(" ")
             if folder and not Path(folder, LOCK).exists():
@@ -218,6 +216,12 @@ def remove_containers(top: Path) -> None:
     for engine in ENGINES:
         if _id_file(top / "root", engine.name).exists():
             engine.remove(top.name)
+
+
+def _host() -> str:
+    """This machine, as processes see it that see the same directories: others' commands are not ours to judge."""
+    spaces = Path("/proc/self/ns/mnt")
+    return f"{socket.gethostname()}-{spaces.stat().st_ino if spaces.exists() else 0}"
 
 
 def _bounds(facts: Facts, bounds: Bounds) -> list[str]:

@@ -83,7 +83,7 @@ class Isolation(Protocol):
         """Make what it needs, if that can be done. Empty where it may be tried, otherwise why not. May block."""
 
     def environment(self) -> Mapping[str, str]:
-        """What the programs that make the walls see of the environment. The command sees none of it."""
+        """The variables of the programs that make the walls. The command sees none of them."""
 
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
         """The command line that runs a shell command."""

@@ -39,7 +39,7 @@ class Namespaces:
 
     @property
     def proofs(self) -> Mapping[str, str]:
-        """What the command's own status has to say."""
+        """Names and values of the command's own status."""
         return UNPRIVILEGED
 
     def prepare(self) -> str:
@@ -63,7 +63,7 @@ class Namespaces:
         return pid
 
     def is_no_start(self, place: Place, code: int) -> bool:
-        """This cannot be told apart from a command that failed; both say why on their outputs."""
+        """Never: this looks like a command that failed, and both say why on their outputs."""
         del place, code
         return False
 

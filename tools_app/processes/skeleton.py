@@ -42,7 +42,7 @@ def skeleton() -> tuple[str, bytes]:
 
 
 def machine_volumes(*, network: bool) -> list[str]:
-    """What of this machine a command reads, as options of the engine."""
+    """The folders and files of this machine that a command reads, as options of the engine."""
     paths = [Path("/usr"), *(Path("/", name) for name in SYSTEM)]
     paths += [Path("/etc", name) for name in (*BOUND_FILES, *BOUND_FOLDERS, *(NETWORK_FOLDERS if network else ()))]
     return [f"--volume={path}:{path}:ro" for path in paths if path.exists() and not path.is_symlink()]

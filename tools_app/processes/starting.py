@@ -1,4 +1,4 @@
-"""What a worker does about commands when it starts: it ends those of workers that are gone."""
+"""The start of a worker ends commands that workers have left which are gone."""
 
 import threading
 

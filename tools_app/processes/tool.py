@@ -42,7 +42,7 @@ COPYING_SECONDS: Final = 120.0
 TRIAL_SECONDS: Final = 20.0
 OFF: Final = "off"
 WALLS: Final[tuple[Isolation, ...]] = (*NAMESPACES, *ENGINES)
-"""In the order in which they are tried: namespaces take milliseconds and need nobody's privileges."""
+"""In the order in which they are tried: namespaces take milliseconds and need no privileges."""
 TRIAL: Final = """echo apart > /workspace/made
 while read -r line; do echo $line; done < /proc/self/status
 ! unshare --user true 2> /dev/null || echo "NewNamespaces: yes"
@@ -204,18 +204,19 @@ async def found_isolation() -> Isolation:
 
 
 async def processes_report() -> list[TierReport]:
-    """Whether commands can run on this machine, how, and why not."""
+    """Whether commands can run on this machine, how, why not, and why not in a way that comes first."""
     found = await tried_isolation(process_settings.isolation)
-    if not isinstance(found, str):
-        return [
-            TierReport(
-                tier="processes", is_available=True, reason=f"{found.description[:1].upper()}{found.description[1:]}."
-            )
-        ]
-    return [TierReport(tier="processes", is_available=False, reason=found)]
+    if isinstance(found, str):
+        return [TierReport(tier="processes", is_available=False, reason=found)]
+    reason = f"{found.description[:1].upper()}{found.description[1:]}."
+    if passed_over := _PASSED_OVER.get((process_settings.isolation, process_settings.image)):
+        reason += f" Not by {passed_over}"
+    return [TierReport(tier="processes", is_available=True, reason=reason)]
 
 
 _TRIED: dict[tuple[str, str], Isolation | str] = {}
+_PASSED_OVER: dict[tuple[str, str], str] = {}
+"""The ways that did not work before the one that did, with their reasons."""
 
 
 def forget_isolation() -> None:
@@ -235,12 +236,13 @@ async def tried_isolation(wanted: str) -> Isolation | str:
 async def _try_all(wanted: str) -> Isolation | str:
     if wanted == OFF:
         return "switched off by THINK_PROCESSES_ISOLATION."
-    reasons = []
+    reasons: list[str] = []
     for isolation in ENGINES if process_settings.image else WALLS:
         if wanted not in {"", isolation.name}:
             continue
         reason = await why_not(isolation)
         if not reason:
+            _PASSED_OVER[wanted, process_settings.image] = " ".join(reasons)
             return isolation
         reasons.append(f"{isolation.name}: {reason}.")
     if not reasons and wanted in {each.name for each in WALLS}:

@@ -69,7 +69,7 @@ class FiberInspection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedFiber:
-    """A fiber that has completed, as `on_fiber_complete` is told."""
+    """A fiber that has completed, as `on_fiber_complete` gets it."""
 
     id: str
     method: str
@@ -92,7 +92,7 @@ class LostFiber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiberStart:
-    """What a caller decides about a new fiber."""
+    """The choices of a caller about a new fiber."""
 
     method: str
     payload: JSONValue
@@ -199,7 +199,7 @@ class FiberMethods:
     async def run_fiber(self, name: str, function: FiberFunction[R], *, metadata: JSONObject | None = None) -> R:
         """Run a function here, in this process, and give what it returns; a row stands for it while it runs.
 
-        The function may take a `RunningFiber`. When the process dies, `on_fiber_recovered` is told the name and the
+        The function may take a `RunningFiber`. When the process dies, `on_fiber_recovered` gets the name and the
         snapshot. Errors: those of the function; `FiberStopped` when the fiber was cancelled.
         """
         return await self._fibers.run(name, function, metadata=metadata)
@@ -280,7 +280,7 @@ class FiberMethods:
     async def keep_alive(self) -> Callable[[], Awaitable[None]]:
         """Show that the conversation is at work, by a fiber `keep_alive`; calling what is returned ends it.
 
-        Counted: one row for each process, however many ask. No worker of ours stops because nobody asks it anything,
+        Counted: one row for each process, however many ask. No worker of ours stops because no client is there,
         so code needs this only to be seen.
         """
         return await self._fibers.keep_alive()

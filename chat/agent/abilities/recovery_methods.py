@@ -32,9 +32,10 @@ class RecoveryMethods:
     """How often a turn may take a worker along that ran out of memory; then it is given up. `None` asks settings
     (`THINK_FIBER_MAX_MEMORY_LOSSES`)."""
 
-    chat_recovery: ClassVar[bool] = True
+    chat_recovery: ClassVar[bool | str] = True
     """Whether turns that a crash cut go on by themselves. If not, they end as interrupted with what was shown kept, and
-    a person asks again or an operator has them run on. Turns are durable either way."""
+    a person asks again. `"paused"`: they end like that as soon as their worker is lost, and go on from there when a
+    person resumes them. Turns are durable either way."""
 
     def retry(
         self,

@@ -43,10 +43,7 @@ class Detached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The facts of a run that is wanted. `run_id`: empty for one that is made up.
-
-    `max_running`: how many runs the parent may have under way; `None` sets no limit.
-    """
+    """The facts of a run that is wanted. `run_id`: empty for one that is made up."""
 
     agent: str
     input: JSONValue
@@ -57,7 +54,6 @@ class RunRequest:
     detached: Detached | None = None
     workspace: WorkspaceUse = "own"
     mcp: McpUse = "own"
-    max_running: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

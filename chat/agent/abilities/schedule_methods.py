@@ -34,7 +34,7 @@ RETRY: Final = RetryPolicy(attempts=3, first_seconds=0.1, max_seconds=3.0, jitte
 class Occurrence:
     """One run of a schedule, as its method is given it. `key` is the same when the run is repeated after a crash.
 
-    `due`: when it was to run, in UTC; it may run later. `is_test`: somebody had it run besides its times.
+    `due`: when it was to run, in UTC; it may run later. `is_test`: it was asked for besides its times.
     """
 
     schedule_id: str
@@ -69,7 +69,7 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleCriteria:
-    """Which schedules `get_schedules` gives; what is `None` does not matter. `start` and `end` bound the next run."""
+    """A choice of schedules, for `get_schedules`; `None` does not matter. `start` and `end` bound the next run."""
 
     kind: str | None = None
     callback: str | None = None
@@ -79,7 +79,7 @@ class ScheduleCriteria:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a schedule does: a method with its input, or a prompt."""
+    """The work of a schedule: a method with its input, or a prompt."""
 
     callback: str = ""
     prompt: str = ""
@@ -215,7 +215,7 @@ class ScheduleMethods:
 
 
 class ScheduleDeclarations(ScheduleMethods):
-    """What a class declares about schedules."""
+    """Part of `Think`: declarations of a class about schedules."""
 
     schedule_tools: ClassVar[bool] = False
     """Whether the model gets tools to list, create and cancel schedules of this conversation. A person approves what it

@@ -86,6 +86,10 @@ class SubAgentOperations(Protocol):
         """Stop a run; false when it has ended or is unknown."""
         ...
 
+    async def clear_runs(self, older_than_seconds: float) -> int:
+        """Remove runs that have ended, and their children."""
+        ...
+
     def report_progress(self, fraction: float, message: str) -> None:
         """Show how far this agent's run is."""
         ...
@@ -99,9 +103,6 @@ class SubAgentMethods:
     """Sub-agents and runs. See `docs/howto/sub-agents.md`."""
 
     host: Any
-    max_concurrent_agent_tools: ClassVar[int | None] = None
-    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
-    the user (`THINK_RUNS_PER_USER`)."""
 
     @property
     def _sub_agents(self) -> SubAgentOperations:
@@ -136,7 +137,10 @@ class SubAgentMethods:
         return await self._sub_agents.has_sub_agent(_route(agent), name)
 
     async def list_sub_agents(self, agent: AgentName | None = None) -> list[SubAgentInfo]:
-        """Read the direct sub-agents, the most recently active first, with status and counts. Three queries."""
+        """Read the direct sub-agents, the most recently active first, with status and counts.
+
+        At most 500. The number of queries is fixed.
+        """
         return await self._sub_agents.list_sub_agents("" if agent is None else _route(agent))
 
     async def run_agent_tool(
@@ -172,7 +176,6 @@ class SubAgentMethods:
                 detached=(Detached() if detached else None) if isinstance(detached, bool) else detached,
                 workspace=options.get("workspace", "own"),
                 mcp=options.get("mcp", "own"),
-                max_running=self.max_concurrent_agent_tools,
             )
         )
 
@@ -183,6 +186,14 @@ class SubAgentMethods:
     async def abort_agent_run(self, run_id: str, reason: str = "") -> bool:
         """Stop a run of this instance and its child; false when it has ended or is unknown. Committed on return."""
         return await self._sub_agents.abort_run(run_id, reason)
+
+    async def clear_agent_runs(self, *, older_than_seconds: float = 0.0) -> int:
+        """Remove the runs of this instance that have ended so long ago, with their children; returns how many.
+
+        Results of calls stay in the conversation. Runs are kept until this, or until the conversation is deleted; their
+        children count towards `THINK_INSTANCES_PER_USER`. At most 200 at a time.
+        """
+        return await self._sub_agents.clear_runs(older_than_seconds)
 
 
 class AgentToolOptions(RunOptions, total=False):
@@ -198,6 +209,10 @@ class AgentToolOptions(RunOptions, total=False):
 
 class SubAgentTools(SubAgentMethods):
     """The part of an agent in runs: agents as its tools, what it reports as a child, what it learns as a parent."""
+
+    max_concurrent_agent_tools: ClassVar[int | None] = None
+    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
+    the user (`THINK_RUNS_PER_USER`)."""
 
     allows_recursion: ClassVar[bool] = False
     """Whether an agent of this class may work for one that lies below another of the same class. Refused by default:

@@ -45,7 +45,7 @@ class ModelFailover:
         self._breaks: Counter[str] = Counter()  # answers that broke off after something of them was shown
         self._asked: LanguageModel | None = None  # as the turn or the step named it: one model or a list
         self.last: JSONObject | None = None  # the last switch: `{for, from, to, code}`
-        self.unreported: list[JSONObject] = []  # switches of this attempt, not yet announced
+        self._unreported: list[tuple[str, JSONObject]] = []  # switches of this attempt, not yet announced
 
     async def restore(self) -> None:
         """Take over the switches of earlier attempts."""
@@ -117,9 +117,14 @@ class ModelFailover:
             return {}
         return {"insteadOf": {"model": self.last["from"], "code": self.last["code"]}}
 
-    def reports(self) -> list[JSONObject]:
-        """The switches that are still to be announced; each is returned once."""
-        reports, self.unreported = self.unreported, []
+    def note_stall(self, model: LanguageModel, error: ModelError) -> None:
+        """Announce, before the next model call, that a model fell silent in mid-answer."""
+        if isinstance(error, StreamStalled):
+            self._unreported.append(("stalled", {"name": model.name, "code": error.code}))
+
+    def reports(self) -> list[tuple[str, JSONObject]]:
+        """The kinds and facts that are still to be announced; each is returned once."""
+        reports, self._unreported = self._unreported, []
         return reports
 
     def _is_larger(self, one: LanguageModel, other: LanguageModel) -> bool:
@@ -129,7 +134,7 @@ class ModelFailover:
     async def _switch(self, record: JSONObject) -> None:
         await self._journal.record(f"{FAILOVER_PREFIX}{len(self._switches)}", record)
         self._take(record)
-        self.unreported.append(record)
+        self._unreported.append(("failover", record))
 
     def _take(self, record: JSONObject) -> None:
         self._current = record["to"]

@@ -310,7 +310,10 @@ class ChatErrorContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryContext:
-    """A turn interrupted by a crash, before it continues. `kind`: whether partial output of the step had been shown.
+    """An interrupted turn, before it continues. `kind`: whether partial output of the step had been shown.
+
+    `cause`: its worker was lost, or its model fell silent (`model_stalled`); then nothing of the recovery's budget is
+    spent.
 
     `recovery_data` is what the turn kept with `stash`; `messages` the conversation that it answers, without its own
     partial answer; `client_tools` what clients brought, as they sent it.
@@ -332,6 +335,7 @@ class RecoveryContext:
     messages: tuple[Message, ...] = ()
     client_tools: tuple[JSONObject, ...] = ()
     incident_id: str = ""
+    cause: Literal["worker_lost", "model_stalled"] = "worker_lost"
     losses: int = 1
     recovery_attempt: int = 1
     max_recovery_attempts: int = 0

@@ -295,8 +295,8 @@ class TurnLoop:
         """
         model, request = await self._fitting_request()
         await self._failover.settle(self._number, model)
-        for switch in self._failover.reports():
-            yield self._put(_activity(self.plan, "failover", switch))
+        for kind, facts in self._failover.reports():
+            yield self._put(_activity(self.plan, kind, facts))
         check = only_offered(self._tools.check, self.plan, request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
@@ -333,6 +333,7 @@ class TurnLoop:
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
         """Whether a failed call is made again: from where it broke off, with a shorter prompt, or of another model."""
         is_overflow = isinstance(error, ContextOverflow)
+        self._failover.note_stall(model, error)
         if is_overflow and await self._window.reduce_after_overflow(self._number, model):
             return True
         if await self._failover.goes_on(self._number, model, error, is_shown=is_shown):

@@ -32,7 +32,7 @@ from chat.http.api.endpoints import (
     summaries,
     turns,
 )
-from chat.http.api.endpoints.durable import fibers, runs
+from chat.http.api.endpoints.durable import fibers, runs, schedules
 from chat.http.api.endpoints.tools import extensions, guard, mcp_contents, mcp_servers, tool_calls, workspace
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
@@ -66,6 +66,7 @@ def build_router() -> Router:
     router.add_router("", guard.router)
     router.add_router("", mcp_servers.router)
     router.add_router("", mcp_contents.router)
+    router.add_router("", schedules.router)
     router.add_router("", stream.router)
     router.add_router("", submissions.router)
     router.add_router("", fibers.router)

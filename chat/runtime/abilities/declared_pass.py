@@ -1,4 +1,4 @@
-"""What a deploy changes in declared tasks reaches conversations that nobody opens: a pass when workers start.
+"""Passes over all conversations when workers start: a deploy that changes declared tasks reaches those not opened.
 
 One fiber for each class that declares tasks and each version of its source, however many workers start. It visits the
 class's conversations in batches; each batch is a fiber, so a crash repeats one batch.
@@ -45,7 +45,7 @@ def start_passes(**_: Any) -> None:
 
 
 def version_of(agent_class: type[Any]) -> str:
-    """What changes when the source file of a class does."""
+    """A text that changes when the source file of a class does."""
     try:
         source = Path(inspect.getfile(agent_class)).read_bytes()
     except (OSError, TypeError):  # defined in a shell, for instance

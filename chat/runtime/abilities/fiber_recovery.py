@@ -94,7 +94,7 @@ def _lost(instance_id: str) -> list[Fiber]:
 
 @transaction.atomic
 def _leave(ids: list[str]) -> list[FiberInspection]:
-    """Note of those that the hooks did not start again that they were told; forget those that cannot run again."""
+    """Note of those that the hooks did not start again that they were called; forget those that cannot run again."""
     untouched = Fiber.objects.filter(pk__in=ids, status=FiberStatus.INTERRUPTED, reason=WORKER_LOST)
     found = Fiber.objects.in_bulk(ids)
     untouched.filter(name=AGENT_RUN).delete()

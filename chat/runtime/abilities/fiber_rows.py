@@ -39,7 +39,7 @@ def _is_method(agent_class: type[Agent], name: str) -> bool:
 
 
 def members() -> tuple[str, ...]:
-    """What follows `chat.agent_fiber:` in the names that this process can run."""
+    """The parts after `chat.agent_fiber:` of the names that this process can run."""
     return _members(tuple(declared.classes.items()))
 
 

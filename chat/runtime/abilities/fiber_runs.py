@@ -40,7 +40,7 @@ class FiberRun:
 
     @property
     def snapshot(self) -> JSONValue:
-        """What was last stashed, by this run or by one before."""
+        """The last stashed value, of this run or of one before."""
         return self._context.stashed
 
     async def stash(self, data: JSONValue) -> None:
@@ -94,7 +94,7 @@ def _is_json(result: JSONValue) -> bool:
 
 
 def _complete(context: FiberContext, agent: Agent, result: JSONValue) -> None:
-    """Complete the fiber, and have the agent told."""
+    """Complete the fiber, and start the hook that follows."""
     with context.completing(result):
         payload = {**context.payload, "fiber_id": context.fiber_id, "result": result}
         start_fiber(

@@ -181,6 +181,20 @@ class InstanceFibers:
         return row is not None and cancel_row(row, reason=reason)
 
 
+class FibersHost:
+    """The background work of the instance of a host."""
+
+    key: InstanceKey
+
+    def fibers_of(self, agent: Agent) -> InstanceFibers:
+        """The operations on the background work of the agent's conversation."""
+
+        async def itself() -> Agent:
+            return agent
+
+        return InstanceFibers(self.key, itself)
+
+
 class _Holder:
     """The fiber that shows that an instance is kept alive by this process, and by how many."""
 
@@ -205,8 +219,10 @@ def start_row(key: InstanceKey, start: FiberStart) -> FiberInspection:
     rows.check_start(start)
     rows.check_method(get_agent_class(key.agent), start.method)
     instance = ensure_instance(key)
-    check_fiber_quota(key.owner_id)
     known = _known(instance, start)
+    if known is None:
+        check_fiber_quota(key.owner_id)
+        known = _known(instance, start)  # now the owner's row is locked: nothing can have come in between
     if known is not None:
         return rows.inspection_of(known, accepted=False)
     fiber = services.start_fiber(

@@ -16,6 +16,7 @@ from chat.agent.think import Think
 from chat.errors import AgentNotFound
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime import submissions
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
@@ -31,8 +32,6 @@ from thinkproject.kernel.retry import RetryPolicy
 
 CANCELLED: Final = "schedule_cancelled"
 """Reason of a run whose schedule was cancelled before it began."""
-TURN_RUNNING: Final = "turn_running"
-"""Reason of a run that was left out: the turn of the one before goes on or waits for a person."""
 METHOD_MISSING: Final = "method_missing"
 
 
@@ -41,11 +40,12 @@ async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey
 
     Errors: `Failed` with the code of what went wrong; `Cancelled` where the schedule or its conversation is gone.
     """
-    work, facts = context.payload["input"], context.payload["schedule"]
-    schedule, instance = await db(_rows, str(facts["id"]), str(work["instance_id"]))
+    facts = context.payload["schedule"]
+    schedule, instance = await db(_rows, str(facts["id"]))
     if schedule is None or instance is None:
         await db(cancel_schedule, str(facts["id"]))
         raise Cancelled(reason=CANCELLED)
+    work: JSONObject = schedule.payload
     occurrence = Occurrence(
         schedule_id=schedule.pk,
         key=str(facts["key"]),
@@ -54,9 +54,8 @@ async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey
     )
     try:
         return await _run(schedule, instance, work, occurrence, make_agent)
-    except AgentCodeFailed as error:
-        # The owner's own code and eyes: what it raised is said, as in the journal of a fiber.
-        raise Failed(error.code, f"{error.method}: {error.reason}", is_final=True) from error
+    except AgentCodeFailed as error:  # what was raised is in the log; people see that the method failed
+        raise Failed(error.code, f"{error.method}(): {error.message}", is_final=True) from error
     except AgentNotFound as error:
         raise Failed(error.code, error.message) from error
 
@@ -110,14 +109,15 @@ def _retry(work: JSONObject) -> RetryPolicy:
     return RETRY if stored is None else RetryPolicy(jitter_share=1.0, **stored)
 
 
-def _rows(schedule_id: str, instance_id: str) -> tuple[Schedule | None, AgentInstance | None]:
-    return Schedule.objects.filter(pk=schedule_id).first(), AgentInstance.objects.filter(pk=instance_id).first()
+def _rows(schedule_id: str) -> tuple[Schedule | None, AgentInstance | None]:
+    schedule = Schedule.objects.filter(pk=schedule_id).first()
+    return schedule, None if schedule is None else AgentInstance.objects.filter(pk=schedule.scope).first()
 
 
 def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence: Occurrence) -> JSONValue:
     """Ask the agent, unless the turn of the occurrence before has not ended. Errors: what admission raises."""
     if not schedule.can_overlap and not occurrence.is_test and _has_open_turn(instance.pk, occurrence):
-        raise Cancelled(reason=TURN_RUNNING)
+        raise Cancelled(reason=LEFT_OUT_REASON)
     facts: JSONObject = {"id": schedule.pk, "due": occurrence.due.isoformat(), "title": schedule.title}
     message: NewMessage = {
         "role": "user",

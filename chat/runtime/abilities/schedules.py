@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from chat.agent.abilities.schedule_methods import ScheduleView, Work
 from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.instances.rows import ensure_instance, find_instance
 from chat.models import AgentInstance
@@ -18,6 +20,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 
 LISTED: Final = 500
+PROMPT_RETRIES: Final = 3
+"""How often asking is tried again, for instance where the owner has asked for too many turns this minute."""
 
 
 class SchedulesHost:
@@ -71,8 +75,14 @@ def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any
         timing=timing,
         function=SCHEDULED_FIBER,
         payload={"instance_id": instance.pk, **work.to_json()},
+        max_retries=PROMPT_RETRIES if work.prompt else 0,
         **options,
     )
+
+
+def chats(instance: AgentInstance) -> bool:
+    """Whether the conversation's agent is served here and answers prompts."""
+    return is_served(instance.agent) and issubclass(get_agent_class(instance.agent), Think)
 
 
 def schedules_of(instance_id: str, *, with_ended: bool = False) -> list[Schedule]:

@@ -2,7 +2,10 @@
 
 import importlib
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Protocol
+
+from django.db.models.functions import Now
 
 from chat.agent.abilities.runs import AgentRunInfo, RunRequest, SubAgentInfo, started
 from chat.agent.base import InstanceKey
@@ -10,7 +13,7 @@ from chat.agent.registry import is_served
 from chat.errors import AgentNotFound
 from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.notifications import turn_group
-from chat.instances.rows import find_instance
+from chat.instances.rows import BATCH, find_instance
 from chat.instances.waiting import wait_until
 from chat.reads import sub_agents as registry
 from chat.run_models import AgentRun
@@ -82,6 +85,10 @@ class SubAgentsHost:
         """Stop a run."""
         run = await db(registry.run_of, self.key, run_id)
         return run is not None and run.finished_at is None and await db(stop_run, run, reason)
+
+    async def clear_runs(self, older_than_seconds: float) -> int:
+        """Remove runs that have ended, and their children."""
+        return await db(_clear_runs, self.key, older_than_seconds)
 
     async def run_agent(self, request: RunRequest) -> JSONObject:
         """Start a run, or find it, and wait for its end unless it is detached."""
@@ -179,3 +186,18 @@ def _abort(key: InstanceKey, reason: str) -> bool:
 def _delete(key: InstanceKey) -> bool:
     instance = find_instance(key)
     return instance is not None and delete_instance(instance)
+
+
+def _clear_runs(key: InstanceKey, older_than_seconds: float) -> int:
+    """Each in transactions of its own; what a crash leaves is removed by the next call."""
+    instance = find_instance(key)
+    if instance is None:
+        return 0
+    before = Now() - timedelta(seconds=older_than_seconds)
+    rows = AgentRun.objects.filter(parent=instance, finished_at__lte=before).select_related("child")
+    found = list(rows.order_by("finished_at", "pk")[:BATCH])
+    for run in found:
+        if run.child is not None:
+            delete_instance(run.child)
+        run.delete()
+    return len(found)

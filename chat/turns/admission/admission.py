@@ -53,7 +53,8 @@ from chat.turns.state.deferred_input import DEFERRED
 from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.context import current_fiber
-from fibers.services import cancel_fiber, hold_fiber, start_fiber
+from fibers.core.states import FiberStatus
+from fibers.services import cancel_fiber, hold_fiber, requeue_fiber, start_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
 from sessions_app.messages.services import clear_session, queue_messages
@@ -308,6 +309,24 @@ def cancel_turn(turn_id: str) -> bool:
     if cancelled:
         _notify_settled(turn)
     return cancelled
+
+
+@transaction.atomic
+def resume_turn(turn_id: str) -> bool:
+    """Run an interrupted turn on, over its journal and from what was shown; `False` if it is not interrupted.
+
+    Errors: `TurnConflict` where the conversation has gone on since, so that its answer would come too late.
+    """
+    turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
+    if turn.fiber.status != FiberStatus.INTERRUPTED or turn.finished_at is None:
+        return False
+    later = Turn.objects.filter(instance_id=turn.instance_id, session_id=turn.session_id, position__gt=turn.position)
+    if turn.generation != turn.instance.generation or later.exists():
+        raise TurnConflict("The conversation has gone on since this turn was interrupted. Ask again instead.")
+    resumed = requeue_fiber(turn.fiber_id)
+    if resumed:
+        notify_conversation(turn.instance.owner_id, turn.instance_id)
+    return resumed
 
 
 def cancel_all(

@@ -57,8 +57,7 @@ async def declared_tasks(agent: Think) -> dict[str, Task]:
         declared = await call_hook(agent, METHOD)
         entries = list(_entries(declared))
     except ThinkError as error:
-        reason = getattr(error, "reason", error.message)
-        return {METHOD: Task(name=METHOD, title=METHOD, error=f"{METHOD}(): {reason}")}
+        return {METHOD: Task(name=METHOD, title=METHOD, error=f"{METHOD}(): {error.message}")}
     tasks: dict[str, Task] = {}
     for name, entry in entries:
         if name in tasks:

@@ -17,6 +17,7 @@ from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
 from chat.run_models import AgentRun
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -117,7 +118,8 @@ class TurnReports:
         if progress is None or self._is_closed:
             return
         self._sent_at = self._loop.time()
-        self._write(chunks.data(PROGRESS, progress, part_id=new_id("prg"), transient=True))
+        with suppress(ThinkError):  # the log is lost, which the turn finds out itself
+            self._write(chunks.data(PROGRESS, progress, part_id=new_id("prg"), transient=True))
         is_due = self._sent_at - self._stored_at >= STORE_SECONDS or progress["fraction"] >= 1.0
         if self._is_child and is_due:
             self._stored_at = self._sent_at

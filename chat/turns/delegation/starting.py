@@ -6,7 +6,7 @@ from django.db import transaction
 
 from chat.agent.abilities.runs import RunRequest, failed, input_text
 from chat.agent.base import InstanceKey
-from chat.agent.registry import get_agent_class
+from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.durable_names import RUN_WATCH_FIBER, TURN_FIBER
@@ -15,7 +15,6 @@ from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.notifications import group_of, notify_run
 from chat.instances.rows import ensure_instance, hold_instance
 from chat.instances.runs import MAX_RETRIES, end_run_as
-from chat.instances.workspaces import attach_workspace
 from chat.models import AgentInstance, Turn
 from chat.run_models import AgentRun
 from chat.turns.admission.admission import TurnRequest, admit
@@ -27,7 +26,8 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump, fingerprint
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
-from tools_app.workspace.services import DEFAULT_NAME
+from tools_app.models import StoredWorkspace, WorkspaceAttachment
+from tools_app.workspace.services import DEFAULT_NAME, attach, ensure_for_scope
 
 MAX_RUN_ID: Final = 128
 MAX_INPUT_BYTES: Final = 1024 * 1024
@@ -105,9 +105,10 @@ def watch_key(run_id: str) -> str:
 def _admit(parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> None:
     """Make the child and its turn. Errors: those of admission, `QuotaExceeded` for too many runs of the user."""
     child_key = parent_key.below(request.agent, run.run_id)
+    files = _held_files(run) if request.workspace == "shared" else None
     child = ensure_instance(child_key)
-    if request.workspace == "shared":
-        attach_workspace(child_key, parent_key, name=DEFAULT_NAME, can_write=True)
+    if files is not None:
+        attach(files.workspace_id, child.pk, name=DEFAULT_NAME, can_write=files.can_write)
     words: Any = {"role": "user", "parts": [{"type": "text", "text": input_text(request.input)}]}
     with delegating():
         admission = admit(
@@ -125,10 +126,17 @@ def _admit(parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> None:
     AgentRun.objects.filter(pk=run.pk).update(child=child, turn=admission.turn)
 
 
+def _held_files(run: AgentRun) -> WorkspaceAttachment:
+    """The parent's use of its workspace, whose row is locked: before the owner's, which a new child locks."""
+    workspace = ensure_for_scope(run.parent_id, run.owner_id, DEFAULT_NAME)
+    StoredWorkspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
+    return WorkspaceAttachment.objects.get(scope=run.parent_id, name=DEFAULT_NAME)
+
+
 def _refusal(parent: AgentInstance, parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> JSONObject | None:
     """The outcome of a run that may not begin."""
     others = AgentRun.objects.filter(parent=parent).exclude(pk=run.pk)
-    limit = request.max_running
+    limit = _limit_of(parent)
     if limit is not None and others.filter(finished_at=None).count() >= limit:
         return failed(run.run_id, "error", f"maxConcurrentAgentTools ({limit}) exceeded", retryable=True)
     if len(parent_key.ancestors) >= MAX_HOPS:
@@ -143,6 +151,14 @@ def _refusal(parent: AgentInstance, parent_key: InstanceKey, request: RunRequest
             text = f"The same task was given to {request.agent!r} {MAX_SAME} times in this turn."
             return failed(run.run_id, "error", text, reason="repeated")
     return None
+
+
+def _limit_of(parent: AgentInstance) -> int | None:
+    """The number of runs that an instance may have under way, as its class says; `None` sets no limit."""
+    if not is_served(parent.agent):
+        return None
+    limit: int | None = getattr(get_agent_class(parent.agent), "max_concurrent_agent_tools", None)
+    return limit
 
 
 def _options(request: RunRequest) -> JSONObject:

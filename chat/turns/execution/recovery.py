@@ -11,7 +11,7 @@ from chat.core.loop.loop import MODEL_PREFIX
 from chat.core.loop.reply_chunks import key_of, reply_keys
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
-from chat.errors import AgentNotFound
+from chat.errors import AgentNotFound, StreamStalled
 from chat.models import Turn
 from chat.streams.reader import read
 from chat.turns.execution.begin import read_history
@@ -95,6 +95,7 @@ def budget_of(agent: type[Think], budget: RecoveryBudget) -> RecoveryBudget:
         "max_work": agent.max_recovery_work,
         "max_memory_losses": agent.max_memory_losses,
     }
+    own["is_paused"] = agent.chat_recovery == "paused"
     return replace(budget, **{name: value for name, value in own.items() if value is not None})  # type: ignore[arg-type]
 
 
@@ -102,7 +103,8 @@ async def ask_recovery(
     agent: Think, facts: TurnFacts, context: FiberContext, standing: ResumePoint
 ) -> RecoveryDecision | None:
     """Ask the agent whether a turn whose worker was lost goes on; `None` when it is not recovered any more."""
-    known = await _recovery_context(agent, facts, context, standing)
+    known = await _recovery_context(agent, facts, context, standing.partial_parts)
+    known = replace(known, kind="continue" if standing.partial_output_shown else "retry")
     if known.losses > 1 and is_overridden(agent, "should_keep_recovering"):
         wanted: bool | None = await call_hook_typed(agent, "should_keep_recovering", bool, known)
         if wanted is False:
@@ -117,19 +119,31 @@ async def ask_recovery(
             await report_exhausted(context, agent, exhausted)
             return None
     decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
-    return decision or RecoveryDecision(continue_turn=agent.chat_recovery)
+    return decision or RecoveryDecision(continue_turn=bool(agent.chat_recovery))
+
+
+async def _ask_after_stall(
+    agent: Think, facts: TurnFacts, context: FiberContext, fold: TurnState, *, is_shown: bool
+) -> RecoveryDecision:
+    """Ask the agent whether a turn whose model fell silent goes on; it does unless the hook says no."""
+    if not is_overridden(agent, "on_chat_recovery"):
+        return RecoveryDecision()
+    known = await _recovery_context(agent, facts, context, tuple(fold.message["parts"]))
+    known = replace(known, kind="continue" if is_shown else "retry", cause="model_stalled")
+    decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
+    return decision or RecoveryDecision()
 
 
 async def _recovery_context(
-    agent: Think, facts: TurnFacts, context: FiberContext, standing: ResumePoint
+    agent: Think, facts: TurnFacts, context: FiberContext, parts: tuple[Part, ...]
 ) -> RecoveryContext:
     incident = context.incident
     return RecoveryContext(
         request_id=facts.request_id,
         turn_id=facts.turn_id,
-        kind="continue" if standing.partial_output_shown else "retry",
-        partial_text=partial_text(standing.partial_parts),
-        partial_parts=standing.partial_parts,
+        kind="retry",
+        partial_text=partial_text(parts),
+        partial_parts=parts,
         created_at=facts.accepted_at.isoformat(),
         attempt=context.attempt,
         body=facts.body,
@@ -151,20 +165,29 @@ async def _asked_about(agent: Think, facts: TurnFacts) -> list[Message]:
     return await db(read_history, facts.session_id, facts.leaf_id)
 
 
-async def note_status(agent: Think, facts: TurnFacts, status: JSONObject, *, step_number: int) -> None:
-    """Tell others of a status: rows of the next retry, the agent of a switch to another model."""
-    if status["kind"] == "retry":
+async def note_status(
+    agent: Think, facts: TurnFacts, context: FiberContext, status: JSONObject, fold: TurnState
+) -> RecoveryDecision:
+    """Pass a status on: the next retry to the turn's row, a switch of models and a silent model to the agent.
+
+    Gives its decision about a silent model; any other turn goes on.
+    """
+    kind = status["kind"]
+    if kind == "retry":
         await db(note_retry, facts.turn_id, status)
-    elif status["kind"] == "failover":
+    elif kind == "failover":
         switch = ModelSwitch(
             request_id=facts.request_id,
             turn_id=facts.turn_id,
             from_model=status["from"],
             to_model=status["to"],
             code=status["code"],
-            step_number=step_number,
+            step_number=max(0, fold.steps_started - 1),
         )
         await notify_hook(agent, "on_model_switch", switch)
+    if status.get("code") == StreamStalled.code and kind in {"stalled", "retry"}:
+        return await _ask_after_stall(agent, facts, context, fold, is_shown=kind == "stalled")
+    return RecoveryDecision()
 
 
 async def report_exhausted(context: FiberContext, agent: Think, exhausted: RecoveryExhausted) -> None:

@@ -21,6 +21,7 @@ from chat.core.loop.hooks import (
     ChunkContext,
     MetadataContext,
     Moment,
+    RecoveryDecision,
     StepConfig,
     StepContext,
     StepRecord,
@@ -44,7 +45,13 @@ from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_
 from chat.turns.execution.begin import BEGIN, begin_turn
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn
 from chat.turns.execution.journal import TurnJournal
-from chat.turns.execution.recovery import ResumePoint, ask_recovery, load_resume_point, note_status, without_partial
+from chat.turns.execution.recovery import (
+    ResumePoint,
+    ask_recovery,
+    load_resume_point,
+    note_status,
+    without_partial,
+)
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
@@ -186,7 +193,9 @@ class TurnRun:
                 writer.write(chunk)
                 reports.flush()
                 if chunk["type"] == STATUS:
-                    await note_status(agent, self._facts, chunk["data"], step_number=self._totals.steps)
+                    self._follow(
+                        await note_status(agent, self._facts, self._context, chunk["data"], self._standing.fold)
+                    )
                 if watches:
                     await notify_hook(agent, "on_chunk", ChunkContext(request_id=self._facts.request_id, chunk=chunk))
                 await writer.drain()
@@ -258,10 +267,14 @@ class TurnRun:
 
     async def _ask_recovery(self, agent: Think) -> None:
         decision = await ask_recovery(agent, self._facts, self._context, self._standing)
-        self._gave_up = decision is None or not decision.continue_turn
         if decision is None:
+            self._gave_up = True
             raise ThinkError(agent.interrupted_text)
-        if not decision.continue_turn:
+        self._follow(decision)
+
+    def _follow(self, decision: RecoveryDecision) -> None:
+        self._gave_up = not decision.continue_turn
+        if self._gave_up:
             self._keeps_partial = decision.persist
             raise ThinkError("The assistant was interrupted.")
 

@@ -22,8 +22,8 @@ MAX_SENTENCE: Final = 200
 HOURS: Final = 24
 MINUTES: Final = 60
 
-_INTERVAL: Final = re.compile(r"every (\d{1,6}) (minute|hour)(s?)( in .*)?")
-_CLOCK: Final = re.compile(r"every (day|weekday|week on ([a-z, ]+?)) at (\d{2}):(\d{2})(?: in (\S+))?")
+_INTERVAL: Final = re.compile(r"every (\d{1,6}) (minute|hour)(s?)( in .*)?", re.ASCII)
+_CLOCK: Final = re.compile(r"every (day|weekday|week on ([a-z, ]+?)) at (\d{2}):(\d{2})(?: in (\S+))?", re.ASCII)
 
 
 def parse_sentence(sentence: str) -> Timing:

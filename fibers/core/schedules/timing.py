@@ -21,6 +21,8 @@ MAX_INTERVAL_SECONDS: Final = 30 * 86_400
 """Longest interval: 30 days. What is rarer is said in cron, which knows months."""
 MAX_AHEAD_SECONDS: Final = 100 * 365 * 86_400
 MAX_CRON: Final = 100
+FIRST_YEAR: Final = 1970
+LAST_YEAR: Final = 2200
 CRON_FIELDS: Final = 5
 PREVIEW: Final = 5
 UTC_NAME: Final = "UTC"
@@ -57,6 +59,8 @@ class Timing:
     @classmethod
     def at(cls, instant: datetime, zone: str = UTC_NAME) -> Self:
         """Once, at an instant; at once where it is over. A naive one is of the zone. Errors: `ScheduleInvalid`."""
+        if not FIRST_YEAR <= instant.year <= LAST_YEAR:  # others lie beyond what calendars of some zones can say
+            raise ScheduleInvalid(Phrase("The year lies between {first} and {last}.", first=FIRST_YEAR, last=LAST_YEAR))
         aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=zone_named(zone))
         return cls(kind=ScheduleKind.INSTANT, spec=aware.astimezone(UTC).isoformat(), zone=zone_named(zone).key)
 
@@ -82,7 +86,7 @@ class Timing:
 
     @property
     def shortest_seconds(self) -> float:
-        """What at least lies between two occurrences, as far as the kind says; infinite for what is due once."""
+        """The least time between two occurrences, as far as the kind says; infinite for what is due once."""
         if self.kind is ScheduleKind.INTERVAL:
             return float(self.spec)
         return 60.0 if self.kind is ScheduleKind.CRON else math.inf

@@ -35,7 +35,7 @@ from chat.think import (
     client_tool,
     tool,
 )
-from tests.acceptance.desk import growing, offered, working
+from tests.acceptance.desk import delegating, growing, offered, working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -209,6 +209,16 @@ class Scrivener(Think):
 
     def get_tools(self) -> list[Tool]:
         return [jot, sign, hold]
+
+
+class Commissioner(Think):
+    """Has a scrivener work for it."""
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [self.agent_tool(Scrivener)]
 
 
 class Waiter(Think):
@@ -447,4 +457,4 @@ class Crier(Desk):
         return "rested"
 
 
-__all__ = ["growing", "offered", "working"]
+__all__ = ["delegating", "growing", "offered", "working"]

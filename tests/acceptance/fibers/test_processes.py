@@ -189,3 +189,28 @@ def test_what_was_started_while_no_worker_ran_is_run_by_the_first(start_worker: 
     start_worker()
     wait_for(lambda: status(fiber) == "completed", seconds=10)
     assert effects(fiber) == ["s:0"]
+
+
+def test_a_rolling_deploy_runs_what_only_its_new_workers_have_and_spends_no_retry(start_worker: Start) -> None:
+    old = start_worker()
+    fibers = [services.start_fiber("site.new", None) for _ in range(6)]
+    known = services.start_fiber("site.work", {"steps": 1})
+    wait_for(lambda: status(known) == "completed")  # the old worker had its turn with the others, too
+    assert {(row.status, row.attempt) for row in map(selectors.get_fiber, (fiber.pk for fiber in fibers))} == {
+        ("pending", 0)
+    }
+    start_worker(FIBER_SITE_IS_NEW=1)  # beside the old one, which takes its share of the messages
+    wait_for(lambda: all(status(fiber) == "completed" for fiber in fibers))
+    kill(old)
+    assert [selectors.get_fiber(fiber.pk).result for fiber in fibers] == [{"attempt": 1, "retries": 0}] * 6
+
+
+def test_the_snapshot_of_a_killed_worker_is_there_when_its_fiber_is_restarted(start_worker: Start) -> None:
+    first = start_worker()
+    fiber = services.start_fiber("site.lost", None)
+    wait_for(lambda: reached(fiber))
+    kill(first)
+    start_worker()
+    wait_for(lambda: status(fiber) == "completed")
+    row = selectors.get_fiber(fiber.pk)
+    assert (row.result, row.attempt, row.retries) == ({"snapshot": {"page": 7}, "retries": 1}, 2, 1)

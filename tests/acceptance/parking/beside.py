@@ -5,6 +5,7 @@ from django.core.cache import cache
 
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
+from chat.run_models import AgentRun
 from chat.runtime.handle import AgentHandle
 from chat.turns.state.parking import answer_wait
 from tools_app.models import ActionRecord, ToolCallRecord
@@ -56,3 +57,8 @@ def said(room: str) -> str:
     instance = AgentInstance.objects.get(name=room)
     calls = ToolCallRecord.objects.filter(turn_id__in=Turn.objects.filter(instance=instance).values("pk"))
     return "\n".join(str(call.output) for call in calls.order_by("pk"))
+
+
+def outcomes(room: str) -> list[object]:
+    """How the runs of a conversation have ended; nothing for one that is under way."""
+    return list(AgentRun.objects.filter(parent__name=room).order_by("pk").values_list("outcome", flat=True))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+HOURLY = {"kind": "interval", "spec": "3600"}
 HELLO: dict[str, Any] = {"message": {"parts": [{"type": "text", "text": "hi"}]}}
 
 EXPORT = b"""{"kind": "session", "format": "think-session", "version": 1, "leaf": null}
@@ -75,6 +76,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"): None,
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
+    ("POST", "/api/v1/turns/{turn_id}/resume"): None,
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
     ("GET", "/api/v1/turns/{turn_id}/files"): None,
@@ -129,6 +131,12 @@ GUARDED |= {
     ("GET", "/api/v1/instances/{instance_id}/runs/tree"): None,
     ("GET", "/api/v1/runs/{run_id}"): None,
     ("POST", "/api/v1/runs/{run_id}/stop"): None,
+    ("GET", "/api/v1/instances/{instance_id}/schedules"): None,
+    ("POST", "/api/v1/instances/{instance_id}/schedules"): {"prompt": "say: x", "times": HOURLY},
+    ("PATCH", "/api/v1/instances/{instance_id}/schedules/{schedule_id}"): {"paused": True},
+    ("DELETE", "/api/v1/instances/{instance_id}/schedules/{schedule_id}"): None,
+    ("POST", "/api/v1/instances/{instance_id}/schedules/{schedule_id}/run"): None,
+    ("GET", "/api/v1/instances/{instance_id}/schedules/{schedule_id}/runs"): None,
     ("GET", "/api/v1/instances/{instance_id}/mcp-servers"): None,
     ("POST", "/api/v1/instances/{instance_id}/mcp-servers"): {"name": "Taken", "url": "https://mcp.example.com/taken"},
     ("PATCH", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): {"enabled": False, "trusted": True},
@@ -160,6 +168,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/approvals"): None,
     ("GET", "/api/v1/actions"): None,
     ("GET", "/api/v1/mcp-servers"): None,
+    ("POST", "/api/v1/schedules/preview"): HOURLY,
     ("POST", "/api/v1/mcp-servers"): {"name": "mine", "url": "https://mcp.example.com/mine"},
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,

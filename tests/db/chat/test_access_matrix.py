@@ -20,6 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from chat.access import api_tokens
+from chat.agent.abilities.schedule_methods import Work
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.mcp_servers import read_soon
@@ -27,9 +28,13 @@ from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, AgentRun, Attachment, Turn
+from chat.runtime.abilities.schedules import draft_of
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
+from fibers.core.schedules.timing import Timing
 from fibers.models import Fiber
+from fibers.schedule_models import Schedule
+from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -60,6 +65,7 @@ class Hers:
     compaction_id: str
     server: McpServer
     content_id: str
+    schedule: Schedule
     grant_id: str
     fiber_id: str
     run: AgentRun
@@ -82,6 +88,7 @@ class Hers:
             "server_id": self.server.pk,
             "run_id": self.run.pk,
             "content_id": self.content_id,
+            "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
             "label": "memory",
@@ -107,6 +114,7 @@ ASYNC = (
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
     *("/contents", "/contents/{content_id}"),
+    *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
 )
 # Routes outside the API's operations, by what guards them
@@ -229,6 +237,9 @@ def hers(
         compaction_id=summary.id,
         server=server,
         content_id=read_soon(server, alice.pk, {"resource": SECRET}).pk,
+        schedule=create_schedule(
+            draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
+        )[0],
         grant_id=grant_of(alice),
         fiber_id=_fiber(alice, instance),
         run=AgentRun.objects.create(

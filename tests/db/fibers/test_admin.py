@@ -130,3 +130,32 @@ def test_recover_fibers_sweeps_and_reports_the_counts() -> None:
     leases.claim(fiber.pk, "w1")
     expire_lease(fiber.pk)
     assert run("recover_fibers") == "recovered 1, ended 0, dispatched 0, pruned 0\n"
+
+
+def interrupted() -> Fiber:
+    fiber = failed()
+    Fiber.objects.filter(pk=fiber.pk).update(status="interrupted", reason="worker_lost", error=None)
+    return fiber
+
+
+def test_given_up_ones_are_marked_as_completed_or_stopped_and_others_are_left(client: Client, staff: User) -> None:
+    allow(staff, "cancel_fiber", "requeue_fiber")
+    done, unwanted, other = interrupted(), interrupted(), failed()
+    act(client, "complete_fibers", done, other)
+    act(client, "dismiss_fibers", unwanted, other)
+    statuses = [selectors.get_fiber(fiber.pk).status for fiber in (done, unwanted, other)]
+    assert statuses == ["completed", "cancelled", "failed"]
+
+
+def test_a_fiber_that_no_worker_can_run_says_so(client: Client, staff: User) -> None:
+    fiber = services.start_fiber("admin.gone", 1)
+    Fiber.objects.filter(pk=fiber.pk).update(reason="method_missing")
+    page = client.get(reverse(LIST), {"status": "pending"}).content.decode()
+    assert "no worker has its method now" in page
+
+
+def test_the_filter_by_work_finds_a_family_with_its_members(client: Client, staff: User) -> None:
+    fiber = services.start_fiber("chat.agent_fiber:assistant.report", {"instance_id": "ins_none"}, scope="ins_none")
+    page = client.get(reverse(LIST), {"name": "chat.agent_fiber"}).content.decode()
+    assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
+    assert "Background work: assistant.report" in page

@@ -1,4 +1,4 @@
-"""A worker claims what it has the function of. What nobody can run waits, says why, and goes on after a deploy."""
+"""A worker claims what it has the function of. What none can run waits, with a reason, and goes on after a deploy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ def deployed(name: str = "able.new") -> Iterator[None]:
 
 
 def lie(fiber_id: str) -> None:
-    """Let it have been due for as long as nobody took it."""
+    """Let it have been due for as long as no worker took it."""
     Fiber.objects.filter(pk=fiber_id).update(available_at=F("available_at") - timedelta(minutes=1), dispatched_at=None)
 
 

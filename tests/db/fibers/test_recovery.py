@@ -14,7 +14,7 @@ from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.errors import LeaseLost
-from fibers.execution import recovery
+from fibers.execution import recovery, worker
 from fibers.execution.recovery import SweepCounts, sweep
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
@@ -339,3 +339,15 @@ def test_a_fiber_that_is_run_again_by_hand_has_no_incident() -> None:
     lose_again(fiber)
     services.requeue_fiber(fiber.pk)
     assert selectors.get_fiber(fiber.pk).incident is None
+
+
+def test_a_new_worker_counts_the_loss_of_the_killed_one_before_it(settings: Any) -> None:
+    settings.THINK_FIBER_KILLED_WORKER = "host:12"
+    mine, other = start(), start()
+    claim_for_test(mine.pk, "host:12:ab")
+    claim_for_test(other.pk, "host:123:ab")
+    worker._note_killed_worker()
+    expire_lease(mine.pk)
+    expire_lease(other.pk)
+    sweep()
+    assert [selectors.get_fiber(fiber.pk).incident["memory_losses"] for fiber in (mine, other)] == [1, 0]

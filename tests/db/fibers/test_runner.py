@@ -134,6 +134,13 @@ async def test_a_result_that_is_not_json_fails() -> None:
     assert (await row(fiber_id)).reason == "result_invalid"
 
 
+async def test_a_name_that_is_unknown_waits_for_a_worker_that_does() -> None:
+    fiber = await db(services.start_fiber, "runner.unknown", None)
+    await run_until_idle(skip_delays=True)
+    waiting = await row(fiber.pk)
+    assert (waiting.status, waiting.attempt, waiting.retries) == ("pending", 0, 0)  # the rest: test_capabilities.py
+
+
 async def test_cancel_reaches_the_running_task_at_once_and_the_function_can_persist() -> None:
     async def endless(ctx: FiberContext) -> None:
         seen.append("started")

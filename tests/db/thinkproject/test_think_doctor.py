@@ -14,6 +14,7 @@ from chat.agent import declared
 from chat.http.health import note_worker
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
 from chat.think import Origin, Relaxed, Think
+from fibers.services import start_fiber
 from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,16 @@ def test_an_agent_that_weakens_the_guard_is_noted_with_its_reason() -> None:
         declared.classes.pop(Wiki.route_name())
     assert found["injection guard"]["state"] == "note"
     assert "wiki: Reads our own wiki only." in found["injection guard"]["detail"]
+
+
+def test_work_without_its_function_is_noted_by_name() -> None:
+    assert _examine()[1]["background work"]["state"] == "ok"
+    for number in range(2):
+        start_fiber("chat.agent_fiber:assistant.gone", number)
+    found = _examine()[1]["background work"]
+    assert found["state"] == "note"
+    assert "2 wait for a deploy" in found["detail"]
+    assert "chat.agent_fiber:assistant.gone (2)" in found["detail"]
 
 
 def test_pages_that_were_not_built_are_noted(settings: Settings) -> None:

@@ -107,9 +107,9 @@ async def test_the_caller_decides_what_is_worth_another_attempt() -> None:
 
 def test_arguments_are_checked_before_anything_is_awaited() -> None:
     with pytest.raises(ValueError, match="attempts"):
-        retry(Flaky(0), attempts=0)
+        _ = retry(Flaky(0), attempts=0)
     with pytest.raises(ValueError, match="first_seconds"):
-        retry(Flaky(0), first_seconds=3, max_seconds=1)
+        _ = retry(Flaky(0), first_seconds=3, max_seconds=1)
 
 
 async def test_a_function_that_is_not_async_is_refused() -> None:

@@ -67,6 +67,8 @@ Deno.test("what is at work is named, and how long it has been", () => {
   same(textOf({ running: waiting({ activity: model(12) }) }), "gpt-5 is thinking, 12 s");
   same(textOf({ running: waiting({ activity: model(1) }) }), "gpt-5 is thinking");
   same(textOf({ running: waiting({ activity: model(12, "") }) }), "Waiting for the model");
+  const another = { ...model(12, "o3"), insteadOf: "gpt-5" };
+  same(textOf({ running: waiting({ activity: another }) }), "o3, in place of gpt-5, is thinking, 12 s");
   same(
     textOf({ running: streaming({ type: "step-start" }, { activity: model(70) }) }),
     "gpt-5 is thinking, 1 min 10 s",
@@ -153,6 +155,8 @@ Deno.test("a failure gives its reason, what to do about it, and another try wher
   same(said?.detail?.includes("key"), true);
   same(statusOf(state({ failed, instance: instance({ isReadOnly: true }) }), none)?.actions, []);
   same(textOf({ failed: { error: "" } }), "The answer failed.");
+  const paused = statusOf(state({ failed: { error: "Cut.", code: "paused" } }), none);
+  same(paused?.actions?.map(({ label }) => label), ["Resume"]);
 });
 
 Deno.test("a page that could not be read says why, and offers to read it again", () => {

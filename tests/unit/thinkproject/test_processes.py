@@ -1,8 +1,10 @@
 """Children are restarted with back-off, ended for certain, and their logs stay small."""
 
 import contextlib
+import itertools
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ import psutil
 import pytest
 
 from thinkproject.run import processes
+from thinkproject.run.memory_kills import memory_kills
 from thinkproject.run.processes import Child, RestartInTurn, stop_all
 from thinkproject.run.watcher import Watcher
 
@@ -69,6 +72,47 @@ def test_a_restart_on_request_has_no_pause(make_child: Callable[[str], Child]) -
     _tick_until(child, lambda: child.process is not first)
     assert child.is_running
     assert child.backoff_seconds == processes.FIRST_BACKOFF_SECONDS
+
+
+KILLED = """
+import os, signal, sys
+print(os.environ.get("THINK_FIBER_KILLED_WORKER", "none"), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(("grows", "holds_leases"), [(True, True), (False, True), (True, False)])
+def test_a_worker_killed_for_memory_is_named_to_the_one_in_its_place(
+    make_child: Callable[[str], Child], grows: bool, holds_leases: bool
+) -> None:
+    child = make_child(KILLED)
+    child.holds_leases = holds_leases
+    counts = itertools.count() if grows else itertools.repeat(3)
+    child.count_kills = lambda: next(counts)
+    child.start()
+    assert child.process is not None
+    first = f"{socket.gethostname()[:60]}:{child.process.pid}"
+    _tick_until(child, lambda: child.restarts == 2)
+    told = child.log_path.read_text(encoding="utf-8").split()
+    assert told[:2] == ["none", first if grows and holds_leases else "none"]
+
+
+def test_a_child_that_is_killed_on_request_did_not_run_out_of_memory(make_child: Callable[[str], Child]) -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    child = make_child(code)
+    child.holds_leases, child.stop_seconds = True, 0.0
+    counts = itertools.count()
+    child.count_kills = lambda: next(counts)
+    child.start()
+    _tick_until(child, lambda: "up" in child.log_path.read_text(encoding="utf-8"))
+    child.restart()
+    _tick_until(child, lambda: child.restarts == 1)
+    assert "THINK_FIBER_KILLED_WORKER" not in child.environ
+
+
+def test_the_kernels_count_of_kills_is_a_number_or_unknown() -> None:
+    count = memory_kills()
+    assert count is None or count >= 0
 
 
 SERVER = """

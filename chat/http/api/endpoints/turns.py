@@ -11,10 +11,10 @@ from chat.access.auth import open_instance, open_turn
 from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, StepOut, TurnIn, TurnOut, TurnPageOut
+from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, ResumedOut, StepOut, TurnIn, TurnOut, TurnPageOut
 from chat.instances.rows import key_of
 from chat.reads import transcripts
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.phrases import Phrase
@@ -75,6 +75,16 @@ def turn_detail(request: HttpRequest, turn_id: str) -> object:
 def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
     """Stop a turn; its partial answer is kept. Safe to call twice, and on a turn that has ended."""
     return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id).id))
+
+
+@router.post("/turns/{turn_id}/resume", response=ResumedOut, operation_id="resume_turn", openapi_extra=declares(409))
+def turn_resume(request: HttpRequest, turn_id: str) -> ResumedOut:
+    """Have an interrupted turn go on from where it was cut. Settled steps are not run again; safe to call twice.
+
+    A turn is interrupted when its worker was lost and it is not recovered by itself (`error_code` `paused`) or any more
+    (`interrupted`). 409 where the conversation has gone on since.
+    """
+    return ResumedOut(resumed=resume_turn(open_turn(caller_of(request).user, turn_id).id))
 
 
 @router.get("/turns/{turn_id}/steps", response=list[StepOut], operation_id="list_turn_steps")

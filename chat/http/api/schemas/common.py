@@ -103,13 +103,15 @@ class InstanceOut(Schema):
 
     `model_choice`: what was chosen for it, null for nothing.
 
-    `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents.
+    `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents,
+    of which `parent_id` is the one right above it.
     """
 
     id: str
     agent: str
     name: str
     path: str
+    parent_id: str | None
     title: str
     active_at: datetime
     created_at: datetime
@@ -380,6 +382,12 @@ class CancelOut(Schema):
     """Whether there was something to cancel."""
 
     cancelled: bool
+
+
+class ResumedOut(Schema):
+    """Whether there was something to resume."""
+
+    resumed: bool
 
 
 class UsageOut(Schema):

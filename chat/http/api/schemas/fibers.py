@@ -53,7 +53,7 @@ class FibersQuery(Schema):
 
 
 class FiberResolution(Input):
-    """How interrupted work has ended. `error`: for one that failed."""
+    """The end of interrupted work. `error`: for one that failed."""
 
     status: Literal["completed", "failed", "cancelled"]
     result: JSONValue = None

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
+from chat.instances.runs import shares_servers_of
 from chat.turns.state.tool_providers import SeesTexts, ToolRequest
 from chat.user_code.call_hook import call_hook, is_overridden
 from thinkproject.kernel.aio import db
@@ -31,20 +32,24 @@ LISTED_AGE: Final = timedelta(hours=24)
 async def tools_of_servers(request: ToolRequest) -> ToolSource:
     """The tools of the conversation's servers, those of its class first declared. No query where there are none.
 
+    A sub-agent that works for its parent may have the parent's as well.
+
     Only a turn, which runs in a worker, declares and connects; a preview is given what is known.
     """
     agent, key = request.agent, request.agent.key
     is_turn = bool(agent.host.turn_id)
+    shared = await db(shares_servers_of, key.instance_id) if key.parent is not None else ()
     if is_overridden(agent, "get_mcp_servers"):
         if is_turn:
             await _declare(agent)
-    elif not request.has_mcp_servers:
+    elif not request.has_mcp_servers and not shared:
         return ()
-    servers, signed_in = await db(_read, key.instance_id, key.owner_id)
+    instance_ids = (key.instance_id, *shared)
+    servers, signed_in = await db(_read, instance_ids, key.owner_id)
     targets = _usable(servers, signed_in, key.owner_id)
     unknown = [target for target in targets if _is_to_be_read(target.server)]
     if is_turn and unknown and await _wait(agent, unknown):
-        servers, signed_in = await db(_read, key.instance_id, key.owner_id)
+        servers, signed_in = await db(_read, instance_ids, key.owner_id)
         targets = _usable(servers, signed_in, key.owner_id)
     known = [target for target in targets if target.server.catalogue]
     if request.guard is not None:
@@ -84,8 +89,9 @@ async def _wait(agent: Think, targets: Sequence[Target]) -> bool:
     return True
 
 
-def _read(instance_id: str, owner_id: Any) -> tuple[list[McpServer], frozenset[str]]:
-    servers = selectors.servers_for(instance_id, owner_id)
+def _read(instance_ids: Sequence[str], owner_id: Any) -> tuple[list[McpServer], frozenset[str]]:
+    found = [server for instance_id in instance_ids for server in selectors.servers_for(instance_id, owner_id)]
+    servers = list({server.pk: server for server in found}.values())
     return servers, selectors.signed_in(servers, owner_id)
 
 

@@ -1,7 +1,5 @@
 // Theme: a cookie, so that the server draws the page right from its first byte. "system" has no cookie.
 
-import { t } from "./i18n.ts";
-
 export type Theme = "system" | "light" | "dark";
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
@@ -22,18 +20,14 @@ export function setTheme(theme: Theme): void {
 /** The theme after this one; the last is followed by the first. */
 export const nextTheme = (theme: Theme): Theme => THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
 
-/** "Theme: dark", for the switch. */
-export function themeLabel(theme: Theme): string {
-  return { system: t("common.theme-system"), light: t("common.theme-light"), dark: t("common.theme-dark") }[theme];
-}
-
-/** Make a button the switch: each press goes to the next theme, and its name says which one is on. */
+/** Make a button the switch: each press goes to the next theme, and its name says which one is on, in the server's words. */
 export function bindThemeButton(button: HTMLElement): void {
   const label = () => {
-    const text = themeLabel(currentTheme());
+    const theme = currentTheme();
+    const text = button.getAttribute(`data-label-${theme}`) ?? "";
     button.setAttribute("aria-label", text);
     button.title = text;
-    button.dataset.theme = currentTheme();
+    button.dataset.theme = theme;
   };
   button.addEventListener("click", () => {
     setTheme(nextTheme(currentTheme()));

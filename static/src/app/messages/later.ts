@@ -13,6 +13,7 @@ import histories from "./en/histories.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
+import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 
@@ -28,6 +29,7 @@ export const later = {
   ...memory,
   ...panel,
   ...runs,
+  ...schedules,
   ...servers,
   ...summaries,
 } as const;

@@ -221,6 +221,8 @@ export class Api {
     this.request("POST", `/instances/${seg(id)}/turns`, body);
   cancelTurn = (turnId: string): Promise<Schemas["CancelOut"]> =>
     this.request("POST", `/turns/${seg(turnId)}/cancel`, {});
+
+  resumeTurn = (turnId: string): Promise<unknown> => this.request("POST", `/turns/${seg(turnId)}/resume`, {});
   /** `edited_input`: the arguments as the person has changed them. */
   decideCall = (
     id: string,

@@ -207,11 +207,16 @@ export interface CallDenialChunk extends CallChunk {
   type: "tool-output-denied";
 }
 
-/** How a turn stands, in passing: what it waits for, when its model is asked again, or what is at work. */
+/**
+ * How a turn stands, in passing: what it waits for, when its model is asked again, what failed and which model goes on, or
+ * what is at work.
+ */
 export type StatusData =
   | { kind: "waiting"; waits?: Wait[] }
   | { kind: "retry"; code: string; attempt: number; attempts: number; delaySeconds: number; retryAt: string }
-  | { kind: "model" | "tool"; name?: string; since?: string };
+  | { kind: "failover"; from: string; to: string; code: string }
+  | { kind: "stalled"; name: string; code: string }
+  | { kind: "model" | "tool"; name?: string; since?: string; insteadOf?: { model: string; code: string } };
 
 export interface StatusChunk {
   type: "data-think-status";

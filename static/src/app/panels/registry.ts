@@ -44,6 +44,12 @@ export const PANELS: readonly PanelEntry[] = [
     load: async () => (await import("./overview.tsx")).OverviewPanel,
   },
   {
+    name: "schedules",
+    label: "panel.schedules",
+    icon: "calendar",
+    load: async () => (await import("./schedules.tsx")).SchedulesPanel,
+  },
+  {
     name: "tools",
     label: "panel.tools",
     icon: "tool",

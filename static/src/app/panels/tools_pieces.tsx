@@ -9,7 +9,6 @@ import type { Level } from "../net/tools_api.ts";
 import { toolsPlace } from "../store/tools_place.ts";
 import { Icon } from "../ui/icon.tsx";
 import { keepFocusIn } from "../ui/return_focus.ts";
-import type { Tools } from "./tools.tsx";
 
 interface ItemProps {
   title: string;
@@ -45,7 +44,7 @@ export function Item({ title, backTo, close, children }: ItemProps) {
 }
 
 /** Do something on the server and read again: why it failed, and whether it is under way. */
-export function useAttempt({ reading }: Tools) {
+export function useAttempt({ reading }: { reading: { again(): Promise<void> } }, panel = "panel-tools") {
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
   const attempt = async (verb: () => Promise<unknown>): Promise<boolean> => {
@@ -63,7 +62,7 @@ export function useAttempt({ reading }: Tools) {
     setBusy(false);
     setTimeout(() => {
       if (document.activeElement === document.body && pressed?.isConnected) pressed.focus({ preventScroll: true });
-      keepFocusIn(document.getElementById("panel-tools")); // the button may be there no more
+      keepFocusIn(document.getElementById(panel)); // the button may be there no more
     });
     return isDone;
   };

@@ -30,7 +30,7 @@ export interface Milestone {
   sequence: number;
 }
 
-/** One run, for views: a new object for each of its changes would be many. */
+/** One run. What is given to views is a copy: a view that gets the same object again is not drawn. */
 export interface DelegatedRun {
   runId: string;
   callId: string;
@@ -89,7 +89,8 @@ export class Delegated extends Store {
   }
 
   #sorted(isWanted: (run: DelegatedRun) => boolean): DelegatedRun[] {
-    return [...this.#runs.values()].filter(isWanted).sort((one, other) => one.order - other.order);
+    const runs = [...this.#runs.values()].filter(isWanted).sort((one, other) => one.order - other.order);
+    return runs.map((run) => ({ ...run }));
   }
 
   /** The conversation was cleared. */

@@ -16,6 +16,7 @@ export function fromInstance(raw: RawInstance): Instance {
     agent: raw.agent,
     name: raw.name,
     path: raw.path,
+    parentId: raw.parent_id,
     title: raw.title ?? "",
     activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
     isNew: false,

@@ -8,6 +8,7 @@ import type { App } from "./app.ts";
 import type { Written } from "./composer.ts";
 import type { Conversation } from "./conversation.ts";
 import { fromInstance } from "./instances.ts";
+import { PAUSED } from "./status.ts";
 import { textOf } from "./text_of.ts";
 import { titleFor } from "./titles.ts";
 import type { FilePart, Instance, Json, Message, OutboxEntry, Part, StoredFile } from "./types.ts";
@@ -106,8 +107,14 @@ export class Sending {
     composer.focus(); // the button that was pressed is gone
   }
 
-  retryFailed(): void {
-    const message = this.#app.conversation.messages.at(-1);
+  async retryFailed(): Promise<void> {
+    const { api, conversation } = this.#app;
+    const { messages, failed } = conversation;
+    if (failed?.code === PAUSED && failed.turnId) {
+      await api.resumeTurn(failed.turnId).catch(() => {}); // one that went on elsewhere is seen now
+      return location.reload(); // its stream had ended here: it is followed anew, from its beginning
+    }
+    const message = messages.at(-1);
     if (message) this.regenerate(message);
   }
 

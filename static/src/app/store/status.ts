@@ -65,6 +65,8 @@ const RETRY_REASONS: { readonly [code: string]: MessageKey } = {
   network_lost: "status.retry-network-lost",
   stream_stalled: "status.retry-stream-stalled",
 };
+/** The error code of a turn that was interrupted and goes on when a person says so. */
+export const PAUSED = "paused";
 const QUIET_AFTER = 6_000;
 const TIMED_AFTER = 3_000; // what takes less needs no clock
 
@@ -146,8 +148,9 @@ function isOpen(part: Part): boolean {
 }
 
 /** "gpt-5 is thinking, 12 s". */
-function activityText({ name, since }: Activity, now: number): string {
+function activityText({ name, since, insteadOf }: Activity, now: number): string {
   if (!name) return t("status.waiting-for-model");
+  if (insteadOf) name = t("status.in-place-of", { name, other: insteadOf });
   const duration = now - since;
   return duration < TIMED_AFTER
     ? t("status.thinking-now", { name })
@@ -193,7 +196,9 @@ function loadStatus(error: Error): Status {
 function failedStatus({ error, code = "" }: Failure, isReadOnly: boolean): Status {
   const text = error ? t("status.failed-because", { reason: error }) : t("status.failed");
   const detail = t(HINTS[code] ?? "status.failed-hint");
-  return { kind: "error", text, detail, actions: isReadOnly ? [] : [tryAgain("retryFailed")] };
+  const again = tryAgain("retryFailed");
+  if (code === PAUSED) again.label = t("status.resume");
+  return { kind: "error", text, detail, actions: isReadOnly ? [] : [again] };
 }
 
 const dismiss = (): StatusAction => ({ name: "dismissCompaction", label: t("status.dismiss") });

@@ -13,6 +13,8 @@ export interface Activity {
   kind: "model" | "tool";
   name: string;
   since: number;
+  /** The model that failed, where this one answers in its place. */
+  insteadOf?: string;
 }
 
 /** What a page says of a turn that runs. */
@@ -106,7 +108,14 @@ function retryOf({ code, attempt, attempts, delaySeconds, retryAt }: Extract<Sta
 }
 
 /** What is at work, by this browser's clock: it never began later than now. Without an instant it begins now. */
-export function activityOf({ kind, name = "", since }: Extract<StatusData, { kind: "model" | "tool" }>): Activity {
+export function activityOf(
+  { kind, name = "", since, insteadOf }: Extract<StatusData, { kind: "model" | "tool" }>,
+): Activity {
   const began = since ? Date.parse(since) : NaN;
-  return { kind, name, since: Math.min(Number.isNaN(began) ? Date.now() : began, Date.now()) };
+  return {
+    kind,
+    name,
+    insteadOf: insteadOf?.model,
+    since: Math.min(Number.isNaN(began) ? Date.now() : began, Date.now()),
+  };
 }

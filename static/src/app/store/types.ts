@@ -201,6 +201,8 @@ export interface Instance {
   agent: string;
   name: string;
   path?: string;
+  /** The conversation that it works for. */
+  parentId?: string | null;
   title: string;
   activeAt: string;
   isNew: boolean;

@@ -13,6 +13,7 @@ import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
 
 const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
+const ParentBar = lazy(async () => (await import("./later.ts")).ParentBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
@@ -31,6 +32,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       {isDropping && <p class="drop-here">{t("composer.drop-here")}</p>}
       <Head />
       {app.isFinding && <FindBar key={instance.id} />}
+      {instance.parentId && <ParentBar id={instance.parentId} />}
       <PlaceBar />
       <ConnectionBar />
       <ModelBanner />

@@ -12,6 +12,7 @@ export { HistoriesButton } from "./histories.tsx";
 export { InnerQuestions } from "./inner_questions.tsx";
 export { Panel } from "../panels/panel.tsx";
 export { Question } from "./question.tsx";
+export { ParentBar } from "./runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "./runs/run_cards.tsx";
 export { openDelegated } from "../store/delegated.ts";
 export { SummaryLine } from "./summary_line.tsx";

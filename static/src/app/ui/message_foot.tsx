@@ -81,6 +81,7 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
           ? <More actions={actions} />
           : actions.map((action) => <Action key={action.icon} {...action} />)}
         {turn && <Facts context={context} turn={turn} />}
+        {!!message.metadata.schedule && <span class="meta">{t("message.scheduled")}</span>}
         {message.createdAt && (
           <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>
             {timeLabel(message.createdAt)}

@@ -4,10 +4,13 @@ import asyncio
 import time
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import Group
 
 from fibers.context import FiberContext
+from fibers.core.states import WORKER_LOST
 from fibers.registry import durable
+from fibers.services import restart_lost_fiber
 from thinkproject.kernel.aio import db
 
 
@@ -63,3 +66,28 @@ async def wait(ctx: FiberContext) -> Any:
     except asyncio.CancelledError:
         await ctx.record("flushed", str(ctx.interrupt))
         raise
+
+
+@durable("site.lost", sealed="site.lost_sealed", interrupts_when_lost=True)
+async def lost(ctx: FiberContext) -> Any:
+    """Note where it is, and be killed; what follows is decided by the function below."""
+    if ctx.attempt == 1:
+        await ctx.stash({"page": 7})
+        await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
+        await asyncio.sleep(60)
+    return {"snapshot": ctx.stashed, "retries": ctx.retries}
+
+
+@durable("site.lost_sealed")
+async def decide(ctx: FiberContext) -> None:
+    """Have it run again, as a retry."""
+    if ctx.payload["reason"] == WORKER_LOST:
+        await db(restart_lost_fiber, ctx.payload["fiber_id"], is_retry=True)
+
+
+if getattr(settings, "FIBER_SITE_IS_NEW", 0):
+
+    @durable("site.new")
+    async def new(ctx: FiberContext) -> Any:
+        """What the deploy before did not have."""
+        return {"attempt": ctx.attempt, "retries": ctx.retries}

@@ -110,6 +110,7 @@ def test_the_list_reads_all_counts_in_one_query(alice: User) -> None:
 def test_a_run_is_stopped_once(as_alice: ApiClient, alice: User) -> None:
     run = start_run(alice, "say: x")
     assert as_alice.send("POST", f"/runs/{run.pk}/stop").json() == {"stopped": True}
+    end_run(run, ok=False, status="aborted", error="Stopped.")
     assert as_alice.send("POST", f"/runs/{run.pk}/stop").json() == {"stopped": False}
     assert run.turn is not None
     assert Fiber.objects.get(pk=run.turn.fiber_id).status == "cancelled"

@@ -16,13 +16,17 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from chat.access import api_tokens
+from chat.agent.abilities.schedule_methods import Work
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.models import AgentInstance, TurnTrigger
+from chat.runtime.abilities.schedules import draft_of
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
+from fibers.core.schedules.timing import Timing
+from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
 from tests.db.chat.conftest import CHUNKS, grant_of, say, stored_extension
@@ -68,6 +72,8 @@ class Things:
         compaction = add_compaction(session, first_id=question, last_id=answer, summary="What was said.")
         made = McpServerSpec(name=new_id("mcp"), url="https://10.0.0.1/mcp")  # which no worker of this test connects to
         server, _ = add_server(made, Place(owner_id=alice.pk))
+        work = Work(prompt="say: due")
+        schedule, _ = create_schedule(draft_of(instance, Timing.every(3600), work, created_by="person"))
         file = attachments.store_upload(alice.pk, SimpleUploadedFile("a.txt", b"some text"))
         name = new_id("ext")
         source = "({ tools: { go: { execute: async () => 1 } } })"
@@ -82,6 +88,7 @@ class Things:
             "message_id": answer,
             "call_id": call_id,
             "server_id": server.pk,
+            "schedule_id": schedule.pk,
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),
@@ -111,6 +118,7 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     settings.ALLOWED_HOSTS = ["*"]
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
     settings.THINK_MCP_SERVERS_PER_USER = settings.THINK_MCP_CONNECTS_PER_MINUTE = 0
+    settings.THINK_SCHEDULES_PER_USER = settings.THINK_SCHEDULE_TESTS_PER_MINUTE = 0
     settings.THINK_OAUTH_REGISTRATIONS_PER_HOUR = settings.THINK_OAUTH_CLIENTS = (
         settings.THINK_OAUTH_GRANTS_PER_USER
     ) = 100_000

@@ -31,7 +31,7 @@ class Servers:
         self._folder = folder
 
     async def make(self, name: str) -> Target:
-        """A server that is known and that nobody has connected to."""
+        """A server that is known and was never connected to."""
         marks = self.marks(name)
         marks.mkdir()
         spec = McpServerSpec(name=name, command=[sys.executable, str(ODD), "stdio", str(marks)])

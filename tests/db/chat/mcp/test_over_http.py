@@ -103,6 +103,44 @@ async def test_a_server_that_is_killed_under_a_turn_and_restarted(
         await connections.close()
 
 
+async def has_grown() -> bool:
+    return any(tool["name"] == "grown" for tool in ((await only_server()).catalogue or {})["tools"])
+
+
+async def test_a_tool_that_comes_later_is_heard_of_over_http(
+    make_room: MakeRoom, connections: McpPool, tmp_path: Path
+) -> None:
+    port = free_port()
+    DECLARED.append(McpServerSpec(name="odd", url=f"http://127.0.0.1:{port}/mcp"))
+    room = make_room("declaring")
+    with running([sys.executable, str(ODD), "http", str(port), str(tmp_path)], port):
+        await room.say("say: hi")
+        assert (await call(room, "grow"))["output"] == "grown"
+        await until(has_grown)
+        await connections.close()
+
+
+async def test_a_tool_that_came_while_nothing_could_be_heard_is_found_with_the_next_call(
+    make_room: MakeRoom, connections: McpPool, tmp_path: Path
+) -> None:
+    port = free_port()
+    command = [sys.executable, str(ODD), "http", str(port), str(tmp_path)]
+    DECLARED.append(McpServerSpec(name="odd", url=f"http://127.0.0.1:{port}/mcp"))
+    room = make_room("declaring")
+    with running(command, port):
+        await room.say("say: hi")
+        assert (await call(room, "echo", text="one"))["output"] == "one"
+    (tmp_path / "has-grown").touch()
+    with running(command, port):
+        assert (await call(room, "echo", text="two"))["output"] == "two"
+        await until(has_grown)
+        assert connections.attempts == 1
+        read_at = (await only_server()).listed_at
+        assert (await call(room, "echo", text="three"))["output"] == "three"
+        assert (await only_server()).listed_at == read_at  # once was enough
+        await connections.close()
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -1,13 +1,24 @@
 """Agents that have others work for them, and those others. Importing this module serves them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.abilities.runs import AgentRunInfo, Detached
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.run_models import AgentRun
-from chat.think import ChatOptions, Think, Tool, ToolContext, TurnConfig, TurnContext, tool
+from chat.think import (
+    AgentRunInfo,
+    ChatOptions,
+    Detached,
+    Origin,
+    Relaxed,
+    Think,
+    Tool,
+    ToolContext,
+    TurnConfig,
+    TurnContext,
+    tool,
+)
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
@@ -41,6 +52,12 @@ async def pay() -> str:
     return "paid"
 
 
+@tool(origin=Origin.WEB, read_only=True)
+async def mail() -> str:
+    """Read a stranger's mail."""
+    return "Dear reader"
+
+
 class Errand(Think):
     """Does what its task says: the task is a script."""
 
@@ -48,7 +65,7 @@ class Errand(Think):
     description = "Does errands."
 
     def get_model(self) -> ScriptedModel:
-        return ScriptedModel()
+        return MODELS.setdefault("errand", ScriptedModel())
 
     def get_tools(self) -> list[Tool]:
         @tool
@@ -58,7 +75,15 @@ class Errand(Think):
             self.milestone("half", {"percent": 50})
             return "reported"
 
-        return [hold, work, pay, report]
+        @tool
+        def burst() -> str:
+            """Report progress far too often, from a thread."""
+            for number in range(200):
+                self.report_progress(number / 200, f"{number}")
+            self.report_progress(1.0, "all of it")
+            return "reported"
+
+        return [hold, work, pay, report, burst, mail]
 
 
 class StructuredErrand(Errand):
@@ -106,13 +131,23 @@ class Chief(Think):
             two = await self.run_agent_tool(Errand, second)
             return [one["summary"], two["summary"]]
 
+        @tool
+        async def talk(text: str) -> str:
+            """Talk to a helper, and wait for its answer."""
+            said = await self.sub_agent(Errand, "helper").chat(text)
+            return str(said.status.value)
+
         return [
+            talk,
             self.agent_tool(Errand, description="Run an errand.", display_name="Errands", icon="tool"),
             self.agent_tool(Errand, name="shared", workspace="shared"),
             self.agent_tool(Errand, name="later", detached=Detached(on_end="errand_ended")),
             self.agent_tool(Errand, name="wake", detached=Detached(wakes_parent=True)),
             self.agent_tool(StructuredErrand, name="structured"),
+            self.agent_tool(Errand, name="served", mcp="shared"),
+            self.agent_tool(Errand, name="asked", needs_approval=True),
             self.agent_tool(Silent),
+            mail,
             self.agent_tool(Middle),
             self.agent_tool(Chief, name="chief"),
             both,
@@ -122,6 +157,18 @@ class Chief(Think):
     async def errand_ended(self, run: AgentRunInfo) -> None:
         """End of a detached run."""
         ENDED.append(run)
+
+
+class CodingChief(Chief):
+    """Has code call its agents."""
+
+    code_tool: ClassVar[bool | Sequence[str]] = True
+
+
+class ReadingChief(Chief):
+    """Delegates without a question, whatever it has read."""
+
+    injection_guard = Relaxed(reason="Its errands ask a person themselves.", allows=["errand"])
 
 
 class HookedChief(Chief):

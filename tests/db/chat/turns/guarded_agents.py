@@ -150,6 +150,13 @@ class CarelessClerk(GuardedClerk):
     helper: ClassVar[str] = "careless-runner"
 
 
+class SearchingClerk(GuardedClerk):
+    """Finds what was said in other conversations."""
+
+    def configure_session(self, session: SessionSetup) -> SessionSetup:
+        return session.with_memory().with_session_search()
+
+
 class TrustingClerk(GuardedClerk):
     """Trusts the web and its fetcher, and nothing else."""
 

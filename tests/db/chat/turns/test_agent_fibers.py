@@ -1,8 +1,6 @@
-"""Background work of an agent: its methods, run by a worker, with what both generations of the interface promise."""
+"""Background work of an agent, as its first interface promises: spawned, tried again, recovered."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -11,129 +9,35 @@ from django.db.models import F
 from django.utils import timezone
 
 from chat.agent import declared
-from chat.agent.abilities.fiber_methods import CompletedFiber, LostFiber, RunningFiber
+from chat.agent.abilities.fiber_methods import CompletedFiber, RunningFiber
 from chat.conversations.services import delete_instance
 from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaExceeded
 from chat.instances.rows import ensure_instance
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
-from fibers.context import current_fiber
-from fibers.errors import FiberNotFound, FiberStopped, OutsideFiber
+from fibers.context import ENDING, current_fiber
+from fibers.errors import FiberNotFound
 from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.testing import die, expire_lease, run_until_idle, worker
+from fibers.testing import crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
+from .fibering import GIVEN, SCRIPTS, Busy, always_dies, dies, kill_here, rows, running, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Script = Callable[[Any, RunningFiber], Awaitable[Any]]
-SCRIPTS: dict[str, Script] = {}
-TOLD: list[Any] = []
-
-
-class Busy(Think):
-    """Its background work does what a test says."""
-
-    async def work(self, payload: Any, fiber: RunningFiber) -> Any:
-        return await SCRIPTS[payload](payload, fiber)
-
-    async def short(self) -> str:
-        return "short"
-
-    async def echo(self, payload: Any) -> Any:
-        return payload
-
-    async def _hidden(self) -> None: ...
-
-    def sync(self) -> None: ...
-
-    def on_fiber_complete(self, context: CompletedFiber) -> None:
-        TOLD.append(context)
-
-
-class Deciding(Busy):
-    """Decides about lost work."""
-
-    async def on_fiber_recovered(self, fiber: LostFiber) -> None:
-        TOLD.append(fiber)
-        if "hook" in SCRIPTS:
-            await SCRIPTS["hook"](fiber, None)  # type: ignore[arg-type]  # it asks for nothing
-
-
-class ByHand(Busy):
-    """Takes up lost work when it is told to."""
-
-    fibers = False
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     SCRIPTS.clear()
-    TOLD.clear()
+    GIVEN.clear()
 
 
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     return make_room("busy")
-
-
-def scripted(function: Script, name: str = "script") -> str:
-    SCRIPTS[name] = function
-    return name
-
-
-async def dies(payload: Any, fiber: RunningFiber) -> Any:
-    """Stash where it is, and lose its worker twice."""
-    seen = {"attempt": fiber.attempt, "retries": fiber.retry_count, "snapshot": fiber.snapshot}
-    if fiber.attempt <= 2:
-        await fiber.stash({"attempt": fiber.attempt})
-        await db(_die)
-    return seen
-
-
-def _die() -> None:
-    context = current_fiber()
-    assert context is not None
-    die(context)
-
-
-async def always_dies(payload: Any, fiber: RunningFiber) -> Any:
-    await db(_die)
-
-
-@asynccontextmanager
-async def running(room: Room, script: Script, **options: Any) -> AsyncIterator[str]:
-    """A fiber whose method runs while the block does."""
-    started = asyncio.Event()
-
-    async def wrapped(payload: Any, fiber: RunningFiber) -> Any:
-        started.set()
-        return await script(payload, fiber)
-
-    fiber = await room.handle.start_fiber("work", scripted(wrapped), **options)
-    task = asyncio.create_task(run_fiber(await pk_of(fiber.id)))
-    async with asyncio.timeout(10):
-        await started.wait()
-    try:
-        yield fiber.id
-    finally:
-        await task
-
-
-async def pk_of(fiber_id: str) -> str:
-    return await db(
-        lambda: Fiber.objects.filter(payload__contains=f'"{fiber_id}"').values_list("pk", flat=True).first() or fiber_id
-    )
-
-
-async def rows() -> list[Fiber]:
-    return await db(lambda: list(Fiber.objects.filter(scope__isnull=False)))
-
-
-# The first generation
 
 
 async def test_a_spawned_method_runs_and_its_agent_is_told(room: Room) -> None:
@@ -150,7 +54,7 @@ async def test_a_spawned_method_runs_and_its_agent_is_told(room: Room) -> None:
     done = await room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.error, done.retry_count) == ("completed", {"month": 11}, None, 0)
-    (told,) = TOLD
+    (told,) = GIVEN
     assert told == CompletedFiber(id=fiber_id, method="echo", payload={"month": 11}, result={"month": 11})
 
 
@@ -188,7 +92,7 @@ async def test_always_failing_with_two_retries_fails_after_three_runs_at_once(ro
     assert failed is not None
     assert (failed.status, failed.retry_count, seen) == ("failed", 3, [(0, None), (1, 1), (2, 2)])
     assert failed.error == {"code": "internal", "message": "ValueError: broken", "retryable": False}
-    assert TOLD == []
+    assert GIVEN == []
 
 
 async def test_failing_once_completes_with_one_retry(room: Room) -> None:
@@ -268,8 +172,8 @@ async def test_several_lost_fibers_are_given_to_the_hook_oldest_first_once(make_
     for fiber_id in reversed(made):
         await asyncio.gather(run_fiber(fiber_id), return_exceptions=True)
     await run_until_idle()
-    assert [fiber.id for fiber in TOLD] == made
-    assert {fiber.snapshot["attempt"] for fiber in TOLD} == {1}
+    assert [fiber.id for fiber in GIVEN] == made
+    assert {fiber.snapshot["attempt"] for fiber in GIVEN} == {1}
     found = [await room.handle.get_fiber(fiber_id) for fiber_id in made]
     assert [(fiber.status, fiber.reason) for fiber in found if fiber] == [("interrupted", "not_restarted")] * 3
 
@@ -278,7 +182,7 @@ async def test_a_hook_that_fails_is_called_again_and_nothing_is_lost(make_room: 
     room = make_room("deciding")
 
     async def fails_twice(fiber: Any, _none: Any) -> None:
-        if len(TOLD) < 3:
+        if len(GIVEN) < 3:
             raise ValueError("not yet")
 
     scripted(fails_twice, "hook")
@@ -286,9 +190,9 @@ async def test_a_hook_that_fails_is_called_again_and_nothing_is_lost(make_room: 
     await run_until_idle()
     kept = await room.handle.get_fiber(fiber_id)
     assert kept is not None
-    assert (kept.status, kept.reason, len(TOLD)) == ("interrupted", "worker_lost", 1)
+    assert (kept.status, kept.reason, len(GIVEN)) == ("interrupted", "worker_lost", 1)
     await run_until_idle(skip_delays=True)
-    assert len(TOLD) == 3
+    assert len(GIVEN) == 3
     told = await room.handle.get_fiber(fiber_id)
     assert told is not None
     assert told.reason == "not_restarted"
@@ -323,261 +227,6 @@ async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(room
         await db(Fiber.objects.filter(scope__isnull=False).update, finished_at=age)
         await db(sweep)
         assert {row.pk for row in await rows()} == kept, done
-
-
-# The second generation
-
-
-async def test_the_same_id_and_key_join_the_fiber_that_has_them(room: Room) -> None:
-    ids: dict[str, Any] = {"fiber_id": "report", "idempotency_key": "2026-11"}
-    first = await room.handle.start_fiber("echo", 1, metadata={"for": "alice"}, **ids)
-    again = await room.handle.start_fiber("echo", 2, **ids)
-    assert (first.accepted, again.accepted) == (True, False)
-    assert (again.id, again.payload, again.metadata, again.idempotency_key) == (
-        "report",
-        1,
-        {"for": "alice"},
-        "2026-11",
-    )
-    by_key = await room.handle.inspect_fiber_by_key("2026-11")
-    assert by_key == await room.handle.inspect_fiber("report")
-    assert len(await rows()) == 1
-
-
-async def test_ids_and_keys_that_belong_to_two_fibers_are_refused(room: Room) -> None:
-    await room.handle.start_fiber("echo", 1, fiber_id="a", idempotency_key="ka")
-    await room.handle.start_fiber("echo", 1, fiber_id="b", idempotency_key="kb")
-    wrong: list[dict[str, Any]] = [
-        {"fiber_id": "a", "idempotency_key": "kb"},
-        {"fiber_id": "a", "idempotency_key": "new"},
-        {"fiber_id": "new", "idempotency_key": "ka"},
-    ]
-    for options in wrong:
-        with pytest.raises(FiberConflict):
-            await room.handle.start_fiber("echo", 1, **options)
-    with pytest.raises(FiberConflict):
-        await room.handle.start_fiber("short", 1, fiber_id="a")
-
-
-@pytest.mark.parametrize("blank", ["", "  ", "x" * 129])
-async def test_blank_and_long_ids_and_keys_are_refused(room: Room, blank: str) -> None:
-    both: list[dict[str, Any]] = [{"fiber_id": blank}, {"idempotency_key": blank}]
-    for options in both:
-        with pytest.raises(FiberInvalid):
-            await room.handle.start_fiber("echo", 1, **options)
-
-
-async def test_conversations_do_not_share_ids_nor_see_each_others_fibers(make_room: MakeRoom) -> None:
-    one, other = make_room("busy", "one"), make_room("busy", "other")
-    made = [await each.handle.start_fiber("echo", 1, fiber_id="same", idempotency_key="k") for each in (one, other)]
-    assert [fiber.accepted for fiber in made] == [True, True]
-    spawned = await one.handle.spawn_fiber("echo", 2)
-    assert await other.handle.get_fiber(spawned) is None
-    assert not await other.handle.cancel_fiber(spawned)
-    assert len(await one.handle.list_fibers()) == 2
-
-
-async def test_a_caller_may_wait_for_the_end(room: Room) -> None:
-    async with worker():
-        done = await room.handle.start_fiber("echo", [1, 2], fiber_id="waited", wait_for_completion=True)
-    assert (done.status, done.result, done.accepted) == ("completed", [1, 2], True)
-    again = await room.handle.start_fiber("echo", [1, 2], fiber_id="waited", wait_for_completion=True)
-    assert (again.status, again.accepted) == ("completed", False)
-
-
-async def test_a_started_fiber_that_raises_has_failed(room: Room) -> None:
-    async def fails(payload: Any, fiber: RunningFiber) -> None:
-        raise ValueError("broken")
-
-    fiber = await room.handle.start_fiber("work", scripted(fails))
-    await run_until_idle()
-    failed = await room.handle.inspect_fiber(fiber.id)
-    assert failed is not None
-    assert (failed.status, failed.attempts) == ("failed", 1)
-
-
-async def test_a_started_fiber_goes_on_after_lost_workers(room: Room) -> None:
-    fiber = await room.handle.start_fiber("work", scripted(dies))
-    await run_until_idle()
-    done = await room.handle.inspect_fiber(fiber.id)
-    assert done is not None
-    assert (done.status, done.retry_count, done.attempts) == ("completed", 0, 3)
-
-
-async def test_lists_are_newest_first_filtered_and_bounded(room: Room) -> None:
-    made = [(await room.handle.start_fiber("echo", number)).id for number in range(3)]
-    await db(lambda: Fiber.objects.filter(pk=made[0]).update(created_at=F("created_at") - timedelta(seconds=5)))
-    await db(lambda: Fiber.objects.filter(pk=made[2]).update(created_at=F("created_at") + timedelta(seconds=5)))
-    assert [fiber.id for fiber in await room.handle.list_fibers()] == made[::-1]
-    assert [fiber.id for fiber in await room.handle.list_fibers(limit=1)] == [made[2]]
-    assert await room.handle.cancel_fiber(made[1])
-    assert [fiber.id for fiber in await room.handle.list_fibers(statuses=["cancelled"])] == [made[1]]
-
-
-async def test_a_fiber_is_cancelled_by_its_key(room: Room) -> None:
-    await room.handle.start_fiber("echo", 1, idempotency_key="k")
-    assert await room.handle.cancel_fiber_by_key("k")
-    assert not await room.handle.cancel_fiber_by_key("k")
-    assert not await room.handle.cancel_fiber_by_key("unknown")
-
-
-async def test_deleting_keeps_what_runs_and_what_is_interrupted_unless_it_is_named(room: Room) -> None:
-    made = [(await room.handle.start_fiber("echo", number, fiber_id=f"f{number}")).id for number in range(4)]
-    for status, fiber_id in zip(["completed", "failed", "interrupted"], made, strict=False):
-        pk = await pk_of(fiber_id)
-        await db(Fiber.objects.filter(pk=pk).update, status=status, finished_at=timezone.now())
-    assert await room.handle.delete_fibers(older_than_seconds=60) == 0
-    assert await room.handle.delete_fibers(ids=["f0", "f3"]) == 1
-    assert await room.handle.delete_fibers() == 1
-    assert {fiber.id for fiber in await room.handle.list_fibers()} == {"f2", "f3"}
-    assert await room.handle.delete_fibers(statuses=["interrupted", "pending"]) == 1
-    assert {fiber.id for fiber in await room.handle.list_fibers()} == {"f3"}
-
-
-@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
-async def test_an_interrupted_fiber_is_resolved_once(room: Room, status: str) -> None:
-    fiber = await room.handle.start_fiber("echo", 1)
-    assert not await room.handle.resolve_fiber(fiber.id, status)
-    await db(Fiber.objects.filter(pk=fiber.id).update, status="interrupted", finished_at=timezone.now())
-    error = "no use" if status == "failed" else None
-    assert await room.handle.resolve_fiber(fiber.id, status, result={"by": "hand"}, error=error)
-    assert not await room.handle.resolve_fiber(fiber.id, status)
-    ended = await room.handle.inspect_fiber(fiber.id)
-    assert ended is not None
-    assert (ended.status, ended.result) == (status, {"by": "hand"})
-    with pytest.raises(FiberInvalid):
-        await room.handle.resolve_fiber(fiber.id, "running")
-
-
-# Functions that run here
-
-
-async def test_a_row_stands_for_a_function_while_it_runs_and_is_gone_afterwards(room: Room) -> None:
-    seen: list[Any] = []
-
-    async def function(fiber: RunningFiber) -> str:
-        await fiber.stash({"at": 1})
-        seen.append(await room.handle.inspect_fiber(fiber.id))
-        return "value"
-
-    assert await room.handle.run_fiber("crawl", function) == "value"
-    assert (seen[0].method, seen[0].status, seen[0].snapshot) == ("crawl", "running", {"at": 1})
-    assert await rows() == []
-
-
-async def test_the_row_is_gone_after_a_failure_and_the_caller_gets_the_error(room: Room) -> None:
-    async def function() -> None:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        await room.handle.run_fiber("crawl", function)
-    assert await rows() == []
-
-
-async def test_two_functions_at_once_keep_their_own_snapshots(room: Room) -> None:
-    agent = await db(make_agent, room.key)
-    assert isinstance(agent, Think)
-    both = asyncio.Barrier(2)
-
-    async def function(number: int) -> Any:
-        await agent.stash(number)
-        await both.wait()
-        context = current_fiber()
-        assert context is not None
-        return context.stashed
-
-    found = await asyncio.gather(
-        *(agent.run_fiber(f"part {number}", lambda number=number: function(number)) for number in (1, 2))
-    )
-    assert found == [1, 2]
-
-
-@pytest.mark.parametrize("name", ["stash", "stash_fiber"])
-async def test_stashing_outside_a_fiber_is_an_error(room: Room, name: str) -> None:
-    with pytest.raises(OutsideFiber, match="stash\\(\\) called outside a fiber"):
-        await getattr(room.handle, name)(1)
-
-
-async def test_a_function_that_runs_is_never_recovered(room: Room) -> None:
-    async def function() -> str:
-        await db(sweep)
-        assert await room.handle.check_fibers() == []
-        return "whole"
-
-    assert await room.handle.run_fiber("crawl", function) == "whole"
-
-
-async def test_the_snapshot_of_a_function_whose_process_died_goes_to_the_hook_and_the_row_away(
-    make_room: MakeRoom,
-) -> None:
-    room = make_room("deciding")
-
-    async def function(fiber: RunningFiber) -> None:
-        await fiber.stash({"page": 7})
-        await db(_die)
-
-    with pytest.raises(BaseException) as crash:
-        await room.handle.run_fiber("crawl", function)
-    assert type(crash.value).__name__ == "SimulatedCrash"
-    await run_until_idle()
-    assert [(fiber.method, fiber.snapshot, fiber.can_restart) for fiber in TOLD] == [("crawl", {"page": 7}, False)]
-    assert await rows() == []
-
-
-async def test_a_function_that_was_cancelled_stops_for_its_caller_too(room: Room) -> None:
-    started = asyncio.Event()
-
-    async def function() -> None:
-        started.set()
-        await asyncio.sleep(60)
-
-    task = asyncio.create_task(room.handle.run_fiber("crawl", function))
-    async with asyncio.timeout(10):
-        await started.wait()
-    (row,) = await rows()
-    assert await room.handle.cancel_fiber(row.pk)
-    with pytest.raises(FiberStopped):
-        await task
-    assert await rows() == []
-
-
-async def test_a_caller_that_stops_stops_its_function(room: Room) -> None:
-    started, ended = asyncio.Event(), asyncio.Event()
-
-    async def function() -> None:
-        started.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
-
-    task = asyncio.create_task(room.handle.run_fiber("crawl", function))
-    async with asyncio.timeout(10):
-        await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert ended.is_set()
-    assert await rows() == []
-
-
-async def test_an_instance_is_kept_alive_by_one_row_however_many_ask(room: Room) -> None:
-    first, second = await room.handle.keep_alive(), await room.handle.keep_alive()
-    assert [row.payload["method"] for row in await rows()] == ["keep_alive"]
-    await first()
-    await first()  # counts once
-    assert len(await rows()) == 1
-    await second()
-    assert await rows() == []
-
-    async def function() -> int:
-        return len(await rows())
-
-    assert await room.handle.keep_alive_while(function) == 1
-    assert await rows() == []
-
-
-# Deploys, limits, the end of the conversation
 
 
 async def test_work_waits_for_the_method_that_a_deploy_brings_back(room: Room) -> None:
@@ -661,3 +310,59 @@ async def test_two_workers_that_both_believe_they_hold_a_fiber_are_fenced(room: 
     done = await room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.snapshot) == ("completed", "attempt 2", None)
+
+
+async def test_a_crash_in_the_transaction_that_completes_leaves_one_result_and_calls_the_hook_once(room: Room) -> None:
+    with crash_after(ENDING):
+        fiber_id = await room.handle.spawn_fiber("echo", "once")
+        await run_until_idle()
+    done = await room.handle.get_fiber(fiber_id)
+    assert done is not None
+    assert (done.status, done.result, done.attempts, done.retry_count) == ("completed", "once", 2, 1)
+    assert len(GIVEN) == 1
+
+
+async def test_a_worker_that_dies_in_the_hook_loses_nothing(make_room: MakeRoom) -> None:
+    room = make_room("deciding")
+
+    async def dies_once(fiber: Any, _none: Any) -> None:
+        if len(GIVEN) == 1:
+            await db(kill_here)
+
+    scripted(dies_once, "hook")
+    fiber_id = await room.handle.spawn_fiber("work", scripted(always_dies))
+    await run_until_idle(skip_delays=True)
+    found = await room.handle.get_fiber(fiber_id)
+    assert found is not None
+    assert (found.status, found.reason, len(GIVEN)) == ("interrupted", "not_restarted", 2)
+
+
+async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(room: Room) -> None:
+    started = asyncio.Event()
+
+    async def endless(payload: Any, fiber: RunningFiber) -> str:
+        if fiber.attempt == 1:
+            await fiber.stash("begun")
+            started.set()
+            await asyncio.sleep(60)
+        return f"{fiber.snapshot}, again"
+
+    fiber_id = await room.handle.spawn_fiber("work", scripted(endless))
+    task = asyncio.create_task(run_fiber(fiber_id))
+    async with asyncio.timeout(10):
+        await started.wait()
+    task.cancel()  # as a worker's shutdown does
+    await asyncio.wait({task})
+    waiting = await room.handle.get_fiber(fiber_id)
+    assert waiting is not None
+    assert (waiting.status, waiting.reason, waiting.retry_count) == ("pending", "shutdown", 0)
+    await run_until_idle()
+    done = await room.handle.get_fiber(fiber_id)
+    assert done is not None
+    assert done.result == "begun, again"
+
+
+async def test_the_limit_does_not_refuse_what_was_started_before(room: Room, settings: Any) -> None:
+    settings.THINK_FIBERS_PER_USER = 1
+    await room.handle.start_fiber("echo", 1, fiber_id="one")
+    assert not (await room.handle.start_fiber("echo", 1, fiber_id="one")).accepted

@@ -7,10 +7,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from chat.agent import declared
-from chat.agent.abilities.runs import Detached
 from chat.models import StreamSegment, Turn
 from chat.run_models import AgentRun
-from chat.think import Tool
+from chat.think import Detached, Tool
 from fibers.execution import recovery
 from fibers.models import Fiber, FiberStep
 from fibers.testing import crash_after, run_until_idle

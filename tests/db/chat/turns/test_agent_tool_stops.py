@@ -1,12 +1,21 @@
 """Stops: what stops a parent stops what works for it, at every depth, and each run ends as aborted."""
 
+import json
+from datetime import timedelta
+from functools import partial
+
 import pytest
+from django.db.models.functions import Now
 
 from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
+from chat.instances.waiting import wait_until
 from chat.models import AgentInstance, Turn
+from chat.streams.reader import read
+from fibers.execution import recovery
 from fibers.models import Fiber
-from fibers.testing import crash_after, run_until_idle
+from fibers.services import resume_fiber
+from fibers.testing import crash_after, run_until_idle, worker
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
@@ -156,3 +165,65 @@ async def test_a_detached_run_outlives_the_stop_of_its_parent(make_room: MakeRoo
     await room.handle.clear()
     await run_until_idle()
     assert (await only_run()).outcome is None
+
+
+async def test_a_child_that_works_is_stopped_in_the_middle_of_its_text(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    async with worker():
+        admission = await room.admit(
+            f"{call('errand', 'say: I begin.' + chr(10) + 'wait 60 s' + chr(10) + 'say: never')}\nsay: {{result}}"
+        )
+        child = await first_child(room)
+        assert await wait_until(partial(has_begun, child), group="none", timeout_seconds=20)
+        assert await room.handle.cancel_chat(admission.turn.request_id)
+        assert await wait_until(partial(has_ended, child), group="none", timeout_seconds=20)
+    await run_until_idle()
+    assert [status_of(turn) for turn in await turns_of(room, "errand")] == ["aborted"]
+    assert ((await only_run()).outcome or {})["status"] == "aborted"
+
+
+async def first_child(room: Room) -> str:
+    """The id of the turn of the only child, once there is one."""
+
+    async def is_there() -> bool:
+        return bool(await turns_of(room, "errand"))
+
+    assert await wait_until(is_there, group="none", timeout_seconds=20)
+    return (await turns_of(room, "errand"))[0].pk
+
+
+async def has_begun(turn_id: str) -> bool:
+    return any("I begin." in record.text for record in await read(turn_id, 0))
+
+
+async def has_ended(turn_id: str) -> bool:
+    return await db(Turn.objects.filter(pk=turn_id, finished_at__isnull=False).exists)
+
+
+async def test_a_parent_that_is_given_up_stops_what_works_for_it(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    turn = await under_way(room)
+
+    def let_it_lie() -> None:
+        resume_fiber(turn.fiber_id)
+        Fiber.objects.filter(pk=turn.fiber_id).update(updated_at=Now() - timedelta(hours=1))
+        recovery.sweep(prune=False)
+
+    await db(let_it_lie)
+    await run_until_idle()
+    assert status_of(await room.turn(turn.pk)) == "error"
+    assert not await goes_on()
+    assert ((await only_run()).outcome or {})["status"] == "aborted"
+
+
+async def test_a_sub_agent_that_a_stopped_turn_talks_to_stops_with_it(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    text = json.dumps({"text": "say: I begin.\nwait 60 s\nsay: never"})
+    async with worker():
+        admission = await room.admit(f"call tool talk {text} id=t\nsay: {{result}}")
+        child = await first_child(room)
+        assert await wait_until(partial(has_begun, child), group="none", timeout_seconds=20)
+        assert await room.handle.cancel_chat(admission.turn.request_id)
+        assert await wait_until(partial(has_ended, child), group="none", timeout_seconds=20)
+    assert [status_of(turn) for turn in await turns_of(room, "errand")] == ["aborted"]
+    assert await runs() == []

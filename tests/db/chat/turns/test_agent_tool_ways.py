@@ -7,15 +7,22 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from chat.agent.base import InstanceKey
+from chat.conversations.guarding import guard_state
 from chat.errors import AgentNotFound, InputInvalid, TurnConflict
-from chat.models import Turn
+from chat.instances.rows import find_instance
+from chat.models import AgentInstance, Turn
+from chat.reads.approvals import pending_approvals
 from chat.streams.reader import read
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
+from tools_app.mcp_models import McpServer
 from tools_app.models import ToolCallRecord
 
+from .agents import MODELS
+from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
 from .delegating import ENDED, WORKED, Chief, Errand, call, only_run, runs, turns_of
 
@@ -36,6 +43,7 @@ async def test_code_outside_of_a_turn_waits_for_the_end_and_the_same_id_is_the_s
     assert first == again == {"ok": True, "runId": "report-7", "status": "completed", "summary": "well done"}
     assert len(await turns_of(room, "errand")) == 1
     child = room.handle.sub_agent(Errand, "report-7")
+    assert child.parent_agent is not None
     assert child.parent_agent.key.name == room.key.name
     with pytest.raises(TurnConflict):
         await room.handle.run_agent_tool("middle", "say: no", run_id="report-7")
@@ -76,7 +84,7 @@ async def test_a_child_with_shared_files_works_on_those_of_its_parent(make_room:
 
 async def test_reports_of_a_child_are_in_its_stream_and_on_its_run(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    task = 'call tool report {"fraction": 0.5} id=r\ncall tool report {"fraction": 1} id=s\nsay: ok'
+    task = 'call tool report {"fraction": 0.5} id=r\nsay: and\ncall tool report {"fraction": 1} id=s\nsay: ok'
     with crash_after("call:r"):
         await room.say(f"{call('errand', task)}\nsay: {{result}}")
     run = await only_run()
@@ -165,3 +173,109 @@ async def test_a_sub_agent_of_an_agent_is_opened_by_class_and_name(make_room: Ma
     assert await room.handle.list_sub_agents(Chief) == []
     assert text_of((await child.messages())[-1]) == "here"
     assert await db(Turn.objects.count) == 1
+
+
+async def test_a_childs_answer_brings_along_that_it_has_read_a_strangers_text(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'call tool mail {} id=m' + chr(10) + 'say: {result}')}\nsay: {{result}}")
+    guard = await db(guard_state, await instance_of(room.key))
+    assert (guard.is_guarded, [text.origin for text in guard.texts]) == (True, ["web"])
+
+
+async def test_a_task_brings_along_that_the_parent_has_read_a_strangers_text(make_room: MakeRoom) -> None:
+    room = make_room("reading-chief")
+    await room.say(f"call tool mail {{}} id=m\nsay: read\n{call('errand', 'say: ok', 'two')}\nsay: {{result}}")
+    run = await only_run()
+    child = await instance_of(room.handle.sub_agent(Errand, run.run_id).key)
+    assert (await db(guard_state, child)).is_guarded
+
+
+async def instance_of(key: InstanceKey) -> AgentInstance:
+    found = await db(find_instance, key)
+    assert found is not None
+    return found
+
+
+async def test_a_child_has_the_mcp_servers_of_its_parent_if_it_is_to(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say("say: hello")
+    parent = await instance_of(room.key)
+    tools = [{"name": "seek_recipes", "description": "Find.", "inputSchema": {"type": "object", "properties": {}}}]
+    server = {"name": "Docs", "transport": "http", "url": "https://docs.example/mcp", "state": "ready"}
+    await db(
+        lambda: McpServer.objects.create(
+            id="docs",
+            owner_id=parent.owner_id,
+            scope="instance",
+            instance_id=parent.pk,
+            is_trusted=True,
+            listed_at=Now(),
+            catalogue={"tools": tools},
+            **server,
+        )
+    )
+    MODELS.pop("errand", None)
+    for number, name in enumerate(("errand", "served")):
+        await room.say(f"{call(name, f'say: {name}', f'c{number}')}\nsay: {{result}}")
+    asked = [json.dumps(request["tools"]) for request in MODELS["errand"].requests]
+    assert ["seek_recipes" in tools for tools in asked] == [False, True]
+
+
+async def test_code_of_a_model_has_two_agents_work_for_it(make_room: MakeRoom) -> None:
+    room = make_room("coding-chief")
+    first, second = 'tools.errand({task: "call tool work {} id=w\\nsay: first"})', 'tools.errand({task: "say: second"})'
+    code = f"const one = await {first}; const two = await {second}; one.summary + ' ' + two.summary"
+    async with sandbox_closed():
+        turn = await room.say(f"call tool execute {json.dumps({'code': code})} id=one\nsay: {{result}}")
+    assert status_of(turn) == "completed"
+    assert "first" in text_of((await room.transcript())[-1])
+    assert "second" in text_of((await room.transcript())[-1])
+    assert len(WORKED) == 1
+    assert len(await turns_of(room, "errand")) == 2
+
+
+async def test_a_run_that_a_person_has_to_approve_begins_then(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('asked', 'call tool hold {} id=two' + chr(10) + 'say: It is {result}.')}\nsay: {{result}}")
+    assert await runs() == []
+    [asked] = await room.handle.pending_approvals()
+    assert await room.handle.approve_execution(asked.id)
+    with crash_after("model:0"):
+        await run_until_idle(skip_delays=True)
+    run = await only_run()
+    assert run.outcome is None
+    assert await room.handle.sub_agent(Errand, run.run_id).answer_wait("two", "blue", wait="question")
+    await run_until_idle(skip_delays=True)
+    assert ((await only_run()).outcome or {})["summary"] == "It is blue."
+    assert "It is blue." in json.dumps(await room.transcript())
+    assert {turn.fiber.status for turn in await turns_of(room, "chief")} == {"completed"}
+
+
+async def test_the_question_of_a_child_is_in_the_list_of_its_parents_owner(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'call tool pay {} id=pay')}\nsay: {{result}}")
+    listed = await db(lambda: pending_approvals(room.key.owner_id))
+    assert [(item.agent, item.tool) for item in listed.items] == [("errand", "pay")]
+
+
+async def test_runs_are_kept_until_they_are_cleared(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    script = f"{call('errand', 'say: fine')}\n{call('later', 'call tool hold {} id=h', 'two')}\nsay: {{results}}"
+    await room.say(script)
+    assert await room.handle.clear_agent_runs(older_than_seconds=3600) == 0
+    assert await room.handle.clear_agent_runs() == 1
+    assert [run.call_id for run in await runs()] == ["two"]
+    assert [child.agent for child in await room.handle.list_sub_agents()] == ["errand"]
+    assert (await room.transcript())[-1]["parts"]
+
+
+async def test_of_a_burst_of_reports_few_are_sent_and_the_last_one_is(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'call tool burst {} id=b' + chr(10) + 'say: ok')}\nsay: {{result}}")
+    run = await only_run()
+    assert run.progress == {"fraction": 1.0, "message": "all of it"}
+    assert run.turn_id is not None
+    chunks = [load(record.text) for record in await read(run.turn_id, 0)]
+    sent = [chunk["data"] for chunk in chunks if chunk["type"] == "data-agent-progress"]
+    assert sent[-1] == run.progress
+    assert len(sent) < 20

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from chat.errors import TurnConflict
 from chat.think import (
     LanguageModel,
     RecoveryContext,
@@ -12,13 +13,14 @@ from chat.think import (
     Think,
     Tool,
 )
+from chat.turns.admission.admission import resume_turn
 from chat.turns.execution.recovery import budget_of_turn
 from fibers import services
 from fibers.core.budget import RecoveryBudget
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS, add
+from .agents import CALLS, MODELS, add
 from .conftest import MakeRoom, status_of, text_of
 from .recovering import mortal
 
@@ -53,6 +55,12 @@ class Frugal(Think):
         SEEN.append(context)
         if "fails" in ANSWERS:
             raise RuntimeError("the hook broke")
+
+
+class Prudent(Frugal):
+    """Waits for a person once its worker was lost."""
+
+    chat_recovery = "paused"
 
 
 @pytest.fixture(autouse=True)
@@ -161,3 +169,34 @@ async def test_agents_retry_their_own_code_under_the_policy_of_their_class() -> 
     assert tries == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="attempts"):
         agent.retry(flaky, attempts=0)
+
+
+async def test_a_paused_turn_goes_on_when_a_person_resumes_it(make_room: MakeRoom) -> None:
+    room = make_room("prudent")
+    with crash_after("call:one"):
+        turn = await room.say('call tool add {"a": 1, "b": 2} id=one\nsay: It is {result}.')
+    assert (status_of(turn), turn.error_code, turn.fiber.reason) == ("error", "paused", "paused")
+    assert seen(RecoveryExhausted) == []
+    [call] = [part for part in (await room.transcript())[-1]["parts"] if "toolCallId" in part]
+    assert call["output"] == 3
+    assert await db(resume_turn, turn.pk)
+    assert not await db(resume_turn, turn.pk)  # it is on its way
+    await run_until_idle(skip_delays=True)
+    turn = await room.turn(turn.pk)
+    assert (status_of(turn), turn.error_code, CALLS) == ("completed", "", [(1, 2)])
+    assert [role for role, _ in await room.texts()] == ["user", "assistant"]
+    assert text_of((await room.transcript())[-1]) == "It is 3."
+
+
+async def test_a_paused_turn_is_not_resumed_once_the_conversation_has_gone_on(make_room: MakeRoom) -> None:
+    room = make_room("prudent")
+    with mortal(room, 2):
+        turn = await room.say("stream 12 words")
+    await room.say("say: Never mind.")
+    with pytest.raises(TurnConflict):
+        await db(resume_turn, turn.pk)
+
+
+async def test_a_turn_that_has_ended_well_is_not_resumed(make_room: MakeRoom) -> None:
+    turn = await make_room("prudent").say("say: Hi.")
+    assert not await db(resume_turn, turn.pk)

@@ -1,4 +1,4 @@
-"""Containers as walls of commands: images, filters of system calls, and what is left when a worker and all its are gone."""
+"""Containers as walls of commands: images, filters of system calls, and what outlived its worker."""
 
 import asyncio
 import io
@@ -18,10 +18,10 @@ import pytest
 from celery import signals
 
 from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
-from tests.unit.tools_app.processes.test_escapes import processes_of, until
+from tests.unit.tools_app.processes.test_escapes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
-from tools_app.processes import tool
+from tools_app.processes import engines, tool
 from tools_app.processes.engines import ENGINES, LABEL, Engine
 from tools_app.processes.filters import WITHHELD, command_filter
 from tools_app.processes.folders import command_folders
@@ -87,7 +87,7 @@ async def test_an_image_that_has_gone_is_asked_for_anew(engine: Engine, imported
     settings.THINK_PROCESSES_ISOLATION = engine.name
     runner = CommandRunner(workspace=MemoryWorkspace(), bounds=Bounds(**SMALL))
     assert (await runner.run(CONTEXT, "echo here"))["stdout"] == "here\n"
-    subprocess.run([engine.name, "image", "rm", image], check=True, capture_output=True)
+    await asked(engine, "image", "rm", image)
     with pytest.raises(SandboxUnavailable):
         await runner.run(CONTEXT, "echo gone")
     imported()
@@ -98,6 +98,19 @@ async def test_an_image_leaves_engines_alone_to_choose_from(settings: Any) -> No
     settings.THINK_PROCESSES_IMAGE = "localhost/think-test-missing:1"
     assert await tried_isolation("unshare") == "unshare has no images, and THINK_PROCESSES_IMAGE names one."
     assert [wall.name for wall in tool.WALLS] == ["unshare", "bwrap", "podman", "docker"]
+
+
+async def test_the_report_says_why_an_engine_had_to_be_taken(
+    engine: Engine, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / engine.name).symlink_to(shutil.which(engine.name) or "")
+    monkeypatch.setattr(engines, "TRUSTED_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tool, "_TRIED", {})
+    [report] = await tool.processes_report()
+    assert report.is_available
+    assert report.reason.startswith(f"Containers made by {engine.name}, with the programs of this machine; ")
+    assert "Not by unshare: unshare, prlimit, setpriv, mount, pivot_root not found. bwrap: bwrap" in report.reason
 
 
 async def test_an_engine_that_does_not_answer_is_a_reason(
@@ -113,7 +126,7 @@ async def test_an_engine_that_does_not_answer_is_a_reason(
 async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_the_engine_is_tried(
     engine: Engine, tmp_path: Path
 ) -> None:
-    nap = f"sleep 44.{os.getpid()}"
+    nap = f"sleep 44.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
         running = Running(Place(folder=files, root=root), Bounds(**SMALL))
         task = asyncio.create_task(running.run(engine, nap))
@@ -127,10 +140,24 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
         (root.parent / "lock").unlink()
         await asyncio.to_thread(engine.prepare)
         assert processes_of(nap) == []
-        listed = subprocess.run(
-            [engine.name, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}"], capture_output=True
-        )
-        assert listed.stdout == b""
+        assert await asked(engine, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}") == b""
+
+
+@pytest.mark.parametrize("is_made", [False, True], ids=["before it is made", "once it is made"])
+async def test_a_command_that_is_cancelled_while_its_container_starts_leaves_none(
+    engine: Engine, is_made: bool
+) -> None:
+    nap = f"sleep 43.{next(NAPS)}{os.getpid()}"
+    with command_folders() as (root, files):
+        running = Running(Place(folder=files, root=root), Bounds(**SMALL))
+        task = asyncio.create_task(running.run(engine, nap))
+        async with asyncio.timeout(60):
+            await until(lambda: (root / f"{engine.name}.id").exists() if is_made else running.pid > 0)
+            task.cancel()
+            await asyncio.wait([task])
+        assert task.cancelled()
+        assert await asked(engine, "ps", "--all", "--quiet", f"--filter=label={LABEL}={root.parent}") == b""
+    assert processes_of(nap) == []
 
 
 def test_a_worker_that_starts_removes_what_others_left(own_folder: str) -> None:
@@ -163,6 +190,10 @@ def test_a_filter_that_cannot_be_used_is_none(text: str, tmp_path: Path) -> None
     path.write_text(text)
     assert command_filter(str(path)) == ""
     assert command_filter(str(tmp_path / "missing")) == ""
+
+
+async def asked(engine: Engine, *words: str) -> bytes:
+    return (await asyncio.to_thread(subprocess.run, [engine.name, *words], check=True, capture_output=True)).stdout
 
 
 def shell_alone() -> bytes:

@@ -13,7 +13,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
 from chat.models import AgentRun
 from chat.reads import runs
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.delegation.stopping import stop_run
 
 router = Router(tags=["runs"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -49,8 +49,7 @@ def run_detail(request: HttpRequest, run_id: str) -> object:
 def run_stop(request: HttpRequest, run_id: str) -> object:
     """Stop a run and what is below it; what it has said so far is kept. Safe to call twice."""
     run = _opened(request, run_id)
-    is_stopped = run.outcome is None and run.turn_id is not None and cancel_turn(run.turn_id)
-    return StopOut(stopped=is_stopped)
+    return StopOut(stopped=run.outcome is None and stop_run(run))
 
 
 def _opened(request: HttpRequest, run_id: str) -> AgentRun:

@@ -1,7 +1,7 @@
 // Agents that work for the conversation: a card for each, under the call that started it. It says how far the run is, asks what
 // the agent asks, and opens to what the agent says. Loaded when the first of them begins.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import { follow } from "../../lib/store.ts";
@@ -73,7 +73,7 @@ function RunCard({ context, run }: CardProps) {
     <li class={`run is-${run.state}`} data-run={run.runId}>
       <details open={isOpen} onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
         <summary>
-          <AgentMark agent={{ ...agent, title: name }} />
+          <AgentMark agent={{ ...agent, title: name, ...markOf(run) }} />
           <span class="run-name" dir="auto" title={name}>{name}</span>
           <span class="run-note">
             {asks ? t("runs.asks") : t(NOTES[run.state])}
@@ -95,6 +95,11 @@ function RunCard({ context, run }: CardProps) {
       <Buttons context={context} run={run} name={name} />
     </li>
   );
+}
+
+/** The mark that the run was given, where the page has it. */
+function markOf({ icon }: DelegatedRun) {
+  return icon && document.getElementById(`i-${icon}`) ? { icon, icon_url: "" } : {};
 }
 
 function Time({ run }: { run: DelegatedRun }) {
@@ -127,6 +132,7 @@ function Said({ context, run, name }: CardProps & { name: string }) {
   const opened = useRef<Opened>({ calls: new Set() });
   const own = useOwn(context, run);
   const { message } = run;
+  useEffect(() => own.conversation.changed(), [run]); // views of its calls follow that
   const hasParts = message.parts.some((part) => part.type !== "step-start");
   const input = run.input === undefined || run.input === null ? "" : inputText(run.input);
   return (

@@ -1,0 +1,194 @@
+"""Schedules in the admin: when they run next, how the last runs went; to pause, to resume, to run now.
+
+Prompts are messages: they are shown to those who may read messages.
+"""
+
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from typing_extensions import override
+
+from chat.admin.base import ActionAdmin
+from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
+from chat.reads.schedules import RunView, last_runs, runs_of
+from fibers.core.schedules.states import ScheduleStatus
+from fibers.errors import ScheduleError
+from fibers.schedule_models import Schedule
+from fibers.schedules import services
+from thinkproject.kernel.languages import translate
+from thinkproject.kernel.read_only_admin import NOTHING, moment
+
+STANDING_WORDS: Final[dict[str, tuple[str, Text]]] = {
+    ScheduleStatus.ACTIVE: ("running", _("Active")),
+    ScheduleStatus.PAUSED: ("pending", _("Paused")),
+    ScheduleStatus.ENDED: ("completed", _("Over")),
+    ScheduleStatus.BROKEN: ("error", _("Broken")),
+}
+"""Colour and words of each state."""
+
+RUN_WORDS: Final[dict[str, tuple[str, Text]]] = {
+    "waiting": ("pending", _("Waiting")),
+    "running": ("running", _("Running")),
+    "completed": ("completed", _("Completed")),
+    "failed": ("error", _("Failed")),
+    "stopped": ("aborted", _("Stopped")),
+    "left_out": ("skipped", _("Left out")),
+}
+"""Colour and words of how a run went."""
+
+MAKER_WORDS: Final[dict[str, Text]] = {
+    "person": _("a person"),
+    "model": _("the model"),
+    "code": _("code"),
+    "declaration": _("its class"),
+}
+
+
+class StandingFilter(admin.SimpleListFilter):
+    """Schedules by their state, in the words of the list."""
+
+    title = _("state")
+    parameter_name = "status"
+
+    @override
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return all words."""
+        return [(each.value, STANDING_WORDS[each][1]) for each in ScheduleStatus]
+
+    @override
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the chosen ones."""
+        return queryset.filter(status=self.value()) if self.value() in set(ScheduleStatus) else queryset
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(ActionAdmin):
+    """Schedules, newest first. Nothing is edited here: people and agents do that in their conversations."""
+
+    list_display = ("work", "conversation", "owner", "standing", "times", "following", "last_run", "maker")
+    list_filter = (StandingFilter, "kind", "created_at")
+    list_select_related = ("owner",)
+    search_fields = ("=id", "=scope", "title")
+    search_help_text = _("The exact id of a schedule or a conversation, or a part of the title.")
+    ordering = ("-created_at",)
+    actions = ("pause", "resume", "run_now")
+    fieldsets = (
+        (None, {"fields": ("work", "conversation", "owner", "standing", "times", "maker", "created_at")}),
+        (_("Runs"), {"fields": ("following", "recent", "skipped", "can_overlap", "max_run_seconds")}),
+    )
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:
+        """Add the conversation."""
+        rows: QuerySet[Schedule] = super().get_queryset(request)
+        return rows.annotate(**of_conversation("scope"))
+
+    def has_run_permission(self, request: HttpRequest) -> bool:
+        """Whether this person may pause, resume and run schedules."""
+        return request.user.has_perm(f"{self.opts.app_label}.run_schedule")
+
+    @override
+    def page_title(self, row: Any) -> str:
+        """Its title, or what it does."""
+        return self.work(row)
+
+    @admin.display(description=_("schedule"))
+    def work(self, row: Schedule) -> str:
+        """The title, or the method, or the beginning of the prompt for those who may read messages."""
+        payload = row.payload or {}
+        named = row.title or payload.get("method") or payload.get("task")
+        if named:
+            return shortened(str(named))
+        return shortened(str(payload.get("prompt", ""))) if vars(row)["reads"] else str(_("A prompt"))
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: Schedule) -> str:
+        """Link to the conversation."""
+        found = vars(row)
+        return str(linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"])))
+
+    @admin.display(description=_("state"), ordering="status")
+    def standing(self, row: Schedule) -> str:
+        """The state, with the reason of one that is broken."""
+        return str(state(*STANDING_WORDS[row.status], row.error))
+
+    @admin.display(description=_("times"))
+    def times(self, row: Schedule) -> str:
+        """The kind, its text and its zone."""
+        return str(noted(row.get_kind_display(), f"{row.spec} ({row.zone})"))
+
+    @admin.display(description=_("next five"), ordering="next_at")
+    def following(self, row: Schedule) -> str:
+        """The next five times, in the zone of the schedule."""
+        try:
+            zone = ZoneInfo(row.zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            return NOTHING
+        shown = [(date_format(each.astimezone(zone), "j M Y, H:i"),) for each in services.upcoming(row)]
+        return str(format_html_join("", "<div>{}</div>", shown)) or NOTHING
+
+    @admin.display(description=_("last run"))
+    def last_run(self, row: Schedule) -> str:
+        """The outcome, and when it began."""
+        run = last_runs([row]).get(row.pk)
+        return NOTHING if run is None else _went(run)
+
+    @admin.display(description=_("last runs"))
+    def recent(self, row: Schedule) -> str:
+        """All that are kept, newest first."""
+        shown = [(_went(run),) for run in runs_of(row.pk)]
+        return str(format_html_join("", "<div>{}</div>", shown)) or NOTHING
+
+    @admin.display(description=_("created by"))
+    def maker(self, row: Schedule) -> str:
+        """A person, the model, code, or the declaration of its class."""
+        return str(MAKER_WORDS.get(row.created_by, row.created_by))
+
+    @admin.action(description=_("Pause"), permissions=["run"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
+        """Hold the selected schedules."""
+        done = [row for row in queryset if services.pause_schedule(row.pk)]
+        self._report(request, done, str(_("Paused.")))
+
+    @admin.action(description=_("Resume"), permissions=["run"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
+        """Arm the selected schedules again."""
+        done = []
+        for row in queryset:
+            try:
+                if services.resume_schedule(row.pk):
+                    done.append(row)
+            except ScheduleError as error:
+                self.message_user(request, f"{row}: {translate(error.phrase)}", messages.ERROR)
+        self._report(request, done, str(_("Resumed.")))
+
+    @admin.action(description=_("Run now"), permissions=["run"])
+    def run_now(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
+        """Run the selected schedules now, besides their times."""
+        done = []
+        for row in queryset:
+            try:
+                services.run_now(row.pk)
+            except ScheduleError as error:
+                self.message_user(request, f"{row}: {translate(error.phrase)}", messages.ERROR)
+            else:
+                done.append(row)
+        self._report(request, done, str(_("Run.")))
+
+    def _report(self, request: HttpRequest, done: list[Schedule], what: str) -> None:
+        for row in done:
+            self.log_change(request, row, what)
+        text = ngettext("%(count)d schedule: %(what)s", "%(count)d schedules: %(what)s", len(done))
+        self.message_user(request, text % {"count": len(done), "what": what}, messages.SUCCESS)
+
+
+def _went(run: RunView) -> str:
+    words = state(*RUN_WORDS[run.status], run.error)
+    return format_html_join("", "{}", [(noted(words, moment(run.started_at)),)])

@@ -1,0 +1,198 @@
+"""API operations on the schedules of a conversation: prompts of people, and what code and models made.
+
+People may pause everything, and change what they or a model made. What the agent's class declares stays as it declares.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Status
+
+from chat.access.auth import open_instance
+from chat.agent.abilities.schedule_methods import Work, checked_prompt
+from chat.errors import AgentNotFound
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.schedules import (
+    ScheduleIn,
+    ScheduleOut,
+    SchedulePatch,
+    ScheduleRunOut,
+    ScheduleTimesOut,
+    TimesIn,
+)
+from chat.models import AgentInstance
+from chat.reads.schedules import RunView, last_runs, runs_of
+from chat.runtime.abilities.schedules import chats, draft_of, find_schedule, schedules_of
+from fibers.core.schedules.timing import ScheduleKind, Timing
+from fibers.errors import ScheduleInvalid
+from fibers.schedule_models import Schedule
+from fibers.schedules import services
+from fibers.schedules.clock import database_now
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
+
+router = Router(tags=["schedules"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+_CHANGES = declares(403, 404, 409, 429)
+_LIST, _ONE = "/instances/{instance_id}/schedules", "/instances/{instance_id}/schedules/{schedule_id}"
+CODE = frozenset({"code", "declaration"})
+
+
+@router.get(_LIST, response=list[ScheduleOut], operation_id="list_schedules")
+async def schedules_list(request: HttpRequest, instance_id: str) -> list[ScheduleOut]:
+    """The schedules of a conversation, the next one first, those that ended last."""
+    return await db(lambda: _shown(schedules_of(_instance(request, instance_id).pk, with_ended=True)))
+
+
+@router.post(_LIST, response=ScheduleOut, operation_id="create_schedule", openapi_extra=_CHANGES)
+async def schedules_create(request: HttpRequest, instance_id: str, data: ScheduleIn) -> ScheduleOut:
+    """Have a conversation asked a prompt at times to come. The turn is an ordinary one."""
+
+    def create() -> ScheduleOut:
+        instance = _instance(request, instance_id)
+        if not chats(instance):
+            raise AgentNotFound(Phrase("Agent {agent!r} does not chat.", agent=instance.agent))
+        timing = timing_of(data.times)
+        work = Work(prompt=checked_prompt(data.prompt))
+        draft = draft_of(instance, timing, work, title=data.title.strip(), created_by="person")
+        return _shown([services.create_schedule(draft)[0]])[0]
+
+    return await db(create)
+
+
+@router.patch(_ONE, response=ScheduleOut, operation_id="change_schedule", openapi_extra=_CHANGES)
+async def schedules_change(
+    request: HttpRequest, instance_id: str, schedule_id: str, data: SchedulePatch
+) -> ScheduleOut:
+    """Pause or resume a schedule, or change its prompt and times."""
+    return await db(lambda: _shown([_change(_own(request, instance_id, schedule_id), data)])[0])
+
+
+@router.delete(_ONE, response={204: None}, operation_id="delete_schedule", openapi_extra=_CHANGES)
+async def schedules_delete(request: HttpRequest, instance_id: str, schedule_id: str) -> object:
+    """Delete a schedule with the list of its runs. A run that goes on is not stopped."""
+
+    def delete() -> None:
+        schedule = _own(request, instance_id, schedule_id)
+        if schedule.declaration is not None:
+            raise ScheduleInvalid("The agent declares this schedule. Pause it instead.")
+        services.cancel_schedule(schedule.pk)
+
+    await db(delete)
+    return Status(204, None)
+
+
+@router.post(_ONE + "/run", response=ScheduleRunOut, operation_id="run_schedule", openapi_extra=_CHANGES)
+async def schedules_run(request: HttpRequest, instance_id: str, schedule_id: str) -> ScheduleRunOut:
+    """Run a schedule now, besides its times, to test it."""
+
+    def run() -> ScheduleRunOut:
+        schedule = _own(request, instance_id, schedule_id)
+        services.run_now(schedule.pk)
+        return _run_out(runs_of(schedule.pk)[0])
+
+    return await db(run)
+
+
+@router.get(_ONE + "/runs", response=list[ScheduleRunOut], operation_id="list_schedule_runs")
+async def schedules_runs(request: HttpRequest, instance_id: str, schedule_id: str) -> list[ScheduleRunOut]:
+    """The last runs of a schedule, newest first, and how they went."""
+    return await db(lambda: [_run_out(run) for run in runs_of(_own(request, instance_id, schedule_id).pk)])
+
+
+@router.post("/schedules/preview", response=ScheduleTimesOut, operation_id="preview_schedule", openapi_extra=_CHANGES)
+async def schedules_preview(request: HttpRequest, data: TimesIn) -> ScheduleTimesOut:  # noqa: ARG001 - all get it
+    """The next times that a schedule would have. Nothing is stored."""
+    timing = timing_of(data)
+    now = await db(database_now)
+    return ScheduleTimesOut(next=timing.upcoming(now))
+
+
+def timing_of(data: TimesIn) -> Timing:
+    """The times that a person gave. Errors: `ScheduleInvalid`."""
+    try:
+        timing = _timing(data)
+    except ValueError as error:
+        raise ScheduleInvalid(Phrase("“{spec}” is no time of this kind.", spec=data.spec)) from error
+    services.check_shortest(timing)
+    return timing
+
+
+def _timing(data: TimesIn) -> Timing:
+    kind = ScheduleKind(data.kind)
+    if kind is ScheduleKind.CRON:
+        return Timing.cron(data.spec, data.zone)
+    if kind is ScheduleKind.INSTANT:
+        return Timing.at(datetime.fromisoformat(data.spec), data.zone)
+    return Timing.every(float(data.spec)) if kind is ScheduleKind.INTERVAL else Timing.delay(float(data.spec))
+
+
+def _instance(request: HttpRequest, instance_id: str) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id)
+
+
+def _own(request: HttpRequest, instance_id: str, schedule_id: str) -> Schedule:
+    return find_schedule(_instance(request, instance_id).pk, schedule_id)
+
+
+def _change(schedule: Schedule, data: SchedulePatch) -> Schedule:
+    columns: dict[str, Any] = {}
+    if data.title is not None:
+        columns["title"] = data.title.strip()
+    if data.prompt is not None:
+        columns["payload"] = {**(schedule.payload or {}), "prompt": checked_prompt(data.prompt)}
+    timing = None if data.times is None else timing_of(data.times)
+    if (columns or timing is not None) and not _can_edit(schedule):
+        raise ScheduleInvalid("Code made this schedule. You can pause it, and nothing else.")
+    if columns or timing is not None:
+        services.edit_schedule(schedule.pk, timing, **columns)
+    if data.paused is not None:
+        (services.pause_schedule if data.paused else services.resume_schedule)(schedule.pk)
+    return find_schedule(schedule.scope, schedule.pk)
+
+
+def _can_edit(schedule: Schedule) -> bool:
+    return schedule.created_by not in CODE and "prompt" in (schedule.payload or {})
+
+
+def _shown(schedules: list[Schedule]) -> list[ScheduleOut]:
+    runs = last_runs(schedules)
+    now = database_now()
+    return [_out(schedule, runs.get(schedule.pk), now) for schedule in schedules]
+
+
+def _out(schedule: Schedule, run: RunView | None, now: datetime) -> ScheduleOut:
+    payload = schedule.payload or {}
+    return ScheduleOut(
+        id=schedule.pk,
+        title=schedule.title,
+        kind=schedule.kind,  # type: ignore[arg-type]  # one of the enum's values
+        spec=schedule.spec,
+        zone=schedule.zone,
+        prompt=payload.get("prompt"),
+        method=payload.get("method") or payload.get("task"),
+        status=schedule.status,  # type: ignore[arg-type]  # as above
+        error=schedule.error,
+        next=services.times_from(schedule, now),
+        last_at=schedule.last_at,
+        skipped=schedule.skipped,
+        created_by=schedule.created_by,
+        created_at=schedule.created_at,
+        can_edit=_can_edit(schedule),
+        can_delete=schedule.declaration is None,
+        last_run=None if run is None else _run_out(run),
+    )
+
+
+def _run_out(run: RunView) -> ScheduleRunOut:
+    return ScheduleRunOut(
+        id=run.id,
+        due_at=run.due_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        status=run.status,
+        test=run.is_test,
+        error=run.error,
+        turn_id=run.turn_id,
+    )

@@ -1,0 +1,80 @@
+"""Schedules in the admin: what is seen, and what can be done."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chat.agent.abilities.schedule_methods import Work
+from chat.models import AgentInstance
+from chat.runtime.abilities.schedules import draft_of
+from fibers.core.schedules.states import ScheduleStatus
+from fibers.core.schedules.timing import Timing
+from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.schedules import services
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIST = "/admin/think_fibers/schedule/"
+
+
+@pytest.fixture
+def schedule(alice: User, make_instance: Any, settings: Any) -> Schedule:
+    settings.THINK_FIBER_DISPATCH = "manual"
+    instance: AgentInstance = make_instance(alice, "talk", title="Garden")
+    work = Work(prompt="say: a secret plan")
+    draft = draft_of(instance, Timing.cron("0 9 * * *", "Europe/Berlin"), work, created_by="person")
+    return services.create_schedule(draft)[0]
+
+
+def staff(*permissions: str) -> Client:
+    user = User.objects.create_user("staff", password="staff-password", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def act(client: Client, action: str, schedule: Schedule) -> str:
+    reply = client.post(LIST, {"action": action, "_selected_action": [schedule.pk]}, follow=True)
+    return reply.content.decode()
+
+
+def test_the_list_and_the_page_show_times_and_runs(admin_client: Client, schedule: Schedule) -> None:
+    services.run_now(schedule.pk)
+    for page in (LIST, f"{LIST}{schedule.pk}/change/"):
+        shown = admin_client.get(page).content.decode()
+        assert "a secret plan" in shown
+        assert "Garden" in shown
+        assert shown.count(", 09:00</div>") == 5
+        assert "Waiting" in shown
+
+
+def test_prompts_are_for_those_who_may_read_messages(schedule: Schedule) -> None:
+    shown = staff("view_schedule").get(LIST).content.decode()
+    assert "a secret plan" not in shown
+    assert "A prompt" in shown
+
+
+def test_schedules_are_paused_resumed_and_run(admin_client: Client, schedule: Schedule) -> None:
+    act(admin_client, "pause", schedule)
+    assert Schedule.objects.get().status == ScheduleStatus.PAUSED
+    act(admin_client, "resume", schedule)
+    assert Schedule.objects.get().status == ScheduleStatus.ACTIVE
+    act(admin_client, "run_now", schedule)
+    assert ScheduleRun.objects.get().is_test
+
+
+def test_one_that_is_broken_still_says_so_when_it_is_resumed(admin_client: Client, schedule: Schedule) -> None:
+    Schedule.objects.update(status=ScheduleStatus.BROKEN, zone="Europe/Atlantis", error="no zone")
+    assert "Atlantis" in act(admin_client, "resume", schedule)
+    assert Schedule.objects.get().status == ScheduleStatus.BROKEN
+    assert "no zone" in admin_client.get(f"{LIST}?status=broken").content.decode()
+
+
+def test_who_may_only_look_changes_nothing(schedule: Schedule) -> None:
+    client = staff("view_schedule", "view_message")
+    act(client, "pause", schedule)
+    assert Schedule.objects.get().status == ScheduleStatus.ACTIVE
+    assert client.get(f"{LIST}add/").status_code == 403
