@@ -15,6 +15,7 @@ from chat.core.durable_names import (
     AGENT_FIBER_DONE,
     AGENT_FIBER_SEALED,
     AGENT_FIBERS_LOST,
+    AGENT_QUEUE,
     AGENT_RUN,
     COMPACT_FIBER,
     DECLARED_FIBER,
@@ -47,6 +48,7 @@ from chat.runtime.abilities.declared_pass import reconcile_class
 from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
 from chat.runtime.abilities.fiber_rows import id_of, members, routes
 from chat.runtime.abilities.fiber_runs import run_method
+from chat.runtime.abilities.queues import run_queued
 from chat.runtime.abilities.scheduled_runs import run_scheduled
 from chat.runtime.agent_factory import make_agent, started_agent
 from chat.streams.reader import close_stream, read
@@ -151,6 +153,12 @@ async def tidy_agent_fiber(context: FiberContext) -> JSONValue:
 async def run_agent_fiber(context: FiberContext) -> JSONValue:
     """Call a method of an agent in the background."""
     return await run_method(context, _started)
+
+
+@durable(AGENT_QUEUE, members=members)
+async def run_queued_call(context: FiberContext) -> JSONValue:
+    """Run a call of an agent's queue."""
+    return await run_queued(context, _started)
 
 
 @durable(AGENT_RUN, sealed=AGENT_FIBER_SEALED, interrupts_when_lost=True)

@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chat.agent.abilities.fiber_methods import CompletedFiber, FiberInspection, LostFiber, RunningFiber
+from chat.agent.abilities.queue_methods import QueuedCall
 from chat.agent.abilities.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.approval_methods import PendingExecution
@@ -130,6 +131,7 @@ __all__ = [
     "OutputLimit",
     "OverflowFormula",
     "PendingExecution",
+    "QueuedCall",
     "RecoveryContext",
     "RecoveryDecision",
     "RecoveryExhausted",

@@ -21,6 +21,7 @@ from fibers.queue import leases
 from fibers.waits import RESUMED, Wait, WaitEnd, read_end
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
 
 _current: ContextVar["FiberContext | None"] = ContextVar("think_current_fiber", default=None)
@@ -70,6 +71,7 @@ class FiberContext:
         self.is_resumed = fiber.reason == RESUMED  # after a wait; nothing was lost
         self.waited_for: list[JSONObject] = fiber.waits if self.is_resumed else []
         self.progress: int = fiber.progress
+        self.retry_policy: RetryPolicy | None = None  # the delays of its tries, where the function has its own
         self.begun: Any = None  # what the function's `begin` returned in the transaction of the claim
         self.ended_as: FiberStatus | None = None  # set by the commit of `completing`
         self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []

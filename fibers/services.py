@@ -104,6 +104,24 @@ def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
     return False
 
 
+@transaction.atomic
+def cancel_pending(fibers: FiberQuerySet, *, reason: str) -> int:
+    """Cancel those of these that wait for a worker; give how many. Those that run or are parked go on."""
+    pending = list(fibers.filter(status=FiberStatus.PENDING).select_for_update().order_by("pk"))
+    Fiber.objects.filter(pk__in=[row.pk for row in pending]).update(
+        status=advance(FiberStatus.PENDING, FiberEvent.CANCEL),
+        reason=reason[:64],
+        cancel_requested_at=Now(),
+        finished_at=Now(),
+        updated_at=Now(),
+    )
+    for row in pending:
+        leases.start_sealer(row, FiberStatus.CANCELLED, reason[:64])
+    for lane in sorted({row.lane for row in pending if row.lane is not None}):
+        leases.release_lane(lane)
+    return len(pending)
+
+
 def hold_fiber(fiber_id: str) -> bool:
     """Lock a fiber's row until the surrounding transaction ends; false if it has ended or is unknown.
 

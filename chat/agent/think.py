@@ -7,6 +7,7 @@ from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.fiber_methods import FiberDeclarations
 from chat.agent.abilities.mcp_methods import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
+from chat.agent.abilities.queue_methods import QueueMethods
 from chat.agent.abilities.recovery_methods import RecoveryMethods
 from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
@@ -58,6 +59,7 @@ class Think(
     McpServerAttributes,
     ExtensionDeclarations,
     FiberDeclarations,
+    QueueMethods,
     SubAgentTools,
     ScheduleDeclarations,
     RecoveryMethods,

@@ -18,6 +18,7 @@ from chat.runtime import submissions, turns
 from chat.runtime.abilities.extensions import ExtensionsHost, InstanceExtensions
 from chat.runtime.abilities.fibers import FibersHost, InstanceFibers
 from chat.runtime.abilities.mcp import McpHost
+from chat.runtime.abilities.queues import QueueHost
 from chat.runtime.abilities.schedules import SchedulesHost
 from chat.runtime.abilities.sub_agents import SubAgentsHost
 from chat.runtime.add_messages import add_messages
@@ -40,7 +41,15 @@ from thinkproject.kernel.phrases import Phrase
 
 
 class ChatDatabaseHost(
-    SessionsHost, ApprovalsHost, McpHost, ExtensionsHost, FibersHost, SubAgentsHost, SchedulesHost, DatabaseHost
+    SessionsHost,
+    ApprovalsHost,
+    McpHost,
+    ExtensionsHost,
+    FibersHost,
+    QueueHost,
+    SubAgentsHost,
+    SchedulesHost,
+    DatabaseHost,
 ):
     """The host of agents that chat."""
 

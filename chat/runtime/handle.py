@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from chat.agent.abilities.extension_methods import ExtensionMethods
 from chat.agent.abilities.fiber_methods import FiberMethods, FiberOperations
 from chat.agent.abilities.mcp_methods import McpOperations, McpServerMethods
+from chat.agent.abilities.queue_methods import QueueMethods, QueueOperations
 from chat.agent.abilities.schedule_methods import ScheduleMethods, ScheduleOperations, check_method
 from chat.agent.abilities.sub_agent_methods import SubAgentMethods, SubAgentOperations
 from chat.agent.approval_methods import ApprovalMethods, ApprovalOperations
@@ -81,6 +82,7 @@ class InstanceMethods(
     SubAgentMethods,
     ExtensionMethods,
     FiberMethods,
+    QueueMethods,
     ScheduleMethods,
 ):
     """The methods of agents on one instance, and the operations behind them."""
@@ -106,6 +108,10 @@ class InstanceMethods(
 
     @property
     def _schedules(self) -> ScheduleOperations:
+        return ChatDatabaseHost(self.key)
+
+    @property
+    def _queue(self) -> QueueOperations:
         return ChatDatabaseHost(self.key)
 
     def _check_method(self, name: str) -> None:

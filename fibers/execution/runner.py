@@ -306,7 +306,7 @@ def _failure(
         progress=context.progress,
         error={"code": code, "message": message[:ERROR_CHARACTERS], "retryable": will_retry},
         reason="retry" if will_retry else code[:64],
-        delay_seconds=RETRY.delay_seconds(failures, jitter=jitter) if pauses else 0.0,
+        delay_seconds=(context.retry_policy or RETRY).delay_seconds(failures, jitter=jitter) if pauses else 0.0,
         is_failure=True,
         ended_itself=ended_itself,
     )

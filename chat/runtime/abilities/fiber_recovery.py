@@ -4,9 +4,11 @@ The sweep has interrupted it. A fiber in a lane of the instance takes up all tha
 conversation do not run beside each other.
 """
 
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from chat.agent.abilities.fiber_methods import FiberInspection, LostFiber
 from chat.agent.base import Agent
@@ -21,6 +23,7 @@ from fibers.context import FiberContext
 from fibers.core.states import WORKER_LOST, FiberStatus
 from fibers.models import Fiber
 from thinkproject.kernel.aio import call_user_code, db
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
 NOT_RESTARTED: Final = "not_restarted"
@@ -28,6 +31,10 @@ NOT_RESTARTED: Final = "not_restarted"
 RETRIES_EXHAUSTED: Final = "retries_exhausted"
 EXHAUSTED_TEXT: Final = "max retries exceeded (eviction recovery)"
 HOOK_RETRIES: Final = 8
+HOOK_FAILED: Final = "hook_failed"
+HOOK_FAILED_TEXT: Final = "on_fibers_recovered has raised for a day"
+GIVEN_UP_SECONDS: Final = 24 * 3600.0
+"""How long what was lost is offered to hooks that raise."""
 _BATCH: Final = 100
 
 
@@ -58,8 +65,12 @@ async def recover_lost(instance_id: str, agent: Agent) -> list[FiberInspection]:
         return []
     described = [_described(row) for row in lost if row.status == FiberStatus.INTERRUPTED and _is_told(row)]
     if described:
-        with user_code_boundary("on_fibers_recovered"):
-            await call_user_code(agent.on_fibers_recovered, described)
+        try:
+            with user_code_boundary("on_fibers_recovered"):
+                await call_user_code(agent.on_fibers_recovered, described)
+        except ThinkError:
+            await db(_give_up_old, [row.pk for row in lost])
+            raise
     return await db(_leave, [row.pk for row in lost])
 
 
@@ -93,6 +104,21 @@ def _lost(instance_id: str) -> list[Fiber]:
 
 
 @transaction.atomic
+@transaction.atomic
+def _give_up_old(ids: list[str]) -> None:
+    """Give up what has been lost for long while the hook raises: one that always raises must not hold up the others."""
+    long_ago = Now() - timedelta(seconds=GIVEN_UP_SECONDS)
+    lost = Fiber.objects.filter(pk__in=ids, status=FiberStatus.INTERRUPTED, reason=WORKER_LOST)
+    old = lost.filter(finished_at__lt=long_ago)
+    error = {"code": HOOK_FAILED, "message": HOOK_FAILED_TEXT, "retryable": False}
+    for row in old.order_by("pk"):
+        if rows.can_restart(row):
+            services.resolve_fiber(row.pk, FiberStatus.FAILED, error=error, reason=HOOK_FAILED)
+            notify_waiters(row.pk)
+        else:
+            row.delete()
+
+
 def _leave(ids: list[str]) -> list[FiberInspection]:
     """Note of those that the hooks did not start again that they were called; forget those that cannot run again."""
     untouched = Fiber.objects.filter(pk__in=ids, status=FiberStatus.INTERRUPTED, reason=WORKER_LOST)

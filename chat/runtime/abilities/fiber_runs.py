@@ -48,8 +48,11 @@ class FiberRun:
         await self._context.stash(data)
 
 
-async def run_method(context: FiberContext, make: MakeAgent) -> JSONValue:
-    """Call the method that a fiber names. Errors: its own; `Cancelled` when the conversation is gone."""
+async def run_method(context: FiberContext, make: MakeAgent, *, tells: bool = True) -> JSONValue:
+    """Call the method that a fiber names. Errors: its own; `Cancelled` when the conversation is gone.
+
+    `tells`: `on_fiber_complete` follows.
+    """
     key = await db(_key_of, context.payload["instance_id"])
     if key is None:
         raise Cancelled(reason=DELETED)
@@ -58,7 +61,7 @@ async def run_method(context: FiberContext, make: MakeAgent) -> JSONValue:
     run = FiberRun(context)
     method = getattr(agent, run.method)
     result: JSONValue = await call_user_code(method, *_arguments(method, run.payload, run))
-    if is_overridden(agent, "on_fiber_complete") and _is_json(result):
+    if tells and is_overridden(agent, "on_fiber_complete") and _is_json(result):
         await db(_complete, context, agent, result)
     return result
 

@@ -1,11 +1,13 @@
 """Background work of an agent, as its first interface promises: spawned, tried again, recovered."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db.models import F
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from chat.agent import declared
@@ -15,6 +17,7 @@ from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaEx
 from chat.instances.rows import ensure_instance
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
+from chat.user_code.call_hook import AgentCodeFailed
 from fibers.context import ENDING, current_fiber
 from fibers.errors import FiberNotFound
 from fibers.execution.recovery import sweep
@@ -196,6 +199,54 @@ async def test_a_hook_that_fails_is_called_again_and_nothing_is_lost(make_room: 
     told = await room.handle.get_fiber(fiber_id)
     assert told is not None
     assert told.reason == "not_restarted"
+
+
+async def test_what_was_lost_a_day_ago_is_given_up_when_the_hook_raises_and_holds_nothing_up(
+    make_room: MakeRoom,
+) -> None:
+    room = make_room("deciding")
+
+    async def fails_for_the_first(fiber: Any, _none: Any) -> None:
+        if fiber.id == poison:
+            raise ValueError("always")
+
+    scripted(fails_for_the_first, "hook")
+    scripted(always_dies, "dies")
+    poison = await room.handle.spawn_fiber("work", "dies")
+    await run_until_idle(skip_delays=True)
+    fresh = await room.handle.get_fiber(poison)
+    assert fresh is not None
+    assert (fresh.status, fresh.reason) == ("interrupted", "worker_lost")
+    later = await room.handle.spawn_fiber("work", "dies")
+    await run_until_idle(skip_delays=True)
+    held_up = await room.handle.get_fiber(later)
+    assert held_up is not None
+    assert held_up.reason == "worker_lost"
+    await db(lambda: Fiber.objects.filter(pk=poison).update(finished_at=Now() - timedelta(hours=24, minutes=1)))
+    with pytest.raises(AgentCodeFailed):
+        await room.handle.check_fibers()
+    given_up = await room.handle.get_fiber(poison)
+    assert given_up is not None
+    assert (given_up.status, given_up.reason) == ("failed", "hook_failed")
+    assert [fiber.id for fiber in await room.handle.check_fibers()] == [later]
+    assert (await room.handle.restart_fiber(poison)).status == "pending"
+
+
+async def test_a_lost_function_is_dropped_when_the_hook_raises_a_day_later(make_room: MakeRoom) -> None:
+    room = make_room("deciding")
+
+    async def fails(fiber: Any, _none: Any) -> None:
+        raise ValueError("always")
+
+    scripted(fails, "hook")
+    with contextlib.suppress(BaseException):
+        await room.handle.run_fiber("crawl", lambda fiber: db(kill_here))
+    await run_until_idle(skip_delays=True)
+    assert [row.reason for row in await rows()] == ["worker_lost"]
+    await db(lambda: Fiber.objects.filter(scope__isnull=False).update(finished_at=Now() - timedelta(hours=25)))
+    with pytest.raises(AgentCodeFailed):
+        await room.handle.check_fibers()
+    assert await rows() == []
 
 
 async def test_without_the_flag_lost_work_waits_to_be_checked(make_room: MakeRoom) -> None:
