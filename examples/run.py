@@ -25,7 +25,9 @@ from deno import find_deno_bin
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NAMES = ("usechat", "react", "assistantui")
+PAGES = ("usechat", "react", "assistantui", "orchestrator")
+"""Those with a page of their own."""
+NAMES = PAGES
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 
@@ -70,6 +72,7 @@ def run(name: str, data_dir: Path) -> None:
         "PORT": str(port),
         "THINK_ALLOWED_ORIGINS": page,  # the page is of another origin than the product
         "THINK_DATA_DIR": str(data_dir),
+        **_served(name),
     }
     product = subprocess.Popen([sys.executable, "-m", "thinkproject.run.supervisor"], cwd=ROOT, env=environ)
     try:
@@ -83,6 +86,15 @@ def run(name: str, data_dir: Path) -> None:
         _end(product)
 
 
+def _served(name: str) -> dict[str, str]:
+    # An example with agents is a Django app of its own, beside this file.
+    if not (HERE / name / "agents.py").exists():
+        return {}
+    apps = filter(None, [name, os.environ.get("THINK_APPS")])
+    paths = filter(None, [str(HERE), os.environ.get("PYTHONPATH")])
+    return {"THINK_APPS": ",".join(apps), "PYTHONPATH": os.pathsep.join(paths)}
+
+
 def build(name: str) -> Path:
     """Return the folder of the bundled page, built when its sources changed. Errors: `ExampleFailed`."""
     source, folder = HERE / name, HERE / "dist" / name
@@ -93,7 +105,8 @@ def build(name: str) -> Path:
     _say("Bundling the page; the first time about 30 MB come from the npm registry.")
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    shutil.copytree(source, folder, dirs_exist_ok=True)
+    for path in _sources(source):
+        shutil.copy(path, folder / path.name)
     shutil.copytree(HERE / "shared", folder / "shared", dirs_exist_ok=True)
     for page_file in ("index.html", "style.css"):
         shutil.copy(HERE / "shared" / page_file, folder / page_file)
@@ -103,9 +116,14 @@ def build(name: str) -> Path:
     return folder
 
 
+def _sources(folder: Path) -> list[Path]:
+    # Of the page; an example's Python is none of it.
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.suffix != ".py")
+
+
 def _stamp(source: Path) -> str:
     digest = hashlib.sha256()
-    for path in [Path(__file__), *sorted(source.iterdir()), *sorted((HERE / "shared").iterdir())]:
+    for path in [Path(__file__), *_sources(source), *_sources(HERE / "shared")]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
