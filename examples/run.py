@@ -10,6 +10,7 @@ import hashlib
 import http.server
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -27,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGES = ("usechat", "react", "assistantui", "orchestrator")
 """Those with a page of their own."""
-NAMES = PAGES
+NAMES = (*PAGES, "assistant")
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 
@@ -60,21 +61,27 @@ def main() -> int:
 
 
 def run(name: str, data_dir: Path) -> None:
-    """Build, start the product, serve the page, wait. Errors: `ExampleFailed`."""
-    folder = build(name)
-    pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Pages, directory=str(folder)))
-    page = f"http://127.0.0.1:{pages.server_address[1]}"
+    """Start the product and what belongs to the example, print the address to open, wait. Errors: `ExampleFailed`."""
     port = _free_port()
-    server = f"http://127.0.0.1:{port}"
     environ = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
         "PORT": str(port),
-        "THINK_ALLOWED_ORIGINS": page,  # the page is of another origin than the product
         "THINK_DATA_DIR": str(data_dir),
         **_served(name),
     }
-    product = subprocess.Popen([sys.executable, "-m", "thinkproject.run.supervisor"], cwd=ROOT, env=environ)
+    if name in PAGES:
+        _run_page(name, f"http://127.0.0.1:{port}", environ)
+    else:
+        _run_site(name, f"http://127.0.0.1:{port}", environ)
+
+
+def _run_page(name: str, server: str, environ: dict[str, str]) -> None:
+    # The example is a page of another origin than the product.
+    folder = build(name)
+    pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Pages, directory=str(folder)))
+    page = f"http://127.0.0.1:{pages.server_address[1]}"
+    product = _start(["thinkproject.run.supervisor"], {**environ, "THINK_ALLOWED_ORIGINS": page})
     try:
         _wait_ready(product, f"{server}/health/ready")
         threading.Thread(target=pages.serve_forever, daemon=True).start()
@@ -84,6 +91,35 @@ def run(name: str, data_dir: Path) -> None:
     finally:
         pages.server_close()
         _end(product)
+
+
+def _run_site(name: str, server: str, environ: dict[str, str]) -> None:
+    # The example is the product's own page with settings of the example's; people sign in at a provider.
+    environ |= {"THINK_SETTINGS": f"{name}.settings"}
+    environ.setdefault("THINK_MCP_PRIVATE_NETWORKS", "127.0.0.0/8")  # servers of this machine may be added
+    started = []
+    try:
+        if not environ.get("ASSISTANT_ISSUER"):
+            port = _free_port()
+            environ |= {
+                "ASSISTANT_ISSUER": f"http://127.0.0.1:{port}",
+                "ASSISTANT_CLIENT_ID": name,
+                "ASSISTANT_CLIENT_SECRET": secrets.token_urlsafe(24),
+                "ASSISTANT_PROVIDER_NAME": "the provider of this example",
+            }
+            started.append(_start([f"{name}.provider", "--port", str(port)], environ))
+        product = _start(["thinkproject.run.supervisor"], environ)
+        started.append(product)
+        _wait_ready(product, f"{server}/health/ready")
+        _say(f"\nOpen the example: {server}/")
+        product.wait()
+    finally:
+        for process in reversed(started):
+            _end(process)
+
+
+def _start(module: list[str], environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", *module], cwd=ROOT, env=environ)  # noqa: S603 - our own
 
 
 def _served(name: str) -> dict[str, str]:

@@ -121,7 +121,7 @@ class Orchestrator(Think):
         """Put the registry into the state, which every page that shows this agent has at once."""
         await self.set_state({"workers": await self.registry()})
 
-    async def on_agent_tool_finish(self, run: AgentRunInfo) -> None:
+    async def on_agent_tool_finish(self, run: AgentRunInfo) -> None:  # noqa: ARG002 - as it is called
         """Show the new counts. Runs again after a crash, which does no harm."""
         await self.show_registry()
 

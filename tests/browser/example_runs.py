@@ -43,7 +43,9 @@ class Examples:
 
     def kill_workers(self, name: str) -> int:
         """End its workers at once, as a crash does; the product starts others. Returns how many."""
-        [product] = [pid for pid, words in _children(self.processes[name].pid) if b"thinkproject.run.supervisor" in words]
+        [product] = [
+            pid for pid, words in _children(self.processes[name].pid) if b"thinkproject.run.supervisor" in words
+        ]
         workers = [pid for pid, words in _children(product) if b"worker" in words]
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
