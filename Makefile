@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
-.PHONY: run test long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui clean help
+.PHONY: run test long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -43,6 +43,12 @@ example-react:  ## A page with the published React hooks over a socket; prints i
 
 example-assistantui:  ## A page with assistant-ui and the versions of each message; prints its address
 	@exec $(BOOTSTRAP) example assistantui
+
+example-orchestrator:  ## An agent that leads others, with their live relay; prints its address
+	@exec $(BOOTSTRAP) example orchestrator
+
+example-assistant:  ## An assistant with sign-in by OAuth, shared files and memory, MCP; prints its address
+	@exec $(BOOTSTRAP) example assistant
 
 clean:  ## Remove the environment, caches and built files; keeps ./var
 	@exec $(BOOTSTRAP) clean

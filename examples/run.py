@@ -10,6 +10,7 @@ import hashlib
 import http.server
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -25,7 +26,9 @@ from deno import find_deno_bin
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NAMES = ("usechat", "react", "assistantui")
+PAGES = ("usechat", "react", "assistantui", "orchestrator")
+"""Those with a page of their own."""
+NAMES = (*PAGES, "assistant")
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 
@@ -58,20 +61,27 @@ def main() -> int:
 
 
 def run(name: str, data_dir: Path) -> None:
-    """Build, start the product, serve the page, wait. Errors: `ExampleFailed`."""
-    folder = build(name)
-    pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Pages, directory=str(folder)))
-    page = f"http://127.0.0.1:{pages.server_address[1]}"
+    """Start the product and what belongs to the example, print the address to open, wait. Errors: `ExampleFailed`."""
     port = _free_port()
-    server = f"http://127.0.0.1:{port}"
     environ = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",
         "PORT": str(port),
-        "THINK_ALLOWED_ORIGINS": page,  # the page is of another origin than the product
         "THINK_DATA_DIR": str(data_dir),
+        **_served(name),
     }
-    product = subprocess.Popen([sys.executable, "-m", "thinkproject.run.supervisor"], cwd=ROOT, env=environ)
+    if name in PAGES:
+        _run_page(name, f"http://127.0.0.1:{port}", environ)
+    else:
+        _run_site(name, f"http://127.0.0.1:{port}", environ)
+
+
+def _run_page(name: str, server: str, environ: dict[str, str]) -> None:
+    # The example is a page of another origin than the product.
+    folder = build(name)
+    pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Pages, directory=str(folder)))
+    page = f"http://127.0.0.1:{pages.server_address[1]}"
+    product = _start(["thinkproject.run.supervisor"], {**environ, "THINK_ALLOWED_ORIGINS": page})
     try:
         _wait_ready(product, f"{server}/health/ready")
         threading.Thread(target=pages.serve_forever, daemon=True).start()
@@ -81,6 +91,44 @@ def run(name: str, data_dir: Path) -> None:
     finally:
         pages.server_close()
         _end(product)
+
+
+def _run_site(name: str, server: str, environ: dict[str, str]) -> None:
+    # The example is the product's own page with settings of the example's; people sign in at a provider.
+    environ |= {"THINK_SETTINGS": f"{name}.settings"}
+    environ.setdefault("THINK_MCP_PRIVATE_NETWORKS", "127.0.0.0/8")  # servers of this machine may be added
+    started = []
+    try:
+        if not environ.get("ASSISTANT_ISSUER"):
+            port = _free_port()
+            environ |= {
+                "ASSISTANT_ISSUER": f"http://127.0.0.1:{port}",
+                "ASSISTANT_CLIENT_ID": name,
+                "ASSISTANT_CLIENT_SECRET": secrets.token_urlsafe(24),
+                "ASSISTANT_PROVIDER_NAME": "the provider of this example",
+            }
+            started.append(_start([f"{name}.provider", "--port", str(port)], environ))
+        product = _start(["thinkproject.run.supervisor"], environ)
+        started.append(product)
+        _wait_ready(product, f"{server}/health/ready")
+        _say(f"\nOpen the example: {server}/")
+        product.wait()
+    finally:
+        for process in reversed(started):
+            _end(process)
+
+
+def _start(module: list[str], environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", *module], cwd=ROOT, env=environ)  # noqa: S603 - our own
+
+
+def _served(name: str) -> dict[str, str]:
+    # An example with agents is a Django app of its own, beside this file.
+    if not (HERE / name / "agents.py").exists():
+        return {}
+    apps = filter(None, [name, os.environ.get("THINK_APPS")])
+    paths = filter(None, [str(HERE), os.environ.get("PYTHONPATH")])
+    return {"THINK_APPS": ",".join(apps), "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def build(name: str) -> Path:
@@ -93,7 +141,8 @@ def build(name: str) -> Path:
     _say("Bundling the page; the first time about 30 MB come from the npm registry.")
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    shutil.copytree(source, folder, dirs_exist_ok=True)
+    for path in _sources(source):
+        shutil.copy(path, folder / path.name)
     shutil.copytree(HERE / "shared", folder / "shared", dirs_exist_ok=True)
     for page_file in ("index.html", "style.css"):
         shutil.copy(HERE / "shared" / page_file, folder / page_file)
@@ -103,9 +152,14 @@ def build(name: str) -> Path:
     return folder
 
 
+def _sources(folder: Path) -> list[Path]:
+    # Of the page; an example's Python is none of it.
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.suffix != ".py")
+
+
 def _stamp(source: Path) -> str:
     digest = hashlib.sha256()
-    for path in [Path(__file__), *sorted(source.iterdir()), *sorted((HERE / "shared").iterdir())]:
+    for path in [Path(__file__), *_sources(source), *_sources(HERE / "shared")]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -24,6 +24,11 @@ DATA_DIR = Path(
 PORT = env.env_int("PORT", 8000, minimum=1, maximum=65535, doc="Port of the web server of `make run`, on 127.0.0.1.")
 BIND = env.env_text("THINK_BIND", "127.0.0.1", doc="Address on which `make run` listens.")
 NO_RELOAD = env.env_bool("THINK_NO_RELOAD", default=False, doc="Do not restart web and worker when a file changes.")
+SETTINGS_MODULE = env.env_text(
+    "THINK_SETTINGS",
+    "thinkproject.settings",
+    doc="Settings module that `make run` serves; one of your own begins with `from thinkproject.settings import *`.",
+)
 SKIPS_LOCAL_MODEL = env.env_bool(
     "THINK_SKIP_LOCAL_MODEL", default=False, doc="Do not install or start the small local model."
 )

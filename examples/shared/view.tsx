@@ -1,6 +1,6 @@
 // What a conversation looks like: the same in each example. They differ in how the messages come and go.
 
-import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 
 // deno-lint-ignore no-explicit-any
 type Part = any;
@@ -19,6 +19,7 @@ interface Props {
   onStop: () => void;
   onAgain: () => void;
   onDecide: (approvalId: string, approved: boolean) => void;
+  children?: ReactNode;
 }
 
 export function Conversation(props: Props) {
@@ -52,6 +53,7 @@ export function Conversation(props: Props) {
           </div>
         )}
         {canAskAgain && !error && <button type="button" className="quiet" onClick={props.onAgain}>Answer again</button>}
+        {props.children}
         <div ref={end} className="end" />
       </main>
       <Composer isBusy={isBusy} onSend={props.onSend} onStop={props.onStop} />

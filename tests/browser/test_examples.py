@@ -2,23 +2,18 @@
 
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from tests.acceptance.product import ROOT
-from tests.browser.live_product import free_port
+from tests.browser.example_runs import running_examples
 from tests.browser.looks import SCHEMES, SIZES
 from tests.browser.test_accessibility import check
 
 NAMES = ("usechat", "react", "assistantui")
-START_SECONDS = 120
 LONG_WORD = "w" * 300
 RICH = (
     f"Please show everything {LONG_WORD}\nreason 12 words\nwait 2 s\n"
@@ -30,53 +25,8 @@ Start = Callable[[str], str]
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Run an example's command, once each, and give the address that it prints."""
-    folder = tmp_path_factory.mktemp("examples")
-    port = free_port()
-    environ = {
-        **os.environ,
-        "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
-        "OPENAI_API_KEY": "scripted",
-        "THINK_MODEL": "openai/scripted",
-        "THINK_TITLE_MODEL": "none",
-    }
-    for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS", "SECRET_KEY", "CI"):
-        environ.pop(name, None)
-    scripted = [sys.executable, "-m", "chat.llm.scripted", "--port", str(port), "--rate", "60"]
-    processes = [subprocess.Popen(scripted, cwd=ROOT, env=environ)]
-    addresses: dict[str, str] = {}
-
-    def run(name: str) -> str:
-        if name not in addresses:
-            log = folder / f"{name}.log"
-            command = [sys.executable, "examples/run.py", name, "--data-dir", str(folder / name)]
-            with log.open("w") as output:
-                processes.append(
-                    subprocess.Popen(command, cwd=ROOT, env=environ, stdout=output, stderr=subprocess.STDOUT)
-                )
-            addresses[name] = wait_for_address(log, processes[-1])
-        return addresses[name]
-
-    yield run
-    stuck = []
-    for process in reversed(processes):
-        process.send_signal(signal.SIGINT if process is not processes[0] else signal.SIGTERM)
-        try:
-            process.wait(40)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            stuck.append(process.args)
-    assert stuck == []  # what one of them started would live on
-
-
-def wait_for_address(log: Path, process: "subprocess.Popen[bytes]") -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        for line in log.read_text().splitlines():
-            if line.startswith("Open the example: "):
-                return line.removeprefix("Open the example: ")
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.2)
-    raise AssertionError(f"no address came:\n{log.read_text()}")
+    with running_examples(tmp_path_factory.mktemp("examples")) as examples:
+        yield examples.start
 
 
 @pytest.fixture

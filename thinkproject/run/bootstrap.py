@@ -35,7 +35,7 @@ TYPED_SCRIPTS = ("static/src/app", "tests/unit/page")
 SHELL_CONFIG = ("--config", "tools_app/shell/runner/deno.json")
 SHELL_SCRIPTS = tuple(f"tools_app/shell/runner/{name}.js" for name in ("bash_runner", "workspace_fs", "no_process"))
 NEWER = ("python3.13", "python3.12", "python3.11")
-DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130}  # megabytes, on Linux x86_64
+DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130, "examples": 1}  # megabytes, on Linux x86_64
 
 CERTIFICATE_BUNDLES = tuple(
     Path(path)
@@ -215,8 +215,8 @@ def clients_newest(rest: list[str]) -> int:
 
 
 def example(rest: list[str]) -> int:
-    """A page of `examples/` and the product behind it, until Ctrl-C."""
-    install(["base"])
+    """An example of `examples/` and the product behind it, until Ctrl-C."""
+    install(["base", "examples"] if "assistant" in rest else ["base"])
     build_assets()
     sys.stdout.flush()
     os.chdir(ROOT)

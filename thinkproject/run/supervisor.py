@@ -171,7 +171,7 @@ class Supervisor:
     def _add(self, name: str, command: list[str], *, pass_fds: Sequence[int] = (), reports: bool = False) -> None:
         child = Child(name=name, command=command, log_path=self._log(name), say=say, pass_fds=pass_fds, reports=reports)
         child.holds_leases = name.startswith("worker")
-        child.environ = {"DJANGO_SETTINGS_MODULE": "thinkproject.settings", "PYTHONUNBUFFERED": "1"}
+        child.environ = {"DJANGO_SETTINGS_MODULE": self.settings.SETTINGS_MODULE, "PYTHONUNBUFFERED": "1"}
         self.children[name] = child
         child.start()
 

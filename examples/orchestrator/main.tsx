@@ -1,0 +1,140 @@
+// An orchestrator and its workers: every page that shows it has the same relay, a late one from the beginning.
+
+import { type FormEvent, Suspense, useState } from "react";
+import { createRoot } from "react-dom/client";
+import { useAgentChat } from "@cloudflare/ai-chat/react";
+import { useAgent, useAgentToolEvents } from "agents/react";
+import { name, server, token } from "./shared/place.ts";
+import { Conversation, PartView } from "./shared/view.tsx";
+
+interface Worker {
+  agent: string;
+  name: string;
+  status: string;
+  turns: number;
+  outcome: string | null;
+}
+
+interface Opened {
+  agent: string;
+  name: string;
+}
+
+const address = { host: new URL(server).host, agent: "orchestrator", name, query: { token } };
+const WORKERS = ["researcher", "writer"];
+
+function App() {
+  const [opened, setOpened] = useState<Opened | null>(null);
+  return (
+    <Suspense fallback={<p className="empty">Loading…</p>}>
+      {opened ? <Child {...opened} onBack={() => setOpened(null)} /> : <Lead onOpen={setOpened} />}
+    </Suspense>
+  );
+}
+
+function Lead({ onOpen }: { onOpen: (worker: Opened) => void }) {
+  const agent = useAgent<{ workers: Worker[] }>(address);
+  const chat = useAgentChat({ agent });
+  const { runsById } = useAgentToolEvents({ agent });
+  const runs = Object.values(runsById);
+  const assign = (worker: string, task: string) => agent.call("assign", [worker, task]);
+  return (
+    <Conversation
+      title="Orchestrator"
+      messages={chat.messages}
+      isBusy={chat.isServerStreaming || chat.status === "submitted" || chat.status === "streaming"}
+      error={chat.error}
+      onSend={(text) => chat.sendMessage({ text })}
+      onStop={() => chat.stop()}
+      onAgain={() => chat.regenerate()}
+      onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
+    >
+      <section className="runs" aria-labelledby="workers">
+        <h2 id="workers">Workers</h2>
+        <Registry workers={agent.state?.workers ?? []} />
+        <ul>
+          {runs.map((run) => <Run key={run.runId} run={run} onOpen={onOpen} />)}
+        </ul>
+        <Assign onAssign={assign} />
+      </section>
+    </Conversation>
+  );
+}
+
+function Registry({ workers }: { workers: Worker[] }) {
+  if (workers.length === 0) return <p className="faint">Nobody works yet.</p>;
+  const busy = workers.filter((worker) => worker.status !== "idle").length;
+  const answers = workers.reduce((sum, worker) => sum + worker.turns, 0);
+  return <p className="faint" data-registry>{workers.length} workers, {busy} busy, {answers} answers</p>;
+}
+
+// deno-lint-ignore no-explicit-any
+function Run({ run, onOpen }: { run: any; onOpen: (worker: Opened) => void }) {
+  const who = run.display?.name ?? run.agentType;
+  return (
+    <li className="run">
+      <details open={run.status === "running"}>
+        <summary>{who} · {run.status}</summary>
+        {run.display?.task && <p className="text faint">{run.display.task}</p>}
+        {run.progress && <progress aria-label={`Progress of ${who}`} value={run.progress.fraction} />}
+        {/* deno-lint-ignore no-explicit-any */}
+        {run.parts.map((part: any, index: number) => <PartView key={index} part={part} onDecide={() => {}} />)}
+        {run.error && <p className="text">{run.error}</p>}
+        <p className="decide">
+          <button type="button" className="quiet" onClick={() => onOpen({ agent: run.agentType, name: run.runId })}>
+            Open the conversation of {who}
+          </button>
+        </p>
+      </details>
+    </li>
+  );
+}
+
+function Assign({ onAssign }: { onAssign: (worker: string, task: string) => Promise<unknown> }) {
+  const [task, setTask] = useState("");
+  const [worker, setWorker] = useState(WORKERS[0]);
+  const [refusal, setRefusal] = useState("");
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setRefusal("");
+    try {
+      await onAssign(worker, task);
+      setTask("");
+    } catch (error) {
+      setRefusal(String((error as Error).message ?? error));
+    }
+  };
+  return (
+    <form className="edit" onSubmit={submit} aria-label="Give a task to a worker">
+      <label htmlFor="worker">Worker</label>
+      <select id="worker" value={worker} onChange={(event) => setWorker(event.target.value)}>
+        {WORKERS.map((each) => <option key={each}>{each}</option>)}
+      </select>
+      <label htmlFor="task">Task</label>
+      <textarea id="task" rows={1} value={task} placeholder="Task" onChange={(event) => setTask(event.target.value)} />
+      <button type="submit" className="quiet" disabled={!task.trim()}>Give it</button>
+      {refusal && <p role="alert">{refusal}</p>}
+    </form>
+  );
+}
+
+function Child({ agent: route, name: child, onBack }: Opened & { onBack: () => void }) {
+  const agent = useAgent({ ...address, sub: [{ agent: route, name: child }] });
+  const chat = useAgentChat({ agent });
+  return (
+    <Conversation
+      title={`A ${route}`}
+      messages={chat.messages}
+      isBusy={chat.isServerStreaming || chat.status === "submitted" || chat.status === "streaming"}
+      error={chat.error}
+      onSend={(text) => chat.sendMessage({ text })}
+      onStop={() => chat.stop()}
+      onAgain={() => chat.regenerate()}
+      onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
+    >
+      <button type="button" className="quiet" onClick={onBack}>Back to the orchestrator</button>
+    </Conversation>
+  );
+}
+
+createRoot(document.getElementById("root")!).render(<App />);
