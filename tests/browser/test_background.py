@@ -100,7 +100,7 @@ def test_nothing_much_and_what_cannot_be_read(open_tab: OpenTab, live_product: L
     expect(shown).to_contain_text("Nothing runs in the background")
     rows = [{"method": f"task_{number}", "status": "completed"} for number in range(198)]
     tab, shown, _ = opened(
-        open_tab, live_product, [*rows, {"method": LONG[:120], "status": "failed", "reason": LONG[:60]}]
+        open_tab, live_product, [{"method": LONG[:120], "status": "failed", "reason": LONG[:60]}, *rows]
     )
     expect(shown.locator(".tools-row")).to_have_count(20)
     look(tab, "background-long")

@@ -1,6 +1,7 @@
 // The background work of a conversation: agents that work for it as a tree, fibers of its agent as a list, or one of these.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import { follow } from "../lib/store.ts";
@@ -18,7 +19,6 @@ import {
   treeOf,
 } from "../store/background_facts.ts";
 import { backgroundPlace } from "../store/background_place.ts";
-import { timeLabel } from "../lib/format.ts";
 import { useApp } from "../ui/context.ts";
 import { Elapsed } from "../ui/elapsed.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -111,8 +111,8 @@ function Lists({ background, work: { fibers, tree }, instanceId, last }: ListsPr
   return (
     <div class="tools-lists" ref={element}>
       <p class="muted">{t(fibers.length || nodes.length ? "background.about" : "background.none")}</p>
-      <RunTree background={background} nodes={nodes} isComplete={tree.is_complete} />
       <Rows title={t("background.attention")} fibers={attention} />
+      <RunTree background={background} nodes={nodes} isComplete={tree.is_complete} />
       <Rows title={t("background.under-way")} fibers={underWay} />
       <Rows title={t("background.ended")} fibers={ended.slice(0, shown)} left={ended.length - shown} />
       {fibers.length >= MOST && <p class="muted">{t("background.newest-only")}</p>}

@@ -60,8 +60,10 @@ const ENTRIES: Record<Exclude<FiberEntry["kind"], "step">, MessageKey> = {
 
 export const nameOfFiber = ({ method }: Fiber): string => (method === KEEP_ALIVE ? t("background.keep-alive") : method);
 
-export function fiberStanding({ status, is_stopping }: Fiber): Standing {
+export function fiberStanding({ status, reason, is_stopping }: Fiber): Standing {
   if (is_stopping) return { text: t("background.stopping"), mood: "is-busy" };
+  const isMissing = status === "pending" && REASONS[reason] === "background.reason-missing";
+  if (isMissing) return { text: t("background.missing"), mood: "is-asking" };
   const [key, mood] = STATUS[status];
   return { text: t(key), mood };
 }
