@@ -6,9 +6,11 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.state.parking import answer_wait
+from fibers.models import Fiber, FiberStep
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import write_text
@@ -120,3 +122,52 @@ def know_servers(user_id: int, servers: list[dict[str, Any]]) -> None:
             accepted={} if listed else None,
             **{"url": f"https://mcp.example/{number}", "state": McpState.READY, **fields},
         )
+
+
+def add_fibers(instance_id: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Give a conversation background work that nobody runs, each in a state; returns the ids."""
+    instance = AgentInstance.objects.get(pk=instance_id)
+    now = timezone.now()
+    made = []
+    for number, row in enumerate(rows):
+        is_over = row["status"] not in ("pending", "running", "parked")
+        begun = now - timedelta(minutes=5, seconds=number)
+        made.append(
+            Fiber(
+                name=f"chat.agent_fiber:nobody.{row['method']}",
+                payload={"instance_id": instance.pk, "method": row["method"], "payload": None, "id": None},
+                owner_id=instance.owner_id,
+                scope=instance.pk,
+                attempt=1,
+                created_at=begun,
+                started_at=begun + timedelta(seconds=1) if is_over else None,
+                finished_at=now if is_over else None,
+                incident=_LOSSES if row["status"] == "interrupted" else None,
+                status=row["status"],
+                reason=row.get("reason", ""),
+                error=row.get("error"),
+                waits=row.get("waits", []),
+            )
+        )
+    Fiber.objects.bulk_create(made)
+    FiberStep.objects.bulk_create(
+        FiberStep(fiber=fiber, step_key="fetch", value=1, attempt=1, created_at=now - timedelta(minutes=4))
+        for fiber in made
+        if fiber.status == "interrupted"
+    )
+    return [fiber.pk for fiber in made]
+
+
+def end_fiber(fiber_id: str) -> None:
+    """Have a fiber be done, as its worker does, and its owner's pages notified."""
+    found = Fiber.objects.filter(pk=fiber_id)
+    found.update(status="completed", finished_at=timezone.now())
+    fiber = found.get()
+    notify_conversation(fiber.owner_id, str(fiber.scope))
+
+
+_LOST = timezone.now().isoformat()
+_LOSSES = {
+    "id": "losses", "since": _LOST, "lost_at": _LOST, "counted_at": _LOST,
+    "losses": 2, "memory_losses": 0, "steps": 1, "work": 0,
+}

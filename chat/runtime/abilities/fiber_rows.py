@@ -3,8 +3,10 @@
 import hashlib
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from chat.agent import declared
 from chat.agent.abilities.fiber_methods import FiberInspection, FiberStart
@@ -13,14 +15,17 @@ from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.durable_names import AGENT_RUN
 from chat.errors import FiberInvalid, FiberMethodMissing
+from fibers.core.budget import read_incident
 from fibers.core.states import FiberStatus
-from fibers.models import Fiber, FiberQuerySet
+from fibers.models import Fiber, FiberQuerySet, FiberStep
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from thinkproject.kernel.phrases import Phrase
 
 MAX_TEXT: Final = 128
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_RETRIES: Final = 100
+MAX_STEPS: Final = 200
+"""How many steps a journal shows."""
 RESOLUTIONS: Final = (FiberStatus.COMPLETED.value, FiberStatus.FAILED.value, FiberStatus.CANCELLED.value)
 KEEP_ALIVE: Final = "keep_alive"
 """The name of the fiber that shows that an instance is at work."""
@@ -168,3 +173,39 @@ def inspection_of(row: Fiber, *, accepted: bool = True) -> FiberInspection:
 def can_restart(row: Fiber) -> bool:
     """Whether its method can run again; the function of `run_fiber` has ended with its process."""
     return row.name != AGENT_RUN
+
+
+EntryKind = Literal["created", "started", "step", "lost", "stop_requested", "ended"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """Something that happened to a fiber. `step`, `attempt`: of a step. `count`: of losses of its worker."""
+
+    kind: EntryKind
+    at: datetime
+    step: str = ""
+    attempt: int | None = None
+    count: int = 1
+
+
+def journal_of(row: Fiber) -> list[JournalEntry]:
+    """What has become of a fiber, oldest first, with its newest `MAX_STEPS` steps. One query.
+
+    Values of steps are the agent's own and left out, as the input and the snapshot are.
+    """
+    steps = FiberStep.objects.filter(fiber=row).order_by("-pk").values_list("step_key", "attempt", "created_at")
+    entries = [
+        JournalEntry(kind="step", at=at, step=key, attempt=attempt) for key, attempt, at in reversed(steps[:MAX_STEPS])
+    ]
+    incident = read_incident(row.incident)
+    if incident is not None:
+        entries.append(JournalEntry(kind="lost", at=incident.lost_at, count=incident.losses))
+    moments: list[tuple[EntryKind, datetime | None]] = [
+        ("started", row.started_at),
+        ("stop_requested", row.cancel_requested_at),
+        ("ended", row.finished_at),
+    ]
+    entries += [JournalEntry(kind=kind, at=at) for kind, at in moments if at is not None]
+    entries.sort(key=lambda entry: (entry.at, entry.kind == "ended"))
+    return [JournalEntry(kind="created", at=row.created_at), *entries]

@@ -7,7 +7,7 @@ from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.core.durable_names import AGENT_FIBER_DONE
-from chat.instances.notifications import notify_waiters
+from chat.instances.notifications import notify_conversation, notify_waiters, send_conversation
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.runtime.abilities.fiber_rows import id_of, key_in
@@ -56,7 +56,7 @@ async def run_method(context: FiberContext, make: MakeAgent, *, tells: bool = Tr
     key = await db(_key_of, context.payload["instance_id"])
     if key is None:
         raise Cancelled(reason=DELETED)
-    context.on_settled(partial(_notify, context.fiber_id))
+    follow(context)
     agent = await make(key)
     run = FiberRun(context)
     method = getattr(agent, run.method)
@@ -114,5 +114,16 @@ def _key_of(instance_id: str) -> InstanceKey | None:
     return None if instance is None else key_of(instance)
 
 
-async def _notify(fiber_id: str, _status: FiberStatus) -> None:
-    await db(notify_waiters, fiber_id)
+def follow(context: FiberContext) -> None:
+    """Have those who wait for a fiber, and open pages of its owner, notified of its beginning and its end."""
+    instance_id = str(context.payload["instance_id"])
+    send_conversation(context.owner_id, instance_id)
+    context.on_settled(partial(_notify, context.fiber_id, context.owner_id, instance_id))
+
+
+async def _notify(fiber_id: str, owner_id: Any, instance_id: str, _status: FiberStatus) -> None:
+    def notify() -> None:
+        notify_waiters(fiber_id)
+        notify_conversation(owner_id, instance_id)
+
+    await db(notify)

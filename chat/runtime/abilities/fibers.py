@@ -19,14 +19,14 @@ from chat.agent.base import Agent, InstanceKey
 from chat.agent.registry import get_agent_class
 from chat.core.durable_names import AGENT_FIBER, AGENT_RUN
 from chat.errors import FiberConflict, FiberInvalid
-from chat.instances.notifications import notify_waiters, turn_group
+from chat.instances.notifications import notify_conversation, notify_waiters, turn_group
 from chat.instances.quota import check_fiber_quota
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
 from chat.models import AgentInstance
 from chat.runtime.abilities import fiber_rows as rows
 from chat.runtime.abilities.fiber_recovery import recover_lost
-from chat.runtime.abilities.fiber_runs import FiberRun, call_function
+from chat.runtime.abilities.fiber_runs import FiberRun, call_function, follow
 from fibers import context as contexts
 from fibers import services
 from fibers.context import FiberContext
@@ -130,6 +130,7 @@ class InstanceFibers:
         spec = await db(_attached_spec, self.key, start)
 
         async def call(context: FiberContext) -> Any:
+            follow(context)
             return await call_function(function, FiberRun(context))
 
         return await run_attached(spec, call)
@@ -236,6 +237,7 @@ def start_row(key: InstanceKey, start: FiberStart) -> FiberInspection:
         scope=instance.pk,
         fiber_id="" if start.fiber_id is None else rows.own_pk(instance.pk, start.fiber_id),
     )
+    notify_conversation(key.owner_id, instance.pk)
     return rows.inspection_of(fiber)
 
 
@@ -275,8 +277,9 @@ def _attached_spec(key: InstanceKey, start: FiberStart) -> FiberSpec:
 
 def cancel_row(row: Fiber, *, reason: str) -> bool:
     """Stop a fiber, and wake those who wait for it."""
-    notify_waiters(row.pk)
-    return services.cancel_fiber(row.pk, reason=reason)
+    is_stopped = services.cancel_fiber(row.pk, reason=reason)
+    _notify(row)
+    return is_stopped
 
 
 def restart_row(row: Fiber) -> FiberInspection:
@@ -292,6 +295,7 @@ def restart_row(row: Fiber) -> FiberInspection:
             status = FiberStatus(row.status).value
             raise FiberConflict(Phrase("This background work is {status} and cannot run again.", status=status))
         row.refresh_from_db()
+        _notify(row)
     return rows.inspection_of(row)
 
 
@@ -302,5 +306,12 @@ def resolve_row(row: Fiber | None, status: str, *, result: JSONValue = None, err
     if row is None:
         return False
     failure = None if error is None else {"code": "resolved", "message": error, "retryable": False}
+    is_resolved = services.resolve_fiber(row.pk, FiberStatus(status), result=result, error=failure)
+    _notify(row)
+    return is_resolved
+
+
+def _notify(row: Fiber) -> None:
+    """Wake those who wait for a fiber, and have open pages of its owner show it."""
     notify_waiters(row.pk)
-    return services.resolve_fiber(row.pk, FiberStatus(status), result=result, error=failure)
+    notify_conversation(row.owner_id, row.scope or "")

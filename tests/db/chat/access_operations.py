@@ -153,6 +153,7 @@ FIBERS = "/api/v1/instances/{instance_id}/fibers"
 GUARDED |= {
     ("GET", FIBERS): None,
     ("GET", FIBERS + "/{fiber_id}"): None,
+    ("GET", FIBERS + "/{fiber_id}/journal"): None,
     ("POST", FIBERS + "/{fiber_id}/cancel"): None,
     ("POST", FIBERS + "/{fiber_id}/restart"): None,
     ("POST", FIBERS + "/{fiber_id}/resolve"): {"status": "completed"},

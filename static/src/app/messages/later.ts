@@ -3,6 +3,7 @@
 
 import { addMessages } from "../lib/i18n.ts";
 import approvals from "./en/approvals.json" with { type: "json" };
+import background from "./en/background.json" with { type: "json" };
 import browser from "./en/browser.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
@@ -19,6 +20,7 @@ import summaries from "./en/summaries.json" with { type: "json" };
 
 export const later = {
   ...approvals,
+  ...background,
   ...browser,
   ...calls,
   ...choice,

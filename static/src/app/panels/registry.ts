@@ -50,6 +50,12 @@ export const PANELS: readonly PanelEntry[] = [
     load: async () => (await import("./schedules.tsx")).SchedulesPanel,
   },
   {
+    name: "background",
+    label: "panel.background",
+    icon: "chart",
+    load: async () => (await import("./background.tsx")).BackgroundPanel,
+  },
+  {
     name: "tools",
     label: "panel.tools",
     icon: "tool",

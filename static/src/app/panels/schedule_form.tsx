@@ -1,7 +1,7 @@
 // A new schedule, or other times and words for one: a prompt, and when. The next times are shown while one chooses.
 
 import { useEffect, useId, useState } from "preact/hooks";
-import { t } from "../lib/i18n.ts";
+import { type MessageKey, t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { Schedule } from "../net/schedules_api.ts";
 import { daysText } from "../store/schedule_facts.ts";
@@ -13,8 +13,17 @@ import { Item, useAttempt } from "./tools_pieces.tsx";
 
 const PAUSE_MS = 300; // after the last key
 const DAYS = ["*", "1-5", "1", "2", "3", "4", "5", "6", "0"];
-const WAYS = ["clock", "interval", "once", "cron"] as const;
-const UNITS = ["minutes", "hours", "days"] as const;
+const WAYS: Record<Way, MessageKey> = {
+  clock: "schedules.way-clock",
+  interval: "schedules.way-interval",
+  once: "schedules.way-once",
+  cron: "schedules.way-cron",
+};
+const UNITS: Record<Unit, MessageKey> = {
+  minutes: "schedules.unit-minutes",
+  hours: "schedules.unit-hours",
+  days: "schedules.unit-days",
+};
 
 interface Props {
   schedules: Schedules;
@@ -112,7 +121,7 @@ function TimesFields({ id, times, write }: TimesProps) {
         value={times.way}
         onChange={(event) => write({ way: event.currentTarget.value as Way })}
       >
-        {WAYS.map((way) => <option key={way} value={way}>{t(`schedules.way-${way}`)}</option>)}
+        {Object.entries(WAYS).map(([way, key]) => <option key={way} value={way}>{t(key)}</option>)}
       </select>
       {times.way === "clock" && <ClockFields id={id} times={times} write={write} />}
       {times.way === "interval" && <IntervalFields id={id} times={times} write={write} />}
@@ -182,7 +191,7 @@ function IntervalFields({ id, times, write }: TimesProps) {
         value={times.unit}
         onChange={(event) => write({ unit: event.currentTarget.value as Unit })}
       >
-        {UNITS.map((unit) => <option key={unit} value={unit}>{t(`schedules.unit-${unit}`)}</option>)}
+        {Object.entries(UNITS).map(([unit, key]) => <option key={unit} value={unit}>{t(key)}</option>)}
       </select>
     </>
   );

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import AgentInstance
-from fibers.models import Fiber
+from fibers.models import Fiber, FiberStep
 from fibers.services import start_fiber
 from tests.db.chat.conftest import make_turn
 
@@ -57,7 +57,7 @@ def test_the_list_is_filtered_and_bounded(instance: AgentInstance, client: Clien
     failed = work(instance, status="failed", **ENDED)
     assert [row["id"] for row in client.get(path(instance), {"status": "failed"}).json()] == [failed.pk]
     assert len(client.get(path(instance), {"limit": 1}).json()) == 1
-    assert client.get(path(instance), {"limit": 101}).status_code == 422
+    assert client.get(path(instance), {"limit": 201}).status_code == 422
     assert client.get(path(instance), {"status": "odd"}).status_code == 422
 
 
@@ -89,6 +89,39 @@ def test_interrupted_work_is_resolved(instance: AgentInstance, client: Client) -
     assert (reply["status"], reply["error"]["message"]) == ("failed", "no use")
     odd = client.post(path(instance, f"/{fiber.pk}/resolve"), {"status": "running"}, content_type="application/json")
     assert odd.status_code == 422
+
+
+def test_parked_work_says_what_it_waits_for(instance: AgentInstance, client: Client) -> None:
+    waits = [{"key": "k", "kind": "person", "label": "the invoice", "since": "2026-01-01T00:00:00Z"}]
+    fiber = work(instance, status="parked", waits=waits)
+    shown = client.get(path(instance, f"/{fiber.pk}")).json()
+    assert [(wait["kind"], wait["label"]) for wait in shown["waits"]] == [("person", "the invoice")]
+    Fiber.objects.filter(pk=fiber.pk).update(status="completed", **ENDED)
+    assert client.get(path(instance, f"/{fiber.pk}")).json()["waits"] == []
+
+
+def test_work_that_is_to_stop_says_so(instance: AgentInstance, client: Client) -> None:
+    fiber = work(instance, status="running", started_at="2026-01-01T00:00Z", attempt=1)
+    assert client.get(path(instance, f"/{fiber.pk}")).json()["is_stopping"] is False
+    client.post(path(instance, f"/{fiber.pk}/cancel"))
+    assert client.get(path(instance, f"/{fiber.pk}")).json()["is_stopping"] is True
+
+
+def test_the_journal_names_steps_and_not_their_values(instance: AgentInstance, client: Client) -> None:
+    times = dict.fromkeys(("since", "lost_at", "counted_at"), "2026-01-01T00:00:00+00:00")
+    fiber = work(
+        instance,
+        status="completed",
+        started_at="2026-01-01T00:00Z",
+        created_at="2025-12-31T00:00Z",
+        finished_at="2099-01-01T00:00Z",
+        incident={"id": "i", **times, "losses": 2, "memory_losses": 0, "steps": 0, "work": 0},
+    )
+    FiberStep.objects.create(fiber=fiber, step_key="fetch", value={"secret": 1}, attempt=1)
+    shown = client.get(path(instance, f"/{fiber.pk}/journal")).json()
+    assert [entry["kind"] for entry in shown] == ["created", "lost", "started", "step", "ended"]
+    assert (shown[1]["count"], shown[3]["step"], shown[3]["attempt"]) == (2, "fetch", 1)
+    assert "secret" not in str(shown)
 
 
 def test_a_turn_of_the_conversation_is_no_background_work(instance: AgentInstance, client: Client) -> None:

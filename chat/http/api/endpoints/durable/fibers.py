@@ -3,6 +3,7 @@
 Only the agent starts such work. Its owner sees it, stops it, runs it again, and says how interrupted work has ended.
 """
 
+from dataclasses import asdict
 from typing import cast
 
 from django.http import HttpRequest
@@ -12,12 +13,21 @@ from chat.access.auth import open_instance
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import CancelOut
-from chat.http.api.schemas.fibers import FiberErrorOut, FiberOut, FiberResolution, FibersQuery, FiberStatusName
+from chat.http.api.schemas.fibers import (
+    FiberEntryOut,
+    FiberErrorOut,
+    FiberOut,
+    FiberResolution,
+    FibersQuery,
+    FiberStatusName,
+    FiberWaitOut,
+)
 from chat.runtime.abilities import fiber_rows as rows
 from chat.runtime.abilities.fibers import cancel_row, resolve_row, restart_row
 from fibers.core.states import FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber
+from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router(tags=["background work"])
 _LIST, _ONE = "/instances/{instance_id}/fibers", "/instances/{instance_id}/fibers/{fiber_id}"
@@ -37,6 +47,13 @@ def fiber_list(request: HttpRequest, instance_id: str, query: Query[FibersQuery]
 def fiber_detail(request: HttpRequest, instance_id: str, fiber_id: str) -> FiberOut:
     """One piece of background work."""
     return _shown(_opened(request, instance_id, fiber_id))
+
+
+@router.get(_ONE + "/journal", response=list[FiberEntryOut], operation_id="get_fiber_journal")
+def fiber_journal(request: HttpRequest, instance_id: str, fiber_id: str) -> list[FiberEntryOut]:
+    """What has become of one piece of background work, oldest first; of its steps the newest 200."""
+    row = _opened(request, instance_id, fiber_id)
+    return [FiberEntryOut(**asdict(entry)) for entry in rows.journal_of(row)]
 
 
 @router.post(_ONE + "/cancel", response=CancelOut, operation_id="cancel_fiber")
@@ -84,11 +101,18 @@ def _shown(row: Fiber) -> FiberOut:
         idempotency_key=found.idempotency_key,
         can_restart=found.status in again and rows.can_restart(row),
         can_resolve=found.status == FiberStatus.INTERRUPTED,
+        is_stopping=found.status == FiberStatus.RUNNING and row.cancel_requested_at is not None,
+        waits=[_wait(wait) for wait in row.waits] if found.status == FiberStatus.PARKED else [],
+        not_before=row.available_at if found.status == FiberStatus.PENDING else None,
         created_at=found.created_at,
         started_at=found.started_at,
         updated_at=found.updated_at,
         finished_at=found.finished_at,
     )
+
+
+def _wait(wait: JSONObject) -> FiberWaitOut:
+    return FiberWaitOut(kind=wait["kind"], label=wait.get("label") or "", since=wait.get("since"))
 
 
 def _error(row: Fiber) -> FiberErrorOut | None:
