@@ -83,10 +83,15 @@ def plant(folder: str, links: list[tuple[str, str]]) -> Path:
     (outside / "secret").write_text("secret")
     for name, target in links:
         place = root / name
-        if not place.is_symlink() and not place.exists() and place.parent.resolve().is_relative_to(root.resolve()):
+        if not place.is_symlink() and not place.exists() and _lies_below(place.parent, root):
             place.parent.mkdir(exist_ok=True)
             place.symlink_to(target)
     return root
+
+
+def _lies_below(place: Path, root: Path) -> bool:
+    # Not `Path.resolve`, which refuses links in a circle.
+    return Path(os.path.realpath(place)).is_relative_to(os.path.realpath(root))
 
 
 def has_stayed(folder: str) -> bool:

@@ -227,3 +227,20 @@ def grant_of(user: User) -> str:
     assert found is not None
     grants.exchange_code(found.pk)
     return found.pk
+
+
+def interrupted_fiber(alice: User, instance: AgentInstance, words: str = "") -> str:
+    """Background work of an agent that was interrupted; `words` are in its input and metadata."""
+    payload = {"instance_id": instance.pk, "method": "report", "payload": words, "id": None, "is_spawned": False}
+    fiber = Fiber(
+        name="chat.agent_fiber:assistant.report",
+        payload=payload,
+        metadata={"for": words},
+        scope=instance.pk,
+        owner=alice,
+        status="interrupted",
+        attempt=1,
+        finished_at=timezone.now(),
+    )
+    fiber.save()
+    return fiber.pk

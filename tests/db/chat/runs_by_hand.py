@@ -35,8 +35,8 @@ def start_run(owner: User, script: str, run_id: str = "r1", *, notify: bool = Tr
 
 
 def end_run(run: AgentRun, *, notify: bool = True, **outcome: Any) -> None:
-    """Store how a run ended for its parent."""
+    """Store how a run ended for its parent, unless it has ended."""
     end: JSONObject = {"ok": True, "status": "completed", "summary": "Noted."} | outcome
-    AgentRun.objects.filter(pk=run.pk).update(outcome=end, finished_at=timezone.now())
+    AgentRun.objects.filter(pk=run.pk, finished_at=None).update(outcome=end, finished_at=timezone.now())
     if notify and run.owner is not None:
         notify_run(keys(run.owner)[0], run.pk)

@@ -17,7 +17,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
-from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.agent.abilities.schedule_methods import Work
@@ -32,7 +31,6 @@ from chat.runtime.abilities.schedules import draft_of
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
-from fibers.models import Fiber
 from fibers.schedule_models import Schedule
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
@@ -41,7 +39,7 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
-from tests.db.chat.conftest import grant_of, make_turn, say, stored_extension
+from tests.db.chat.conftest import grant_of, interrupted_fiber, make_turn, say, stored_extension
 from thinkproject.api import api
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -181,23 +179,6 @@ def _extensions(alice: User, instance: AgentInstance) -> None:
         stored_extension(alice, "hers", source, level=level, scope=scope, words=SECRET)
 
 
-def _fiber(alice: User, instance: AgentInstance) -> str:
-    """Background work of Alice's agent that was interrupted."""
-    payload = {"instance_id": instance.pk, "method": "report", "payload": SECRET, "id": None, "is_spawned": False}
-    fiber = Fiber(
-        name="chat.agent_fiber:assistant.report",
-        payload=payload,
-        metadata={"for": SECRET},
-        scope=instance.pk,
-        owner=alice,
-        status="interrupted",
-        attempt=1,
-        finished_at=timezone.now(),
-    )
-    fiber.save()
-    return fiber.pk
-
-
 @pytest.fixture
 def hers(
     request: pytest.FixtureRequest,
@@ -241,7 +222,7 @@ def hers(
             draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
         )[0],
         grant_id=grant_of(alice),
-        fiber_id=_fiber(alice, instance),
+        fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,
             owner=alice,

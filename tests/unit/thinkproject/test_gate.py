@@ -1,11 +1,11 @@
 """What supervisor and children tell each other while they start, between real processes."""
 
 import os
-import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import wait
 from typing import Any
 
 from thinkproject.run.gate import Gate, Report, report
@@ -27,7 +27,7 @@ def test_nobody_passes_before_the_gate_is_open_and_everybody_after() -> None:
     gate = Gate()
     early = [_waiting(gate), _waiting(gate)]
     outputs = [process.stdout for process in early if process.stdout is not None]
-    assert select.select(outputs, [], [], 0.5)[0] == []
+    assert wait(outputs, timeout=0.5) == []
     gate.open()
     assert [_output(process) for process in early] == ["True", "True"]
     assert _output(_waiting(gate)) == "True"  # one that is started again later

@@ -19,8 +19,9 @@ from chat.access import api_tokens
 from chat.agent.abilities.schedule_methods import Work
 from chat.agents import Assistant
 from chat.files import attachments
+from chat.instances.mcp_servers import read_soon
 from chat.llm.scripted.model import ScriptedModel
-from chat.models import AgentInstance, TurnTrigger
+from chat.models import AgentInstance, AgentRun, TurnTrigger
 from chat.runtime.abilities.schedules import draft_of
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
@@ -29,7 +30,7 @@ from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
-from tests.db.chat.conftest import CHUNKS, grant_of, say, stored_extension
+from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, say, stored_extension
 from thinkproject.kernel.ids import new_id
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -89,6 +90,9 @@ class Things:
             "call_id": call_id,
             "server_id": server.pk,
             "schedule_id": schedule.pk,
+            "run_id": AgentRun.objects.create(parent=instance, owner=alice, run_id=new_id("run"), agent="assistant").pk,
+            "fiber_id": interrupted_fiber(alice, instance),
+            "content_id": read_soon(server, alice.pk, {"resource": "note:1"}).pk,
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),

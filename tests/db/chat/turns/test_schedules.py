@@ -181,9 +181,7 @@ async def test_a_cancelled_schedule_is_gone_and_an_unknown_one_is_not_cancelled(
         (-1, {"callback": "remind"}),
         ("0 9 * *", {"callback": "remind"}),
         ("0 9 * * *", {"callback": "remind", "zone": "Mars/Base"}),
-        (60, {"callback": "remind", "retry": RetryPolicy(attempts=0)}),
         (60, {"callback": "remind", "retry": RetryPolicy(attempts=99)}),
-        (60, {"callback": "remind", "retry": RetryPolicy(attempts=3, first_seconds=9, max_seconds=1)}),
     ],
 )
 async def test_what_cannot_run_is_refused_at_once(room: Room, when: Any, options: Any) -> None:
