@@ -77,7 +77,8 @@ class Takeovers:
             held, before = self._held.get(pk, ("", 0))
             if attempt > before and held:
                 pids = {int(number) for number in re.findall(r"\d+", held)}
-                killed = [kill["at"] for kill in self._kills if kill["pid"] and kill["pid"] in pids]
+                # A worker that only stood still may have gone on with what it had: that is no takeover.
+                killed = [kill["at"] for kill in self._kills if kill["how"] == "kill" and kill["pid"] in pids - {0}]
                 if killed:
                     self.found.append({"fiber": pk, "killed_at": killed[-1], "next_at": now})
             if status == "running" or attempt > before:
