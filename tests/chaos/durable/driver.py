@@ -73,7 +73,7 @@ class Errands:
         kinds: list[Callable[[str], tuple[list[str], list[JSONObject]]]] = [_paid, _ordered, _posted, _signed, _coded]
         kinds.append(_delegated)
         calls, effects = self.dice.choices(kinds, weights=[3, 2, 2, 3, 2, 2])[0](name)
-        lines = [f"marker: {name}", f"stream {self.dice.randint(3, 25)} words at 25/s", *calls, f"say: [end {name}]"]
+        lines = [f"marker: {name}", f"stream {self.dice.randint(10, 80)} words at 25/s", *calls, f"say: [end {name}]"]
         found = {"text": "\n".join(lines), "says": f"[end {name}]", "effects": effects, "request": ""}
         self.asked.append(found)
         return found

@@ -26,7 +26,7 @@ _RUNS = """
 select r.schedule_id, r.due_at, r.is_test, f.key, f.status from think_fibers_schedulerun r
 join think_fibers_fiber f on f.id = r.fiber_id
 """
-_HELD = "select id, worker, attempt from think_fibers_fiber where attempt > 0"
+_HELD = "select id, status, worker, attempt from think_fibers_fiber where attempt > 0"
 
 
 def gather(address: str, ledger: Path) -> JSONObject:
@@ -73,12 +73,15 @@ class Takeovers:
             await asyncio.sleep(LOOK_SECONDS)
 
     def _note(self, rows: Sequence[Sequence[Any]], now: float) -> None:
-        for pk, worker, attempt in rows:
+        for pk, status, worker, attempt in rows:
             held, before = self._held.get(pk, ("", 0))
             if attempt > before and held:
                 pids = {int(number) for number in re.findall(r"\d+", held)}
-                killed = [kill["at"] for kill in self._kills if kill["pid"] and kill["pid"] in pids]
+                # A worker that only stood still may have gone on with what it had: that is no takeover.
+                killed = [kill["at"] for kill in self._kills if kill["how"] == "kill" and kill["pid"] in pids - {0}]
                 if killed:
                     self.found.append({"fiber": pk, "killed_at": killed[-1], "next_at": now})
-            if worker or attempt > before:
+            if status == "running" or attempt > before:
                 self._held[pk] = (worker, attempt)
+            elif status != "pending":  # parked or over: whoever had it has let it go
+                self._held[pk] = ("", attempt)
