@@ -259,7 +259,7 @@ def forget_scopes(scopes: Sequence[str], *, reason: str) -> None:
 
 
 @transaction.atomic
-def stop_all_of_owner(owner_id: int | str, *, reason: str) -> None:
+def stop_all_of_owner(owner_id: Any, *, reason: str) -> None:
     """Stop every fiber of a user who is deleted, in the transaction that deletes them."""
     live = Fiber.objects.filter(owner_id=owner_id, finished_at=None).exclude(status__in=TERMINAL)
     for fiber_id in list(live.order_by("pk").values_list("pk", flat=True)):

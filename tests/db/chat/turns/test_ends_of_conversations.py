@@ -76,6 +76,12 @@ def left() -> dict[str, int]:
     }
 
 
+def owner_of(instance: AgentInstance) -> User:
+    owner = AgentInstance.objects.select_related("owner").get(pk=instance.pk).owner
+    assert isinstance(owner, User)
+    return owner
+
+
 ALL = {"fibers": 2, "schedules": 1, "runs": 1}
 NOTHING = {"fibers": 0, "schedules": 0, "runs": 0}
 
@@ -139,7 +145,7 @@ async def test_deleting_ends_everything_even_a_scheduled_run_under_way(room: Roo
 async def test_nothing_runs_for_a_user_who_is_deleted_and_nothing_of_theirs_stays(room: Room) -> None:
     await room.handle.add_messages("Hello.")
     instance = await furnish(room)
-    owner = await db(lambda: User.objects.get(pk=instance.owner_id))
+    owner = await db(owner_of, instance)
     schedule = await room.handle.schedule(3600, "hold")
     fiber = await db(run_now, schedule.id)
     task = asyncio.create_task(run_fiber(fiber.pk))
