@@ -1,6 +1,10 @@
 """Django application of the chat folder (label `think_chat`)."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.contrib.auth import get_user_model
+from django.db.models.signals import pre_delete
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
@@ -20,5 +24,11 @@ class ChatConfig(AppConfig):
         from celery import signals  # noqa: PLC0415 - they need the models
 
         from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
+        from chat.runtime.abilities.removal import remove_all_of_owner  # noqa: PLC0415 - as above
+
+        def forget_owner(*, instance: Any, **_facts: Any) -> None:
+            remove_all_of_owner(instance.pk)
+
+        pre_delete.connect(forget_owner, sender=get_user_model(), weak=False, dispatch_uid="think_chat_owner")
 
         signals.worker_ready.connect(start_passes, weak=False, dispatch_uid="think_chat_declared_tasks")

@@ -258,6 +258,15 @@ def forget_scopes(scopes: Sequence[str], *, reason: str) -> None:
     Fiber.objects.filter(scope__in=scopes, status__in=TERMINAL).delete()
 
 
+@transaction.atomic
+def stop_all_of_owner(owner_id: Any, *, reason: str) -> None:
+    """Stop every fiber of a user who is deleted, in the transaction that deletes them."""
+    live = Fiber.objects.filter(owner_id=owner_id, finished_at=None).exclude(status__in=TERMINAL)
+    for fiber_id in list(live.order_by("pk").values_list("pk", flat=True)):
+        cancel_fiber(fiber_id, reason=reason)
+    Fiber.objects.filter(owner_id=owner_id).update(owner=None)
+
+
 def delete_ended(fibers: FiberQuerySet, limit: int) -> int:
     """Delete the oldest of these that have ended, at most `limit`; return how many."""
     ended = fibers.filter(status__in=TERMINAL).order_by("created_at", "pk").values_list("pk", flat=True)

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Sum, Window
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Sum, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from chat.conversations.services import delete_instance
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Attachment, Turn
-from chat.turns.state.active import active_turns
+from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL
+from fibers.models import Fiber
+from fibers.schedule_models import Schedule
 from sessions_app.models import Message
 from thinkproject.kernel.phrases import Phrase
 
@@ -84,7 +86,7 @@ class PlannedConversation:
 class PrunePlan:
     """A preview. `matching_count`: conversations that match the rule, counted up to 10,000.
 
-    `busy_count` of those looked at have a turn under way and stay; `staying_count` messages stay for forks.
+    `busy_count` of those looked at have work under way or schedules and stay; `staying_count` messages stay for forks.
     """
 
     conversations: list[PlannedConversation]
@@ -126,7 +128,7 @@ def plan_pruning(rule: PruneRule, now: datetime, *, limit: int = MAX_PLANNED, sk
 
 
 def prune_conversations(rule: PruneRule, now: datetime, ids: Sequence[str]) -> int:
-    """Delete the given conversations that still match the rule and have no active turn. Returns their number.
+    """Delete the given conversations that still match the rule and have nothing under way. Returns their number.
 
     Durability: one transaction each, so a stop in between leaves whole conversations. Safe to repeat.
     """
@@ -148,7 +150,7 @@ def prune_by_rule(rule: PruneRule, now: datetime) -> Iterator[int]:
 
 def _prune_one(rule: PruneRule, now: datetime, instance_id: str) -> bool:
     row = rule.rows(now).filter(pk=instance_id).first()
-    if row is None or any(active_turns(member).exists() for member in _families([row.pk])[row.pk]):
+    if row is None or _busy(_families([row.pk])):
         return False
     # Asked again while no turn can begin: a message may have come in between. Taking the lock counts one position.
     unchanged = AgentInstance.objects.filter(
@@ -172,11 +174,14 @@ def _families(roots: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _busy(families: dict[str, list[str]]) -> set[str]:
-    """Roots with a turn under way, in themselves or below. One query."""
+    """Roots with a turn, background work or an active schedule, in themselves or below. One query."""
     root_of = {member: root for root, members in families.items() for member in members}
     turns = Turn.objects.filter(instance=OuterRef("pk"), finished_at=None).exclude(fiber__status__in=TERMINAL)
-    rows = AgentInstance.objects.filter(pk__in=list(root_of)).annotate(live=Subquery(turns.values("pk")[:1]))
-    return {root_of[pk] for pk in rows.filter(live__isnull=False).values_list("pk", flat=True)}
+    work = Fiber.objects.filter(scope=OuterRef("pk"), finished_at=None)
+    schedules = Schedule.objects.filter(scope=OuterRef("pk"), status=ScheduleStatus.ACTIVE)
+    is_busy = Exists(turns) | Exists(work) | Exists(schedules)
+    rows = AgentInstance.objects.filter(is_busy, pk__in=list(root_of))
+    return {root_of[pk] for pk in rows.values_list("pk", flat=True)}
 
 
 class _Sizes:

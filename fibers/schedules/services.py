@@ -12,11 +12,13 @@ from django.db.models.functions import Now
 from fibers.conf import fiber_settings
 from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance, sources
 from fibers.core.schedules.timing import Timing
+from fibers.core.states import TERMINAL
 from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, SchedulesFull
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules.clock import database_now
 from fibers.schedules.firing import start_run
+from fibers.services import cancel_fiber
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue, byte_size, fingerprint
 from thinkproject.kernel.owner_lock import lock_owner
@@ -135,7 +137,10 @@ def cancel_schedule(schedule_id: str) -> bool:
 
 
 def forget_schedules_of(scopes: Sequence[str]) -> None:
-    """Delete the schedules of what is deleted, in its transaction."""
+    """Delete the schedules of what is deleted, in its transaction, and stop what they have begun."""
+    begun = ScheduleRun.objects.filter(schedule__scope__in=scopes).exclude(fiber__status__in=TERMINAL)
+    for fiber_id in list(begun.order_by("fiber_id").values_list("fiber_id", flat=True)):
+        cancel_fiber(fiber_id, reason="deleted")
     Schedule.objects.filter(scope__in=scopes).delete()
 
 

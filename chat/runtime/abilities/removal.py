@@ -1,6 +1,7 @@
 """The removal of an instance with everything that is its own, sub-agents included."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import transaction
 
@@ -11,7 +12,7 @@ from chat.models import AgentInstance, Turn
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
 from fibers.schedules.services import forget_schedules_of
-from fibers.services import forget_scopes
+from fibers.services import forget_scopes, stop_all_of_owner
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from tools_app.actions.ledger import forget_effects
@@ -34,6 +35,16 @@ def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | No
             return False
         _remove(instance)
     return True
+
+
+def remove_all_of_owner(owner_id: Any) -> None:
+    """Remove all conversations of a user who is deleted, and stop what else runs for them. In that transaction.
+
+    The database would delete the rows alone: what runs would run on, and histories, files and workspaces would stay.
+    """
+    for root in AgentInstance.objects.filter(owner_id=owner_id, parent=None).order_by("pk"):
+        delete_instance(root)
+    stop_all_of_owner(owner_id, reason="owner_deleted")
 
 
 def _remove(instance: AgentInstance) -> None:

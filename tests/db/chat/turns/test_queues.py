@@ -192,7 +192,7 @@ async def test_what_cannot_run_is_refused_at_once_and_nothing_is_stored(room: Ro
         with pytest.raises(FiberInvalid, match="tried 1 to 10 times"):
             await room.handle.queue("echo", retry=retry)
     with pytest.raises(FiberInvalid):
-        await room.handle.queue("echo", {1, 2})  # type: ignore[arg-type]  # no JSON
+        await room.handle.queue("echo", {1, 2})
     assert await rows() == []
     settings.THINK_FIBERS_PER_USER = 1
     await room.handle.queue("echo")
