@@ -32,7 +32,7 @@ class OddProvider(Provider):
         if grant is None or grant.request.get("fault") != "key":
             return super().token(form, authorization)
         own = self.key
-        self.key = RSAKey.generate_key(2048, {"kid": own.kid, "use": "sig", "alg": "RS256"})
+        self.key = RSAKey.generate_key(2048, {"kid": str(own.kid), "use": "sig", "alg": "RS256"})
         try:
             return super().token(form, authorization)
         finally:
