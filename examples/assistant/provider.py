@@ -1,4 +1,4 @@
-"""A small OpenID provider for trying the example out: whoever asks picks a person. Never let strangers reach it.
+"""A small OpenID provider for trying the example out: visitors pick who they are. Never let strangers reach it.
 
 `python -m assistant.provider --port 9000`, with `ASSISTANT_CLIENT_ID` and `ASSISTANT_CLIENT_SECRET` in the environment.
 """

@@ -62,10 +62,10 @@ function Lead({ onOpen }: { onOpen: (worker: Opened) => void }) {
 }
 
 function Registry({ workers }: { workers: Worker[] }) {
-  if (workers.length === 0) return <p className="faint">Nobody works yet.</p>;
+  if (workers.length === 0) return <p className="faint">There are no workers yet.</p>;
   const busy = workers.filter((worker) => worker.status !== "idle").length;
   const answers = workers.reduce((sum, worker) => sum + worker.turns, 0);
-  return <p className="faint" data-registry>Workers: {workers.length} · busy: {busy} · answers: {answers}</p>;
+  return <p className="faint" data-registry>Known: {workers.length} · busy: {busy} · answers: {answers}</p>;
 }
 
 type Runs = ReturnType<typeof useAgentToolEvents>["runsById"];
@@ -81,8 +81,13 @@ function Run({ run, onOpen }: { run: Runs[string]; onOpen: (worker: Opened) => v
         {run.parts.map((part, index) => <PartView key={index} part={part} onDecide={() => {}} />)}
         {run.error && <p className="text">{run.error}</p>}
         <p className="decide">
-          <button type="button" className="quiet" onClick={() => onOpen({ agent: run.agentType, name: run.runId })}>
-            Open the conversation of {who}
+          <button
+            type="button"
+            className="quiet"
+            aria-label={`Open the conversation of ${who}`}
+            onClick={() => onOpen({ agent: run.agentType, name: run.runId })}
+          >
+            Open the conversation
           </button>
         </p>
       </details>

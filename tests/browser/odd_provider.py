@@ -20,7 +20,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 
 class OddProvider(Provider):
-    """Lies as it is told."""
+    """Lies as the request asks."""
 
     def claims(self, grant: Grant) -> dict[str, Any]:
         """Give what an ID token says, with the fault."""

@@ -146,14 +146,14 @@ def test_an_account_is_made_once_and_found_by_its_subject(http: httpx.Client, si
         assert name_of(mallory) not in {ada, None}
 
 
-def test_a_wrong_state_signs_nobody_in(http: httpx.Client) -> None:
+def test_a_wrong_state_signs_no_one_in(http: httpx.Client) -> None:
     back = from_provider(to_provider(http))
     for wrong in (with_query(back, state="made-up"), with_query(back, state="")):
         assert http.get(wrong).status_code == 403
     assert name_of(http) is None
 
 
-def test_an_answer_to_another_browser_signs_nobody_in(http: httpx.Client, site: Site) -> None:
+def test_an_answer_to_another_browser_signs_no_one_in(http: httpx.Client, site: Site) -> None:
     back = from_provider(to_provider(http))
     with httpx.Client(base_url=site.url) as victim:
         to_provider(victim)
@@ -174,7 +174,7 @@ def test_an_answer_is_taken_once(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("fault", ["nonce", "issuer", "audience", "expiry", "subject", "key"])
-def test_an_id_token_with_a_fault_signs_nobody_in(http: httpx.Client, fault: str) -> None:
+def test_an_id_token_with_a_fault_signs_no_one_in(http: httpx.Client, fault: str) -> None:
     assert sign_in(http, fault=fault).status_code == 403
     assert name_of(http) is None
 
