@@ -5,6 +5,7 @@
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import hmac
 import html
@@ -173,7 +174,8 @@ def main(kind: type[Provider] = Provider) -> None:
     port: int = parser.parse_args().port
     server = ThreadingHTTPServer(("127.0.0.1", port), BaseHTTPRequestHandler)
     client = os.environ["ASSISTANT_CLIENT_ID"], os.environ["ASSISTANT_CLIENT_SECRET"]
-    serve(kind(f"http://127.0.0.1:{port}", *client), server)
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(kind(f"http://127.0.0.1:{port}", *client), server)
 
 
 def _choices(request: dict[str, str]) -> str:
