@@ -1,7 +1,8 @@
 """Runs an example: `make example-usechat` and its like, or `python examples/run.py NAME`. Ctrl-C ends it.
 
 Bundles the page with the Deno of the wheel (packages from the npm registry, pinned by `deno.lock`), starts the product
-on a free port of this machine for pages of another one, and serves the page there. Data lie in `var/examples/NAME`.
+on a free port of this machine (or `PORT`) for pages of another one, and serves the page there; an example without a
+page is the product itself with settings of its own. Data lie in `var/examples/NAME`.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def main() -> int:
 
 def run(name: str, data_dir: Path) -> None:
     """Start the product and what belongs to the example, print the address to open, wait. Errors: `ExampleFailed`."""
-    port = _free_port()
+    port = int(os.environ.get("PORT") or _free_port())
     environ = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "thinkproject.settings",

@@ -1,10 +1,11 @@
-"""A small OpenID provider for trying the example out: whoever asks picks a person. Never let strangers reach it.
+"""A small OpenID provider for trying the example out: visitors pick who they are. Never let strangers reach it.
 
 `python -m assistant.provider --port 9000`, with `ASSISTANT_CLIENT_ID` and `ASSISTANT_CLIENT_SECRET` in the environment.
 """
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import hmac
 import html
@@ -173,7 +174,8 @@ def main(kind: type[Provider] = Provider) -> None:
     port: int = parser.parse_args().port
     server = ThreadingHTTPServer(("127.0.0.1", port), BaseHTTPRequestHandler)
     client = os.environ["ASSISTANT_CLIENT_ID"], os.environ["ASSISTANT_CLIENT_SECRET"]
-    serve(kind(f"http://127.0.0.1:{port}", *client), server)
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(kind(f"http://127.0.0.1:{port}", *client), server)
 
 
 def _choices(request: dict[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Signing in at an OpenID provider: the authorization code flow with state, nonce and PKCE.
 
-Authlib makes and checks these three, the signature of the ID token and its times. What it may be told to check, it is
-told here: issuer and audience.
+Authlib makes and checks these three, the signature of the ID token and its times. Issuer and audience are
+checked as given here.
 """
 
 import logging
@@ -98,7 +98,7 @@ def back(request: HttpRequest) -> HttpResponse:
 def account_of(claims: Mapping[str, Any] | None) -> User:
     """Return the account of who the checked ID token is about, made when there is none. Errors: `SignInRefused`.
 
-    By issuer and subject alone: an account that has the same name or e-mail address is somebody else's.
+    By issuer and subject alone: an account that has the same name or e-mail address belongs to another person.
     """
     subject = claims.get("sub") if claims else None
     if claims is None or not isinstance(subject, str) or not 0 < len(subject) <= 255:

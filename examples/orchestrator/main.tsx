@@ -49,40 +49,45 @@ function Lead({ onOpen }: { onOpen: (worker: Opened) => void }) {
       onAgain={() => chat.regenerate()}
       onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
     >
-      <section className="runs" aria-labelledby="workers">
+      <aside className="aside" aria-labelledby="workers">
         <h2 id="workers">Workers</h2>
         <Registry workers={agent.state?.workers ?? []} />
         <ul>
           {runs.map((run) => <Run key={run.runId} run={run} onOpen={onOpen} />)}
         </ul>
         <Assign onAssign={assign} />
-      </section>
+      </aside>
     </Conversation>
   );
 }
 
 function Registry({ workers }: { workers: Worker[] }) {
-  if (workers.length === 0) return <p className="faint">Nobody works yet.</p>;
+  if (workers.length === 0) return <p className="faint">There are no workers yet.</p>;
   const busy = workers.filter((worker) => worker.status !== "idle").length;
   const answers = workers.reduce((sum, worker) => sum + worker.turns, 0);
-  return <p className="faint" data-registry>{workers.length} workers, {busy} busy, {answers} answers</p>;
+  return <p className="faint" data-registry>Known: {workers.length} · busy: {busy} · answers: {answers}</p>;
 }
 
-// deno-lint-ignore no-explicit-any
-function Run({ run, onOpen }: { run: any; onOpen: (worker: Opened) => void }) {
-  const who = run.display?.name ?? run.agentType;
+type Runs = ReturnType<typeof useAgentToolEvents>["runsById"];
+
+function Run({ run, onOpen }: { run: Runs[string]; onOpen: (worker: Opened) => void }) {
+  const who = String(run.display?.name ?? run.agentType);
   return (
     <li className="run">
       <details open={run.status === "running"}>
         <summary>{who} · {run.status}</summary>
-        {run.display?.task && <p className="text faint">{run.display.task}</p>}
+        {run.display?.task ? <p className="text faint">{String(run.display.task)}</p> : null}
         {run.progress && <progress aria-label={`Progress of ${who}`} value={run.progress.fraction} />}
-        {/* deno-lint-ignore no-explicit-any */}
-        {run.parts.map((part: any, index: number) => <PartView key={index} part={part} onDecide={() => {}} />)}
+        {run.parts.map((part, index) => <PartView key={index} part={part} onDecide={() => {}} />)}
         {run.error && <p className="text">{run.error}</p>}
         <p className="decide">
-          <button type="button" className="quiet" onClick={() => onOpen({ agent: run.agentType, name: run.runId })}>
-            Open the conversation of {who}
+          <button
+            type="button"
+            className="quiet"
+            aria-label={`Open the conversation of ${who}`}
+            onClick={() => onOpen({ agent: run.agentType, name: run.runId })}
+          >
+            Open the conversation
           </button>
         </p>
       </details>
@@ -132,7 +137,9 @@ function Child({ agent: route, name: child, onBack }: Opened & { onBack: () => v
       onAgain={() => chat.regenerate()}
       onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
     >
-      <button type="button" className="quiet" onClick={onBack}>Back to the orchestrator</button>
+      <aside className="aside" aria-label="Where this is">
+        <button type="button" className="quiet" onClick={onBack}>Back to the orchestrator</button>
+      </aside>
     </Conversation>
   );
 }

@@ -8,6 +8,7 @@ export interface Message {
   id: string;
   role: string;
   parts: Part[];
+  metadata?: unknown;
 }
 
 interface Props {
@@ -41,7 +42,7 @@ export function Conversation(props: Props) {
         <ol aria-label="Messages">
           {messages.map((message) => (
             <li key={message.id} className={message.role}>
-              <h2>{message.role === "user" ? "You" : "Assistant"}</h2>
+              <h2>{speaker(message)}</h2>
               {message.parts.map((part, index) => <PartView key={index} part={part} onDecide={props.onDecide} />)}
             </li>
           ))}
@@ -53,12 +54,18 @@ export function Conversation(props: Props) {
           </div>
         )}
         {canAskAgain && !error && <button type="button" className="quiet" onClick={props.onAgain}>Answer again</button>}
-        {props.children}
         <div ref={end} className="end" />
       </main>
+      {props.children}
       <Composer isBusy={isBusy} onSend={props.onSend} onStop={props.onStop} />
     </>
   );
+}
+
+/** Who says it: code has put what names a run into the conversation. */
+function speaker(message: Message) {
+  if (message.role !== "user") return "Assistant";
+  return (message.metadata as { agentRun?: unknown } | undefined)?.agentRun ? "A worker" : "You";
 }
 
 export function PartView({ part, onDecide }: { part: Part; onDecide: Props["onDecide"] }) {

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.acceptance.product import ROOT
+from tests.acceptance import prepared
+from tests.acceptance.product import ROOT, base_environ
 from tests.browser.live_product import free_port
 
 START_SECONDS = 120
@@ -29,6 +30,10 @@ class Examples:
     def start(self, name: str) -> str:
         """Run one, if it does not run yet; returns the address that it prints."""
         if name not in self.addresses:
+            (self.folder / name).mkdir(mode=0o700)
+            prepared.copy_sqlite(
+                base_environ(self.folder), self.folder / name / "think.sqlite3"
+            )  # migrating it takes seconds
             command = [sys.executable, "examples/run.py", name, "--data-dir", str(self.folder / name)]
             with self.log(name).open("w") as output:
                 self.processes[name] = subprocess.Popen(

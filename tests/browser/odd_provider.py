@@ -20,7 +20,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 
 class OddProvider(Provider):
-    """Lies as it is told."""
+    """Lies as the request asks."""
 
     def claims(self, grant: Grant) -> dict[str, Any]:
         """Give what an ID token says, with the fault."""
@@ -32,7 +32,7 @@ class OddProvider(Provider):
         if grant is None or grant.request.get("fault") != "key":
             return super().token(form, authorization)
         own = self.key
-        self.key = RSAKey.generate_key(2048, {"kid": own.kid, "use": "sig", "alg": "RS256"})
+        self.key = RSAKey.generate_key(2048, {"kid": str(own.kid), "use": "sig", "alg": "RS256"})
         try:
             return super().token(form, authorization)
         finally:

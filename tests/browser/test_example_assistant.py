@@ -19,7 +19,7 @@ from tests.browser.example_runs import Examples, running_examples
 from tests.browser.live_product import free_port
 from tests.browser.looks import SCHEMES, SIZES, look
 from tests.browser.test_accessibility import check
-from tests.browser.test_servers import accept, add, allow, odd, prefix_of_tools
+from tests.browser.test_servers import accept, add, id_of, odd
 
 __all__ = ["odd"]  # a fixture
 
@@ -146,14 +146,14 @@ def test_an_account_is_made_once_and_found_by_its_subject(http: httpx.Client, si
         assert name_of(mallory) not in {ada, None}
 
 
-def test_a_wrong_state_signs_nobody_in(http: httpx.Client) -> None:
+def test_a_wrong_state_signs_no_one_in(http: httpx.Client) -> None:
     back = from_provider(to_provider(http))
     for wrong in (with_query(back, state="made-up"), with_query(back, state="")):
         assert http.get(wrong).status_code == 403
     assert name_of(http) is None
 
 
-def test_an_answer_to_another_browser_signs_nobody_in(http: httpx.Client, site: Site) -> None:
+def test_an_answer_to_another_browser_signs_no_one_in(http: httpx.Client, site: Site) -> None:
     back = from_provider(to_provider(http))
     with httpx.Client(base_url=site.url) as victim:
         to_provider(victim)
@@ -174,7 +174,7 @@ def test_an_answer_is_taken_once(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("fault", ["nonce", "issuer", "audience", "expiry", "subject", "key"])
-def test_an_id_token_with_a_fault_signs_nobody_in(http: httpx.Client, fault: str) -> None:
+def test_an_id_token_with_a_fault_signs_no_one_in(http: httpx.Client, fault: str) -> None:
     assert sign_in(http, fault=fault).status_code == 403
     assert name_of(http) is None
 
@@ -221,10 +221,10 @@ def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], 
     shown = add(tab, "odd", odd)
     expect(shown.get_by_role("status").last).to_have_text("Ready")
     accept(shown)
-    tab.write(f'call tool {prefix_of_tools(tab)}_echo {{"text": "heard"}}\nsay: It said {{result}}.')
-    allow(tab)
+    read = f"async () => (await (await fetch('/api/v1/instances/{id_of(tab)}/mcp-servers')).json())"
+    [server] = [each["id"] for each in tab.page.evaluate(read) if each["name"] == "odd"]  # there may be a clock
+    tab.ask(f'call tool tool_{server}_echo {{"text": "heard"}}\nsay: It said {{result}}.')
     expect(tab.answers.last.locator(".md").last).to_contain_text("heard")
-    tab.rest()
 
 
 @pytest.mark.timeout(300)

@@ -63,12 +63,12 @@ def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_o
         run = page.locator("li.run")
         expect(run.locator("summary").first).to_have_text("Researcher · running", timeout=SLOW)
         expect(run).to_contain_text(re.compile(r"[a-z]3 "), timeout=SLOW)  # word by word, while it works
-        expect(page.locator("[data-registry]")).to_contain_text("1 workers, 1 busy", timeout=SLOW)
+        expect(page.locator("[data-registry]")).to_contain_text("Known: 1 · busy: 1", timeout=SLOW)
     late = open_page("relay")
     pages = (first, second, late)
     for page in pages:
         expect(page.locator("li.run summary").first).to_have_text("Researcher · completed", timeout=SLOW)
-        expect(page.locator("[data-registry]")).to_have_text("1 workers, 0 busy, 1 answers", timeout=SLOW)
+        expect(page.locator("[data-registry]")).to_have_text("Known: 1 · busy: 0 · answers: 1", timeout=SLOW)
         expect(page.locator("li.assistant")).to_have_count(2, timeout=SLOW)  # woken, once
     texts = []
     for page in pages:

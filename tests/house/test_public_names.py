@@ -14,7 +14,7 @@ from thinkproject.reference import PUBLIC, meaning
 
 OURS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 FOR_CONTRIBUTORS = ("docs/design/", "docs/adr/")
-SETTINGS = "thinkproject.settings"  # a settings module of somebody's own extends it
+SETTINGS = "thinkproject.settings"  # settings modules of other projects extend it
 CODE = re.compile(r"^( *)```python\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 IMPORT = re.compile(rf"^from ((?:{'|'.join(OURS)})[a-z_.]*) import ([^(\n#]+)", re.MULTILINE)
 
