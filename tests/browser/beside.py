@@ -168,6 +168,12 @@ def end_fiber(fiber_id: str) -> None:
 
 _LOST = timezone.now().isoformat()
 _LOSSES = {
-    "id": "losses", "since": _LOST, "lost_at": _LOST, "counted_at": _LOST,
-    "losses": 2, "memory_losses": 0, "steps": 1, "work": 0,
+    "id": "losses",
+    "since": _LOST,
+    "lost_at": _LOST,
+    "counted_at": _LOST,
+    "losses": 2,
+    "memory_losses": 0,
+    "steps": 1,
+    "work": 0,
 }
