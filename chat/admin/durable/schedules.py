@@ -145,7 +145,7 @@ class ScheduleAdmin(ActionAdmin):
     def recent(self, row: Schedule) -> str:
         """All that are kept, newest first, with what each did."""
         shown = [(_went(run), _did(run)) for run in runs_of(row.pk)]
-        return str(format_html_join("", "<div>{} {}</div>", shown)) or NOTHING
+        return str(format_html_join("", "<div>{}</div><div>{}</div>", shown)) or NOTHING
 
     @admin.display(description=_("created by"))
     def maker(self, row: Schedule) -> str:
