@@ -79,7 +79,7 @@ SECTIONS: Final = (
         tables={
             "think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run."),
             "think_fibers.schedule": _("Work at times to come: when it runs next, and how the last runs went."),
-            "think_fibers.runnercheckpoint": _("How far runners of your own are in their sources."),
+            "think_fibers.runnercheckpoint": _("How far runners of other systems are in what they read."),
         },
     ),
     Section(

@@ -17,6 +17,7 @@ from typing_extensions import override
 import sessions_app.admin.sessions  # noqa: F401 - registers first what is registered anew below
 from chat.admin.actions import EffectAdmin
 from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, title_of, with_reader
+from chat.admin.durable.fibers import FiberButtons
 from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
 from chat.core.durable_names import (
@@ -46,6 +47,7 @@ from chat.runtime.abilities.fiber_recovery import NOT_RESTARTED, RETRIES_EXHAUST
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
 from fibers.models import Fiber
+from fibers.schedule_models import ScheduleRun
 from sessions_app.admin.changes import ChangeAdmin
 from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
 from sessions_app.admin.sessions import MessageAdmin, SessionAdmin, place_of
@@ -216,17 +218,32 @@ class JournalInline(StepInline):
     template = "admin/think_sessions/read_only_inline.html"
 
 
-class WorkAdmin(FiberAdmin):
+class WorkAdmin(FiberButtons):
     """Fibers by what they do, and for which conversation."""
 
     list_display = ("work", "conversation", "owner", "standing", "tries", "times", "worker")
     list_filter = (StatusFilter, WorkFilter, "created_at")
     list_select_related = ("owner",)
     fieldsets = (
-        (None, {"fields": ("work", "conversation", "turn", "owner", "standing", "waits_for", "tries", "failure")}),
+        (
+            None,
+            {
+                "fields": (
+                    "work",
+                    "conversation",
+                    "turn",
+                    "schedule",
+                    "owner",
+                    "standing",
+                    "waits_for",
+                    "tries",
+                    "failure",
+                )
+            },
+        ),
         *FiberAdmin.fieldsets[1:],
     )
-    readonly_fields = (*FiberAdmin.readonly_fields, "conversation", "turn")
+    readonly_fields = (*FiberAdmin.readonly_fields, "conversation", "turn", "schedule")
     inlines = (JournalInline,)
     reason_words: Mapping[str, Text] = {
         **REASON_WORDS,
@@ -280,6 +297,12 @@ class WorkAdmin(FiberAdmin):
     def turn(self, row: Fiber) -> str:
         """Link to the turn that it runs."""
         return linked("think_chat_turn", vars(row)["turn_id"], vars(row)["turn_id"])
+
+    @admin.display(description=_("schedule"))
+    def schedule(self, row: Fiber) -> str:
+        """Link to the schedule of which it is a run."""
+        run = ScheduleRun.objects.select_related("schedule").filter(fiber=row).first()
+        return NOTHING if run is None else linked("think_fibers_schedule", run.schedule_id, str(run.schedule))
 
     @admin.display(description=_("created"), ordering="created_at")
     def times(self, row: Fiber) -> str:

@@ -49,6 +49,7 @@ class RunView:
     is_test: bool
     error: str
     turn_id: str | None
+    fiber_id: str
 
 
 def runs_of(schedule_id: str) -> list[RunView]:
@@ -91,6 +92,7 @@ def _view(row: ScheduleRun, turn: Turn | None) -> RunView:
         is_test=row.is_test,
         error=error,
         turn_id=None if turn is None else turn.pk,
+        fiber_id=fiber.pk,
     )
 
 

@@ -13,9 +13,10 @@ from chat.access import api_tokens
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
-from chat.models import AgentInstance, StreamSegment, Turn
+from chat.models import AgentInstance, AgentRun, StreamSegment, Turn
 from chat.runtime.add_messages import Author, edit_answer
 from fibers.models import Fiber, FiberStep
+from fibers.schedule_models import Schedule, ScheduleRun
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import put_entry, write_text
@@ -74,6 +75,7 @@ def furnish(user_id: int) -> dict[str, Any]:
         "file": file.id,
         "call": call.pk,
         "tools": _tools(instance, turn),
+        "durable": _durable(instance, turn),
     }
 
 
@@ -201,6 +203,45 @@ def _call(instance: AgentInstance, turn: Turn) -> ToolCallRecord:
     pause = ToolPause(status=CallStatus.ASKED, approval_id=new_id("apr"))
     call = ToolCall(call_id=new_id("call"), tool_name="pay_invoice", input={"amount": 5, "to": LONG_WORD})
     return pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=instance.owner_id)
+
+
+def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
+    """Background work that was interrupted, a schedule with a run, and a run of another agent; returns their pages."""
+    now = timezone.now()
+    payload = {"instance_id": instance.pk, "method": "report", "payload": {"note": LONG_WORD}, "id": None}
+    ended = {"owner_id": instance.owner_id, "attempt": 1, "started_at": now, "finished_at": now}
+    name = "chat.agent_fiber:assistant.report"
+    scope = {"scope": instance.pk, "status": "interrupted", "reason": "not_restarted"}
+    work = Fiber.objects.create(name=name, payload=payload, stash={"note": LONG_WORD}, **scope, **ended)
+    FiberStep.objects.create(fiber=work, step_key="fetch", value={"found": LONG_WORD}, attempt=1)
+    schedule = Schedule.objects.create(
+        scope=instance.pk,
+        owner_id=instance.owner_id,
+        title=LONG_TITLE,
+        kind="cron",
+        spec="0 9 * * *",
+        zone="Europe/Oslo",
+        function="chat.scheduled",
+        payload={"prompt": LONG_WORD},
+        status="paused",
+        created_by="person",
+    )
+    fiber = Fiber.objects.create(name="chat.scheduled", status="completed", result={"turn_id": turn.pk}, **ended)
+    ScheduleRun.objects.create(schedule=schedule, due_at=now, fiber=fiber)
+    run = AgentRun.objects.create(
+        parent=instance,
+        owner_id=instance.owner_id,
+        run_id=new_id("run"),
+        agent="assistant",
+        parent_turn=turn,
+        call_id="c1",
+        display={"name": LONG_WORD},
+        input_preview={"task": LONG_TITLE},
+        outcome={"status": "error", "error": LONG_TITLE},
+        finished_at=now,
+    )
+    fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
+    return [*fibers, f"think_fibers/schedule/{schedule.pk}", f"think_chat/agentrun/{run.pk}"]
 
 
 def _tools(instance: AgentInstance, turn: Turn) -> list[str]:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
@@ -142,9 +143,9 @@ class ScheduleAdmin(ActionAdmin):
 
     @admin.display(description=_("last runs"))
     def recent(self, row: Schedule) -> str:
-        """All that are kept, newest first."""
-        shown = [(_went(run),) for run in runs_of(row.pk)]
-        return str(format_html_join("", "<div>{}</div>", shown)) or NOTHING
+        """All that are kept, newest first, with what each did."""
+        shown = [(_went(run), _did(run)) for run in runs_of(row.pk)]
+        return str(format_html_join("", "<div>{}</div><div>{}</div>", shown)) or NOTHING
 
     @admin.display(description=_("created by"))
     def maker(self, row: Schedule) -> str:
@@ -192,3 +193,10 @@ class ScheduleAdmin(ActionAdmin):
 def _went(run: RunView) -> str:
     words = state(*RUN_WORDS[run.status], run.error)
     return format_html_join("", "{}", [(noted(words, moment(run.started_at)),)])
+
+
+def _did(run: RunView) -> SafeString | str:
+    """Link to the turn of a prompt, or to the work of a method."""
+    if run.turn_id:
+        return linked("think_chat_turn", run.turn_id, _("Turn"))
+    return linked("think_fibers_fiber", run.fiber_id, _("Work"))

@@ -278,7 +278,7 @@ def _attached_spec(key: InstanceKey, start: FiberStart) -> FiberSpec:
 def cancel_row(row: Fiber, *, reason: str) -> bool:
     """Stop a fiber, and wake those who wait for it."""
     is_stopped = services.cancel_fiber(row.pk, reason=reason)
-    _notify(row)
+    notify_fiber(row)
     return is_stopped
 
 
@@ -295,7 +295,7 @@ def restart_row(row: Fiber) -> FiberInspection:
             status = FiberStatus(row.status).value
             raise FiberConflict(Phrase("This background work is {status} and cannot run again.", status=status))
         row.refresh_from_db()
-        _notify(row)
+        notify_fiber(row)
     return rows.inspection_of(row)
 
 
@@ -307,11 +307,11 @@ def resolve_row(row: Fiber | None, status: str, *, result: JSONValue = None, err
         return False
     failure = None if error is None else {"code": "resolved", "message": error, "retryable": False}
     is_resolved = services.resolve_fiber(row.pk, FiberStatus(status), result=result, error=failure)
-    _notify(row)
+    notify_fiber(row)
     return is_resolved
 
 
-def _notify(row: Fiber) -> None:
+def notify_fiber(row: Fiber) -> None:
     """Wake those who wait for a fiber, and have open pages of its owner show it."""
     notify_waiters(row.pk)
     notify_conversation(row.owner_id, row.scope or "")

@@ -1,0 +1,119 @@
+"""A fiber's page in the admin: its journal and reason, and buttons for what its state allows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chat.agent.abilities.schedule_methods import Work
+from chat.core.durable_names import AGENT_RUN
+from chat.models import AgentInstance
+from chat.runtime.abilities.schedules import draft_of
+from fibers.core.schedules.timing import Timing
+from fibers.models import Fiber, FiberStep
+from fibers.schedule_models import ScheduleRun
+from fibers.schedules import services as schedules
+from fibers.services import start_fiber
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENDED = {"finished_at": "2026-01-01T00:00Z", "attempt": 1}
+BUTTONS = {
+    "pending": {"stop"},
+    "parked": {"stop"},
+    "failed": {"run-again"},
+    "interrupted": {"run-again", "complete", "fail", "dismiss"},
+    "completed": set(),
+    "cancelled": set(),
+}
+
+
+@pytest.fixture
+def instance(alice: User, make_instance: Callable[..., AgentInstance], settings: Any) -> AgentInstance:
+    settings.THINK_FIBER_DISPATCH = "manual"
+    return make_instance(alice, "talk", title="Garden")
+
+
+def work(instance: AgentInstance, **changes: Any) -> Fiber:
+    payload = {"instance_id": instance.pk, "method": "report", "payload": None, "id": None}
+    fiber = start_fiber("chat.agent_fiber:assistant.report", payload, scope=instance.pk, owner_id=instance.owner_id)
+    Fiber.objects.filter(pk=fiber.pk).update(**changes)
+    fiber.refresh_from_db()
+    return fiber
+
+
+def page(client: Client, fiber: Fiber) -> str:
+    return client.get(f"/admin/think_fibers/fiber/{fiber.pk}/change/").content.decode()
+
+
+def act(client: Client, fiber: Fiber, do: str) -> int:
+    status = client.post(f"/admin/think_fibers/fiber/{fiber.pk}/act/", {"do": do}).status_code
+    fiber.refresh_from_db()
+    return status
+
+
+@pytest.mark.parametrize("status", BUTTONS)
+def test_a_page_has_the_buttons_that_its_state_allows(
+    admin_client: Client, instance: AgentInstance, status: str
+) -> None:
+    shown = page(admin_client, work(instance, status=status, **({} if status in ("pending", "parked") else ENDED)))
+    assert {do for do in ("stop", "run-again", "complete", "fail", "dismiss") if f'value="{do}"' in shown} == BUTTONS[
+        status
+    ]
+    assert "Garden" in shown
+
+
+def test_a_page_shows_its_journal_and_why_it_waits(admin_client: Client, instance: AgentInstance) -> None:
+    fiber = work(instance, reason="method_missing")
+    FiberStep.objects.create(fiber=fiber, step_key="fetch", value=1, attempt=1)
+    shown = page(admin_client, fiber)
+    assert "no worker has its method now" in shown
+    assert "fetch" in shown
+
+
+def test_buttons_stop_run_again_and_resolve(admin_client: Client, instance: AgentInstance) -> None:
+    waiting, failed = work(instance), work(instance, status="failed", **ENDED)
+    assert (act(admin_client, waiting, "stop"), waiting.status, waiting.reason) == (
+        302,
+        "cancelled",
+        "cancelled_by_staff",
+    )
+    assert (act(admin_client, failed, "run-again"), failed.status) == (302, "pending")
+    for do, status in (("complete", "completed"), ("fail", "failed"), ("dismiss", "cancelled")):
+        lost = work(instance, status="interrupted", **ENDED)
+        assert (act(admin_client, lost, do), lost.status) == (302, status)
+    assert (act(admin_client, lost, "complete"), lost.status) == (302, "cancelled")
+    assert act(admin_client, lost, "odd") == 403
+
+
+def test_a_function_that_ended_with_its_process_is_not_run_again(admin_client: Client, instance: AgentInstance) -> None:
+    lost = work(instance, name=AGENT_RUN, status="interrupted", **ENDED)
+    assert 'value="run-again"' not in page(admin_client, lost)
+    assert (act(admin_client, lost, "run-again"), lost.status) == (302, "interrupted")
+
+
+def test_buttons_need_the_permissions_of_the_actions(instance: AgentInstance) -> None:
+    user = User.objects.create_user("staff", password="staff-password", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_fiber", "cancel_fiber"]))
+    client = Client()
+    client.force_login(user)
+    lost = work(instance, status="interrupted", **ENDED)
+    assert 'value="complete"' not in page(client, lost)
+    assert (act(client, lost, "complete"), lost.status) == (403, "interrupted")
+    assert (act(client, lost, "dismiss"), lost.status) == (302, "cancelled")
+    assert client.get(f"/admin/think_fibers/fiber/{lost.pk}/act/").status_code == 405
+
+
+def test_schedules_their_runs_and_conversations_are_linked(admin_client: Client, instance: AgentInstance) -> None:
+    draft = draft_of(instance, Timing.cron("0 9 * * *", "UTC"), Work(prompt="say: hello"), created_by="person")
+    schedule = schedules.create_schedule(draft)[0]
+    schedules.run_now(schedule.pk)
+    run = ScheduleRun.objects.get()
+    shown = admin_client.get(f"/admin/think_fibers/schedule/{schedule.pk}/change/").content.decode()
+    assert f"/admin/think_fibers/fiber/{run.fiber_id}/change/" in shown
+    assert f"/admin/think_fibers/schedule/{schedule.pk}/change/" in page(admin_client, run.fiber)
+    talk = admin_client.get(f"/admin/think_chat/agentinstance/{instance.pk}/change/").content.decode()
+    assert f"/admin/think_fibers/fiber/?q={instance.pk}" in talk
+    assert f"/admin/think_fibers/schedule/?q={instance.pk}" in talk
