@@ -27,7 +27,7 @@ def test_nobody_passes_before_the_gate_is_open_and_everybody_after() -> None:
     gate = Gate()
     early = [_waiting(gate), _waiting(gate)]
     outputs = [process.stdout for process in early if process.stdout is not None]
-    assert wait(outputs, timeout=0.5) == []
+    assert wait([output.fileno() for output in outputs], timeout=0.5) == []
     gate.open()
     assert [_output(process) for process in early] == ["True", "True"]
     assert _output(_waiting(gate)) == "True"  # one that is started again later
