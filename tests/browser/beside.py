@@ -125,7 +125,7 @@ def know_servers(user_id: int, servers: list[dict[str, Any]]) -> None:
 
 
 def add_fibers(instance_id: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Give a conversation background work that nobody runs, each in a state; returns the ids."""
+    """Give a conversation background work that no worker runs, each in a state; returns the ids."""
     instance = AgentInstance.objects.get(pk=instance_id)
     now = timezone.now()
     made = []

@@ -1,4 +1,4 @@
-"""What staff do about one fiber on its page: stop it, run it again, say how it has ended."""
+"""Buttons on the page of a fiber: stop it, run it again, say how it has ended."""
 
 from typing import Any
 
@@ -33,14 +33,16 @@ class FiberButtons(FiberAdmin):
 
     def act_view(self, request: HttpRequest, fiber_id: str) -> HttpResponse:
         """Stop a fiber, run it again, or say how an interrupted one has ended (POST)."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
+        do = request.POST.get("do", "")
+        if not self._may(request, do):
+            raise PermissionDenied
         fiber = Fiber.objects.filter(pk=fiber_id).first()
         if fiber is None:
             raise Http404
-        do = request.POST.get("do", "")
-        if not self.has_view_permission(request) or not self._may(request, do):
-            raise PermissionDenied
         done = self._do(fiber, do)
         if done is None:
             self.message_user(request, _("It has moved on meanwhile. Nothing was changed."), messages.WARNING)
