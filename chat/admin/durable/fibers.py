@@ -58,7 +58,7 @@ class FiberButtons(FiberAdmin):
         return do in ("run-again", "complete", "fail") and self.has_requeue_permission(request)
 
     def _do(self, fiber: Fiber, do: str) -> Any:
-        """What was done, in words; nothing where its state forbids it."""
+        """Do it, and return in words that it was done; nothing where the state forbids it."""
         if do == "stop":
             return _("Stopped.") if services.cancel_fiber(fiber.pk, reason="cancelled_by_staff") else None
         if do == "run-again":

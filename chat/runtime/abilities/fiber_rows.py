@@ -190,7 +190,7 @@ class JournalEntry:
 
 
 def journal_of(row: Fiber) -> list[JournalEntry]:
-    """What has become of a fiber, oldest first, with its newest `MAX_STEPS` steps. One query.
+    """Read the journal of a fiber, oldest first, with its newest `MAX_STEPS` steps. One query.
 
     Values of steps are the agent's own and left out, as the input and the snapshot are.
     """

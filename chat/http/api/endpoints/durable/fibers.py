@@ -51,7 +51,7 @@ def fiber_detail(request: HttpRequest, instance_id: str, fiber_id: str) -> Fiber
 
 @router.get(_ONE + "/journal", response=list[FiberEntryOut], operation_id="get_fiber_journal")
 def fiber_journal(request: HttpRequest, instance_id: str, fiber_id: str) -> list[FiberEntryOut]:
-    """What has become of one piece of background work, oldest first; of its steps the newest 200."""
+    """The journal of one piece of background work, oldest first; of its steps the newest 200."""
     row = _opened(request, instance_id, fiber_id)
     return [FiberEntryOut(**asdict(entry)) for entry in rows.journal_of(row)]
 
