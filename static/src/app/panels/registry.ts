@@ -47,18 +47,18 @@ export const PANELS: readonly PanelEntry[] = [
     name: "schedules",
     label: "panel.schedules",
     icon: "calendar",
-    load: async () => (await import("./schedules.tsx")).SchedulesPanel,
+    load: async () => (await import("./work_panels.ts")).SchedulesPanel,
   },
   {
     name: "background",
     label: "panel.background",
     icon: "chart",
-    load: async () => (await import("./background.tsx")).BackgroundPanel,
+    load: async () => (await import("../ui/later.ts")).BackgroundPanel,
   },
   {
     name: "tools",
     label: "panel.tools",
     icon: "tool",
-    load: async () => (await import("./tools.tsx")).ToolsPanel,
+    load: async () => (await import("./work_panels.ts")).ToolsPanel,
   },
 ];

@@ -18,3 +18,4 @@ export { openDelegated } from "../store/delegated.ts";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";
+export { BackgroundPanel } from "../panels/background.tsx";
