@@ -10,8 +10,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_extensions import panel
-from tests.browser.test_panel import LONG, check_both, toggle
+from tests.browser.test_panel import LONG, check_both, panel, toggle
 
 OpenTab = Callable[..., ChatPage]
 
@@ -37,7 +36,7 @@ def confirm(tab: ChatPage, name: str) -> None:
 
 @pytest.mark.smoke
 def test_background_work_is_seen_stopped_resolved_and_run_again(open_tab: OpenTab, live_product: LiveProduct) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"method": "build_report", "status": "failed", "error": {"code": "oops", "message": "The source is gone."}},
         {"method": "import_rows", "status": "interrupted", "reason": "not_restarted"},
         {"method": "send_letters", "status": "pending", "reason": "method_missing"},
