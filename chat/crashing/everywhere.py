@@ -36,7 +36,7 @@ ADVICE = (
 
 
 class CrashOptions(TypedDict, total=False):
-    """How a conversation is played.
+    """Options of a played conversation.
 
     Shape: `effects` gives all effects that the world outside has seen so far, one item each; without it rows of your
     own models and sent mails count. `approve` decides every question that is asked (True). `client_results` answers

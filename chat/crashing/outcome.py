@@ -24,7 +24,7 @@ CUT_TEXTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a conversation has come to. `faults`: what holds for no run at all, however it went."""
+    """The outcome of a conversation. `faults`: what holds for no run at all, however it went."""
 
     messages: list[JSONValue]
     endings: list[str]

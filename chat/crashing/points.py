@@ -89,7 +89,7 @@ class Course:
         return self.passed[self._mark :]
 
     def tool_runs(self) -> Counter[str]:
-        """How often each tool has begun to run."""
+        """Count the runs of each tool that began."""
         return Counter(point.tool for point in self.passed if point.key.endswith(":begins") and point.tool)
 
     def probe(self, context: FiberContext, key: str) -> None:

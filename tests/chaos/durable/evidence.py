@@ -83,5 +83,5 @@ class Takeovers:
                     self.found.append({"fiber": pk, "killed_at": killed[-1], "next_at": now})
             if status == "running" or attempt > before:
                 self._held[pk] = (worker, attempt)
-            elif status != "pending":  # parked or over: whoever had it has let it go
+            elif status != "pending":  # parked or over: its worker has let it go
                 self._held[pk] = ("", attempt)
