@@ -142,7 +142,7 @@ def add_fibers(instance_id: str, rows: list[dict[str, Any]]) -> list[str]:
                 created_at=begun,
                 started_at=begun + timedelta(seconds=1) if is_over else None,
                 finished_at=now if is_over else None,
-                incident=_LOSSES if row["status"] == "interrupted" else None,
+                incident=_losses(now.isoformat()) if row["status"] == "interrupted" else None,
                 status=row["status"],
                 reason=row.get("reason", ""),
                 error=row.get("error"),
@@ -166,14 +166,14 @@ def end_fiber(fiber_id: str) -> None:
     notify_conversation(fiber.owner_id, str(fiber.scope))
 
 
-_LOST = timezone.now().isoformat()
-_LOSSES = {
-    "id": "losses",
-    "since": _LOST,
-    "lost_at": _LOST,
-    "counted_at": _LOST,
-    "losses": 2,
-    "memory_losses": 0,
-    "steps": 1,
-    "work": 0,
-}
+def _losses(at: str) -> dict[str, Any]:
+    return {
+        "id": "losses",
+        "since": at,
+        "lost_at": at,
+        "counted_at": at,
+        "losses": 2,
+        "memory_losses": 0,
+        "steps": 1,
+        "work": 0,
+    }

@@ -176,6 +176,8 @@ async def test_lost_notifications_of_start_and_end_are_noticed(
 async def test_a_run_goes_on_with_the_turn_that_follows_a_persons_answer(connect: Connect, alice: User) -> None:
     run = await db(start_run, alice, "say: Before.")
     await run_until_idle(skip_delays=True)
+    # As if the answer had ended with a question to a person, for which the run waits.
+    await db(lambda: AgentRun.objects.filter(pk=run.pk).update(outcome=None, finished_at=None))
     socket = await connect(ROOT)
     await events_until(socket, '"finish"')
 

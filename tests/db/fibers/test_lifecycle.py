@@ -224,8 +224,8 @@ class TestContract:
         wake, ended = await transport.wake(), asyncio.Event()
 
         async def handler(_session: RunnerSession) -> None:
-            await transport.lose(wake)
             try:
+                await transport.lose(wake)
                 await asyncio.sleep(60)
             finally:
                 ended.set()
