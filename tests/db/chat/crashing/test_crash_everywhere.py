@@ -60,6 +60,7 @@ async def test_effects_that_are_keyed_or_never_repeated_pass(crash_everywhere: C
     assert DONE or KEYED
 
 
+@pytest.mark.long
 async def test_an_approved_action_is_done_once(crash_everywhere: CrashEverywhere) -> None:
     script = 'call tool refund_asked {"amount": 5} id=one\nsay: It says {result}.'
     crashes = await crash_everywhere(Shop, script, effects=effects)
