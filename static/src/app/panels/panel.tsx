@@ -53,9 +53,6 @@ export function Panel() {
 }
 
 function Tabs({ selected, select }: { selected: string; select: (name: string) => void }) {
-  useEffect(() => document.getElementById(`tab-${selected}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }), [
-    selected,
-  ]);
   const onKeyDown = (event: KeyboardEvent) => {
     const isRightToLeft = document.dir === "rtl";
     const step = { ArrowRight: isRightToLeft ? -1 : 1, ArrowLeft: isRightToLeft ? 1 : -1 }[event.key];
