@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 
 from chat.client import ChatClient
+from chat.client.errors import RequestRefused
 from tests.acceptance.product import UNLIMITED, Process, Product
 from tests.chaos.driver import database_of
 from tests.chaos.durable.agents import LEDGER
@@ -27,6 +28,7 @@ from tests.chaos.faults import RandomProxy
 from tests.chaos.waiting import wait_until
 
 JSONObject = dict[str, Any]
+BUSY_TRIES = 60
 ARM_SECONDS = 2.0
 OPEN = """
 select count(*) from think_fibers_fiber where status in ('running', 'parked') or (status = 'pending' and attempt > 0)
@@ -185,9 +187,21 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
     return {**world, **facts, **seen, "asked": run.asked}
 
 
+async def _sent(chat: ChatClient, text: str) -> Any:
+    """A message that was accepted. One that is refused while the database is away is sent again, as people do."""
+    for _ in range(BUSY_TRIES):
+        try:
+            return await chat.send(text)
+        except RequestRefused as error:
+            if "busy" not in str(error):
+                raise
+            await asyncio.sleep(1)
+    raise TimeoutError("The server was busy all the time.")
+
+
 async def _arm(proxy: RandomProxy, token: str) -> None:
     async with ChatClient(proxy.url, agent="chaos-clerk", name="ticks", token=token) as chat:
-        turn = await chat.send(f"call tool arm {json.dumps({'seconds': ARM_SECONDS})}\nsay: armed")
+        turn = await _sent(chat, f"call tool arm {json.dumps({'seconds': ARM_SECONDS})}\nsay: armed")
         await turn.ended()
 
 
@@ -196,7 +210,7 @@ async def _room(run: Errands, reaper: Reaper, proxy: RandomProxy, name: str, add
         while len(run.asked) < run.score.requests or len(reaper.kills) < run.score.min_kills:
             reaper.check()
             ask = run.ask()
-            turn = await chat.send(ask["text"])
+            turn = await _sent(chat, ask["text"])
             ask["request"] = turn.request_id
             with suppress(TimeoutError):
                 async with asyncio.timeout(run.score.end_seconds):
