@@ -8,6 +8,8 @@ ThinkError
                  McpUnavailable (McpSignInNeeded) · McpSignInFailed · ExtensionInvalid · ExtensionExists ·
                  ExtensionConflict · ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit ·
                  EgressClosed
+
+`DatabaseAway` is control flow and no error of a tool: it ends the attempt that runs the call, which is made again.
 """
 
 from typing import Final
@@ -227,3 +229,14 @@ class EgressClosed(ToolError, Denied):
     """Nothing is sent to the network while the conversation holds text of strangers. A person can allow it."""
 
     code = "egress_closed"
+
+
+class DatabaseAway(BaseException):
+    """The database was away while a call ran. It has no result: the attempt ends, and another one makes the call again.
+
+    No `Exception`, so that no tool takes it for an error of its own. `error`: Django's.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        super().__init__(error)

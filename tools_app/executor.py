@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from thinkproject.kernel.aio import call_tool_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.outages import is_outage
 from tools_app.core.current_call import enter_call
 from tools_app.core.execution import to_json
 from tools_app.core.guard.reach import enter
@@ -24,7 +25,7 @@ from tools_app.core.origins import UNTRUSTED, Origin
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult, details_of
 from tools_app.core.tool_output import Media, ToolOutput
-from tools_app.errors import ToolError, ToolTimeout
+from tools_app.errors import DatabaseAway, ToolError, ToolTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ async def execute(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIter
     """Run the tool: any number of `ToolProgress`, then exactly one `ToolResult`, always last.
 
     Errors: none of the tool's; what it raises, a timeout, and a result JSON cannot carry are results the model sees.
+    `DatabaseAway` where the database was away and the context repeats such attempts.
     Cancelling the task cancels an async tool; a sync one goes on in its thread and its result is dropped. Either way
     it takes `ABORT_SECONDS` at most.
     """
@@ -78,6 +80,7 @@ class _Run:
         self._is_over = False
         self._texts: list[SeenText] = []  # of others, in what it returns
         self._guard = context.guard
+        self._repeats_outages = context.repeats_outages
         self._timer: asyncio.TimerHandle | None = None
         self._reported_at = self._loop.time() - REPORT_SECONDS
         self._task = asyncio.create_task(self._work(replace(context, reporter=self._report, noter=self.note)))
@@ -96,6 +99,8 @@ class _Run:
         except ToolError as error:
             return self.failure(error.message)
         except Exception as error:  # the executor is where a tool's exception becomes a result
+            if self._repeats_outages and is_outage(error):
+                raise DatabaseAway(error) from error
             extra = {"action": "tool_failed", "tool": self._tool.name, "call_id": self._call.call_id}
             logger.warning("tool failed", exc_info=True, extra=extra)
             return self.failure(str(error) or type(error).__name__)

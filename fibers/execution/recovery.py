@@ -41,7 +41,7 @@ BATCH = 100
 LOOK = 1000  # unclaimed fibers that are looked at for a batch
 UNKNOWN_AFTER = 2.0  # lies that long, in turns of sending again, before its function counts as unknown
 LAPSED = "not_resumed_in_time"
-DELAYS = RetryPolicy()
+DELAYS = RetryPolicy(max_seconds=5.0)  # what takes its workers down does so once in a lease at most, as it is
 FINISHED = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
 GIVEN_UP = (FiberStatus.FAILED, FiberStatus.INTERRUPTED)
 

@@ -25,6 +25,7 @@ IS_LONG = os.environ.get("TEST_CHAOS") == "long"  # make chaos
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
 KILLS = int(os.environ.get("CHAOS_KILLS") or (60 if IS_LONG else 8))
 KILL_SECONDS = float(os.environ.get("CHAOS_KILL_SECONDS") or 1.0)
+ROOMS = int(os.environ.get("CHAOS_ROOMS") or 4)
 REQUESTS = int(os.environ.get("CHAOS_TURNS") or (200 if IS_LONG else 16))
 
 
@@ -48,7 +49,7 @@ def test_durable_work_outlives_every_process(
     environ = environ_of(ledger) | ({"DATABASE_URL": postgres.address} if postgres else {})
     product = make_product(webs=2, workers=3, database="sqlite", environ=environ)
     sys.stdout.write(f"seed {SEED}\n")
-    score = Score(requests=REQUESTS, seed=SEED, min_kills=KILLS, kill_every=KILL_SECONDS)
+    score = Score(requests=REQUESTS, seed=SEED, min_kills=KILLS, rooms=ROOMS, kill_every=KILL_SECONDS)
     world = asyncio.run(play(product, score, ledger, postgres=postgres))
     kept = Path(os.environ.get("CHAOS_KEEP") or tmp_path) / "world.json"
     kept.write_text(json.dumps(world), encoding="utf-8")

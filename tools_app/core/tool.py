@@ -61,6 +61,7 @@ class ToolContext:
     inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
     noter: NoteOrigin | None = None
     guard: "CallGuard | None" = None  # of the conversation
+    repeats_outages: bool = False  # the attempt ends with `DatabaseAway` and is made again; otherwise it is an error
 
     async def check_egress(self, target: str) -> None:
         """Refuse to send anything to an address while the conversation is guarded, unless a person approved this call.

@@ -3,17 +3,20 @@
 import functools
 from dataclasses import dataclass, replace
 
+from django.db import Error as DatabaseError
+
 from fibers.errors import FiberError, Parked
 from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.outages import is_outage
 from tools_app.asking import must_ask
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.inner_calls import inner_call_id
 from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult, details_of
-from tools_app.errors import CodeInvalid
+from tools_app.errors import CodeInvalid, DatabaseAway
 from tools_app.execute import records
 from tools_app.execute.journal import Attempt, CallJournal, Outcome
 from tools_app.execute.state.functions import StateFunctions
@@ -42,7 +45,18 @@ class CodeCalls:
     ask: Ask
 
     async def answer(self, name: str, args: list[JSONValue]) -> Answer:
-        """Answer a call of the code. Errors: `ThinkError` for the code; `RunAborted`, `Parked` for the run."""
+        """Answer a call of the code. Errors: `ThinkError` for the code; `RunAborted`, `Parked` for the run.
+
+        `DatabaseAway` for the run, too: code that saw the error would go on as if its call had failed for good.
+        """
+        try:
+            return await self._answer(name, args)
+        except DatabaseError as error:
+            if self.context.repeats_outages and is_outage(error):
+                raise DatabaseAway(error) from error
+            raise
+
+    async def _answer(self, name: str, args: list[JSONValue]) -> Answer:
         family = name.partition(".")[0]
         if family == "codemode":
             return Answer(value=self._look_up(name, _one_object(name, args)))

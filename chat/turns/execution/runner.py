@@ -78,6 +78,7 @@ from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 from tools_app.core.guard.reach import reaching
+from tools_app.errors import DatabaseAway
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +138,8 @@ class TurnRun:
             return await self._finish(writer, "aborted")
         except FiberError:
             raise  # the lease is lost or the fiber is misused: nothing we write counts
+        except DatabaseAway as away:
+            raise away.error from away  # a call has no result: another attempt makes it again
         except Parked as parked:
             since = timezone.now().isoformat()
             waits = [

@@ -219,7 +219,9 @@ class TurnTools:
             replies=replies,
         )
         self._context.passed(f"tool:{tool.name}:{call.call_id}:begins")
-        async for item in execute(tool, call, replace(context, attach=replies.attach, act=act)):
+        repeats_outages = tool.reruns and self._context.retries < self._context.max_retries
+        given = replace(context, attach=replies.attach, act=act, repeats_outages=repeats_outages)
+        async for item in execute(tool, call, given):
             if isinstance(item, ToolProgress):
                 yield item
                 continue

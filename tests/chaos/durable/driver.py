@@ -53,7 +53,7 @@ class Score:
     requests: int
     seed: int
     min_kills: int = 0
-    rooms: int = 4
+    rooms: int = 4  # conversations at the same time
     kill_every: float = 1.0
     freeze_seconds: float = 12.0
     end_seconds: float = 180.0

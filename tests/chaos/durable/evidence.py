@@ -26,6 +26,7 @@ _RUNS = """
 select r.schedule_id, r.due_at, r.is_test, f.key, f.status from think_fibers_schedulerun r
 join think_fibers_fiber f on f.id = r.fiber_id
 """
+_CALLS = "select turn_id, call_id, tool_name, status, output, attempt from think_tools_toolcallrecord order by id"
 _HELD = "select id, status, worker, attempt from think_fibers_fiber where attempt > 0"
 
 
@@ -42,12 +43,16 @@ def gather(address: str, ledger: Path) -> JSONObject:
             for pk, name, status, lease in query(address, _FIBERS)
         ],
         "messages": [
-            {"room": room, "id": pk, "role": role, "text": text_of(json.loads(content)["parts"])}
+            {"room": room, "id": pk, "role": role, "text": text_of(json.loads(content)["parts"]), "content": content}
             for room, pk, role, content in query(address, _MESSAGES)
         ],
         "runs": [
             {"schedule": schedule, "due": str(due), "is_test": bool(is_test), "key": key, "status": status}
             for schedule, due, is_test, key, status in query(address, _RUNS)
+        ],
+        "calls": [
+            {"turn": turn, "id": pk, "tool": tool, "status": status, "output": output, "attempt": attempt}
+            for turn, pk, tool, status, output, attempt in query(address, _CALLS)
         ],
         "ledger": [json.loads(line) for line in lines],
     }
