@@ -39,8 +39,10 @@ def sentences_of_django() -> set[str]:
     return found
 
 
-def loose_labels(site: admin.AdminSite, known: Container[str]) -> list[str]:
+def loose_labels(site: admin.AdminSite, known: Container[str], named: Container[str] = ()) -> list[str]:
     """Labels of a site that no catalogue has, a line for each. `known`: the sentences of ours and of Django's.
+
+    `named`: texts that are names of a developer's, shown as they are.
 
     Other apps have catalogues of their own, not always complete ones: of these it is enough that a label is looked up.
     """
@@ -51,6 +53,8 @@ def loose_labels(site: admin.AdminSite, known: Container[str]) -> list[str]:
     found = set()
     for (place, text, is_ours), (_place, changed, _is_ours) in zip(english, accented, strict=True):
         lower = f"{text[:1].lower()}{text[1:]}"  # forms begin the names of fields with a capital letter
+        if text in named:
+            continue
         if text == changed or (is_ours and text not in known and lower not in known):
             found.add(f"{place}: {text}")
     return sorted(found)
