@@ -53,7 +53,8 @@ def query(address: str, sql: str) -> list[Sequence[Any]]:
         connection.close()
 
 
-def _seconds(moment: Any) -> float | None:
+def seconds_of(moment: Any) -> float | None:
+    """Seconds since 1970 of an instant as a database gives it; without a zone it is UTC."""
     if moment is None:
         return None
     if isinstance(moment, str):
@@ -80,8 +81,8 @@ def _turn(row: Sequence[Any], segments: list[JSONObject], steps: list[tuple[str,
         **dict(zip(names, row[:5], strict=True)),
         "inputs": json.loads(row[5]),
         "position": row[6],
-        "started_at": _seconds(row[7]),
-        "finished_at": _seconds(row[8]),
+        "started_at": seconds_of(row[7]),
+        "finished_at": seconds_of(row[8]),
         "error": row[9],
         "status": row[11],
         "reason": row[12],

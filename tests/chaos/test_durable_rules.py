@@ -33,6 +33,12 @@ def world() -> World:
         "runs": [{"schedule": "s1", "due": DUE, "is_test": False, "key": "k1", "status": "completed"}],
         "ledger": [line, dict(line), {**line, "what": "once", "key": "t1:c2"}, tick],
         "schedules": ["s1"],
+        "every": 2.0,
+        "occurrences": [
+            {"schedule": "s1", "due": 2.0, "began": 2.3, "ended": 2.4},
+            {"schedule": "s1", "due": 4.0, "began": 9.1, "ended": 11.3},  # what was due before it began is one run
+            {"schedule": "s1", "due": 12.0, "began": 12.1, "ended": None},  # 10.0 was due while the one before ran
+        ],
         "calm_at": 8.0,
         "takeovers": [{"fiber": "f1", "killed_at": 10.0, "next_at": 22.0}],
         "ready": [{"name": "worker0", "at": 1.0}, {"name": "worker1", "at": 1.0}],
@@ -90,6 +96,8 @@ LIES: list[tuple[Callable[[World], None], str]] = [
     (_set("runs.0.key", "k9"), "run k9 completed and never ticked"),
     (_set("runs.0.status", "failed"), "run k1 ended as failed"),
     (_set("calm_at", 10.0), "schedule s1 has not ticked since the last kill"),
+    (_set("occurrences.1.due", 6.0), "schedule s1 skipped 3.600 s after 2.0"),
+    (_set("occurrences.2.due", 14.0), "schedule s1 skipped 2.700 s after 4.0"),
     (
         lambda world: world["ledger"].append({**world["ledger"][3], "key": "k2"}),
         f"occurrence ('s1', '{DUE}') has 2 keys",

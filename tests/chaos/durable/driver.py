@@ -20,7 +20,7 @@ from chat.client.errors import RequestRefused
 from tests.acceptance.product import UNLIMITED, Process, Product
 from tests.chaos.driver import database_of
 from tests.chaos.durable.agents import LEDGER
-from tests.chaos.durable.evidence import Takeovers, gather
+from tests.chaos.durable.evidence import Occurrences, Takeovers, gather
 from tests.chaos.durable.postgres import OwnPostgres
 from tests.chaos.durable.reaper import Reaper, Victim
 from tests.chaos.evidence import query
@@ -154,10 +154,11 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
     proxy = RandomProxy([web.port for web in product.webs])
     reaper = Reaper(victims, random.Random(dice.random()), score.kill_every, score.freeze_seconds)
     run, address = Errands(score, random.Random(dice.random()), product.token("alice")), database_of(product)
-    takeovers = Takeovers(address, reaper.kills)
+    takeovers, occurrences = Takeovers(address, reaper.kills), Occurrences(address)
     ready: list[JSONObject] = []
     helpers = [
         asyncio.create_task(takeovers.watch()),
+        asyncio.create_task(occurrences.watch()),
         asyncio.create_task(_approve(product)),
         asyncio.create_task(_watch_ready(product, ready)),
     ]
@@ -174,6 +175,7 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
         await wait_until(lambda: _ticked(ledger, schedules, calm_at), seconds=30, pause=0.5)
         await asyncio.to_thread(product.call, "tests.chaos.durable.beside:end_schedules")
         await wait_until(lambda: _none(address, OPEN), seconds=score.end_seconds, pause=0.5)
+        await occurrences.look()
         world = await asyncio.to_thread(gather, address, ledger)
     finally:
         await reaper.end()
@@ -184,7 +186,7 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
         proxy.close()
     facts = {"seed": score.seed, "seconds": seconds, "is_over": is_over, "schedules": schedules, "calm_at": calm_at}
     seen = {"kills": reaper.kills, "ready": ready, "takeovers": takeovers.found}
-    return {**world, **facts, **seen, "asked": run.asked}
+    return {**world, **facts, **seen, "occurrences": occurrences.found, "every": ARM_SECONDS, "asked": run.asked}
 
 
 async def _sent(chat: ChatClient, text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.evidence import query, text_of
+from tests.chaos.evidence import query, seconds_of, text_of
 
 JSONObject = dict[str, Any]
 LOOK_SECONDS = 0.1
@@ -27,6 +27,10 @@ select r.schedule_id, r.due_at, r.is_test, f.key, f.status from think_fibers_sch
 join think_fibers_fiber f on f.id = r.fiber_id
 """
 _CALLS = "select turn_id, call_id, tool_name, status, output, attempt from think_tools_toolcallrecord order by id"
+_OCCURRENCES = """
+select r.id, r.schedule_id, r.due_at, r.created_at, f.finished_at from think_fibers_schedulerun r
+join think_fibers_fiber f on f.id = r.fiber_id where not r.is_test
+"""
 _HELD = "select id, status, worker, attempt from think_fibers_fiber where attempt > 0"
 
 
@@ -56,6 +60,35 @@ def gather(address: str, ledger: Path) -> JSONObject:
         ],
         "ledger": [json.loads(line) for line in lines],
     }
+
+
+class Occurrences:
+    """Watches the runs of schedules: the product keeps the last ones only."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._found: dict[int, JSONObject] = {}
+
+    async def watch(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(1.0)
+
+    async def look(self) -> None:
+        """Take what there is now; nothing while the database is away."""
+        try:
+            rows = await asyncio.to_thread(query, self._address, _OCCURRENCES)
+        except (psycopg.Error, sqlite3.Error):
+            return
+        for pk, schedule, *moments in rows:
+            due, began, ended = map(seconds_of, moments)
+            self._found[pk] = {"schedule": schedule, "due": due, "began": began, "ended": ended}
+
+    @property
+    def found(self) -> list[JSONObject]:
+        """Occurrences that began, in order. Shape: `{schedule, due, began, ended}`; units: seconds since 1970."""
+        return sorted(self._found.values(), key=lambda each: (each["schedule"], each["due"]))
 
 
 class Takeovers:

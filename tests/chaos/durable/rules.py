@@ -1,20 +1,32 @@
 """What must hold after a chaos run of durable work, whatever was killed. Knows nothing of the product.
 
-The input is a world (JSON): `turns`, `fibers`, `messages`, `runs` of schedules, the `ledger` of effects, the `asked`.
+The input is a world (JSON): `turns`, `fibers`, `messages`, `runs` of schedules, the `occurrences` that began (one
+each `every` seconds), the `ledger` of effects, the `asked`.
 Effects are named by the one who asked; lines of one key are one effect, as a system with idempotency keys has it.
 """
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import Any
 
 JSONObject = dict[str, Any]
+CLOCK_SECONDS = 0.001  # what databases round
 READY_SECONDS = 0.5  # a worker is seen to be ready this long after it was, at most
 TERMINAL = ("completed", "cancelled", "failed", "interrupted")
 
 
 def broken(world: JSONObject) -> list[str]:
     """Every rule that does not hold, with what breaks it."""
-    rules = (ended, stored_once, said_whole, effects_once, nothing_leased, occurrences_once, schedules_alive)
+    rules = (
+        ended,
+        stored_once,
+        said_whole,
+        effects_once,
+        nothing_leased,
+        occurrences_once,
+        none_left_out,
+        schedules_alive,
+    )
     return [line for rule in rules for line in rule(world)]
 
 
@@ -100,6 +112,19 @@ def occurrences_once(world: JSONObject) -> list[str]:
         for run in world["runs"]
         if run["status"] in {"failed", "interrupted"}
     ]
+
+
+def none_left_out(world: JSONObject) -> list[str]:
+    """No occurrence was skipped: after a run has begun and ended, the next instant of the schedule is fired.
+
+    Instants that were due before a run could begin are one run, and those that come while a run goes on are left out.
+    """
+    lines = []
+    for one, following in pairwise(world["occurrences"]):
+        free = max(one["began"], one["ended"] or one["began"])
+        if one["schedule"] == following["schedule"] and following["due"] > free + world["every"] + CLOCK_SECONDS:
+            lines.append(f"schedule {one['schedule']} skipped {following['due'] - free:.3f} s after {one['due']}")
+    return lines
 
 
 def schedules_alive(world: JSONObject) -> list[str]:
