@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import pytest
@@ -11,6 +12,7 @@ from fibers import services
 from fibers.core.cursors import Checkpoint, is_later
 from fibers.errors import CheckpointRegression, FiberStopped, LeaseLost, WakeRejected
 from fibers.execution.recovery import sweep
+from fibers.lifecycle import drain
 from fibers.lifecycle.drain import DrainResult, drain_until_idle
 from fibers.lifecycle.in_process import InProcessAdapter
 from fibers.lifecycle.lease_adapter import FiberLeaseAdapter, read_checkpoints
@@ -335,8 +337,14 @@ async def test_endless_work_stops_at_the_bound_and_is_not_complete(transport: Tr
     assert await Work(1000).drain(transport, max_iterations=3) == DrainResult(completed=False, cycles=3)
 
 
-async def test_the_limit_of_time_is_looked_at_between_cycles(transport: Transport) -> None:
+async def test_the_limit_of_time_is_looked_at_between_cycles(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert await Work(5).drain(transport, max_seconds=0.0) == DrainResult(completed=False, cycles=0)
+    work = Work(5)
+    # Each cycle takes 10 s, so the third one is the last that begins within 25 s, and it is not cut.
+    monkeypatch.setattr(drain, "time", SimpleNamespace(monotonic=lambda: 10.0 * work.cycles))
+    assert await work.drain(transport) == DrainResult(completed=False, cycles=3)
 
 
 async def test_work_that_keeps_failing_is_tried_once_and_not_fifty_times(transport: Transport) -> None:
