@@ -1,4 +1,4 @@
-"""Settings of a beat that has everything looked for twice a second, instead of once a minute, and says so."""
+"""Settings of a beat that has everything looked for twice a second, instead of once a minute, and logs it."""
 
 from thinkproject.settings import *  # noqa: F403 - all of them, and two that differ
 from thinkproject.settings import LOGGING as _LOGGING

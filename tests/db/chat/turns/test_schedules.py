@@ -1,80 +1,36 @@
 """Schedules of agents: by code, by declaration, by the model; each occurrence runs, whatever crashes."""
 
 import asyncio
-import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from chat import durables
-from chat.agent import declared
-from chat.conversations.pruning import PruneRule, prune_by_rule
 from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
-from chat.models import AgentInstance, Turn, TurnTrigger
-from chat.reads.schedules import LEFT_OUT_REASON, WAITS_FOR_DEPLOY, runs_of
+from chat.models import Turn, TurnTrigger
+from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime.abilities import declared_pass, scheduled_runs
 from chat.runtime.agent_factory import make_agent
-from chat.think import Occurrence, ScheduleCriteria, ScheduleView, Think
+from chat.think import ScheduleCriteria
 from fibers.context import FiberContext
 from fibers.core.schedules.states import ScheduleStatus
-from fibers.core.states import METHOD_MISSING, FiberStatus
+from fibers.core.states import FiberStatus
 from fibers.errors import ScheduleInvalid, SchedulesFull
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules import services
-from fibers.schedules.firing import prune_ended
-from fibers.selectors import without_function
 from fibers.testing import die, run_until_idle, worker
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.retry import RetryPolicy
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
 from .answering import Desk
 from .conftest import MakeRoom, Room, text_of
-
-RAN: list[tuple[Any, ...]] = []
-SPOKEN: dict[str, asyncio.Event] = {}
-QUICK = RetryPolicy(attempts=3, first_seconds=0.001, max_seconds=0.001)
-
-
-class Planner(Think):
-    """Schedules work of its own."""
-
-    schedule_tools = True
-    tasks: ClassVar[Any] = {}
-
-    def get_model(self) -> Any:
-        return MODELS["current"]
-
-    def get_scheduled_tasks(self) -> Any:
-        if isinstance(self.tasks, Exception):
-            raise self.tasks
-        return self.tasks
-
-    async def remind(self, payload: Any, occurrence: Occurrence) -> None:
-        RAN.append(("remind", payload, occurrence))
-
-    def stumble(self, payload: Any, occurrence: Occurrence) -> None:
-        RAN.append(("stumble", occurrence.key))
-        if len(RAN) < payload:
-            raise RuntimeError("not yet")
-
-    async def speak(self, payload: Any, occurrence: Occurrence) -> None:
-        saved = await self.save_messages(f"say: {payload}")
-        RAN.append(("spoke", saved.status))
-        SPOKEN["now"].set()
-
-    async def sweep_up(self, occurrence: Occurrence) -> None:
-        RAN.append(("sweep_up", occurrence))
+from .planning import QUICK, RAN, SPOKEN, Planner, rows, run_due
 
 
 @pytest.fixture(autouse=True)
@@ -89,16 +45,6 @@ def _fresh() -> Iterator[None]:
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     return make_room("planner")
-
-
-async def run_due(schedule: ScheduleView | Schedule) -> None:
-    """Let a schedule be due, and run everything."""
-    await db(lambda: Schedule.objects.filter(pk=schedule.id).update(next_at=Now() - timedelta(seconds=1)))
-    await run_until_idle(skip_delays=True)
-
-
-def rows() -> list[Schedule]:
-    return list(Schedule.objects.order_by("declaration", "pk"))
 
 
 # --- by code ---------------------------------------------------------------------------------------------------------
@@ -223,152 +169,6 @@ async def test_a_method_that_keeps_raising_fails_its_run_and_the_next_is_armed(r
     assert fibers[0].error["code"] == "agent_code_failed"
     assert "not yet" not in fibers[0].error["message"]  # it may be a secret: it is in the log
     assert (await room.handle.get_schedules())[0].status == ScheduleStatus.ACTIVE
-
-
-@contextmanager
-def deployed(**classes: type[Think] | None) -> Iterator[None]:
-    """Workers serve these agents instead, by route; those that are `None` are gone."""
-    before = dict(declared.classes)
-    try:
-        for route, each in classes.items():
-            declared.classes.pop(route)
-            if each is not None:
-                declared.classes[route] = each
-        yield
-    finally:
-        declared.classes.clear()
-        declared.classes.update(before)
-
-
-class Former(Think, abstract=True):
-    """The planner of a version that cannot remind."""
-
-    def get_model(self) -> Any:
-        return MODELS["current"]
-
-    def get_scheduled_tasks(self) -> Any:
-        return Planner.tasks
-
-
-async def lie_for_a_minute() -> None:
-    """What waits has waited for so long that a sweep says why."""
-    await db(lambda: Fiber.objects.update(available_at=F("available_at") - timedelta(minutes=1)))
-    await run_until_idle(skip_delays=True)
-
-
-@pytest.mark.parametrize("former", [Former, None])
-async def test_a_run_waits_for_the_method_that_a_deploy_brings_back(room: Room, former: type[Think] | None) -> None:
-    made = await room.handle.schedule(60, "remind", "tea")
-    with deployed(planner=former):
-        await run_due(made)
-        await lie_for_a_minute()
-        [waiting] = await db(lambda: list(Fiber.objects.all()))
-        assert (waiting.status, waiting.reason, waiting.attempt) == ("pending", METHOD_MISSING, 0)
-        assert ("chat.scheduled_run:planner.remind", 1) in await db(without_function)
-        [shown] = await db(runs_of, made.id)
-        assert (shown.status, shown.error) == ("waiting", str(WAITS_FOR_DEPLOY))
-        await db(lambda: Schedule.objects.update(updated_at=Now() - timedelta(days=30)))
-        assert await db(prune_ended) == 0  # it was due once: it stays as long as its run is to come
-    await run_until_idle(skip_delays=True)
-    assert [(name, payload) for name, payload, _occurrence in RAN] == [("remind", "tea")]
-    done = await db(Fiber.objects.get)
-    assert (done.status, done.attempt, done.retries) == (FiberStatus.COMPLETED, 1, 0)
-    assert await db(prune_ended) == 1
-
-
-@pytest.mark.parametrize("can_overlap", [False, True])
-async def test_what_was_missed_while_the_method_was_gone_runs_once(room: Room, can_overlap: bool) -> None:
-    made = await room.handle.schedule_every(60, "remind", "tea")
-    await db(lambda: Schedule.objects.update(can_overlap=can_overlap, max_run_seconds=1))
-    with deployed(planner=Former):
-        await run_due(made)
-        await lie_for_a_minute()
-        await db(
-            lambda: ScheduleRun.objects.update(created_at=Now() - timedelta(hours=9))
-        )  # longer than a run may take
-        for _ in range(3):
-            await run_due(made)
-    await run_until_idle(skip_delays=True)
-    assert len(RAN) == 1
-    await run_due(made)
-    assert len(RAN) == 2
-    assert (await db(Schedule.objects.get)).skipped == 0
-
-
-async def test_a_prompt_waits_for_the_agent_alone(room: Room) -> None:
-    made = await room.handle.schedule(60, prompt="say: hello")
-    with deployed(planner=None):
-        await run_due(made)
-        await lie_for_a_minute()
-        assert (await db(Fiber.objects.get)).reason == METHOD_MISSING
-    with deployed(planner=Former):
-        await run_until_idle(skip_delays=True)
-    assert (await db(lambda: Fiber.objects.get(name="chat.scheduled_run:planner"))).status == FiberStatus.COMPLETED
-
-
-async def test_a_declared_task_waits_for_the_agent(room: Room) -> None:
-    Planner.tasks = {"tidy": {"schedule": "every 10 minutes", "handler": "sweep_up"}}
-    await room.admit("say: hello")
-    await run_until_idle()
-    [task] = await db(rows)
-    with deployed(planner=None):
-        await run_due(task)
-        await lie_for_a_minute()
-        assert RAN == []
-    await run_until_idle(skip_delays=True)
-    assert [name for name, _occurrence in RAN] == ["sweep_up"]
-
-
-async def test_cancelling_a_schedule_stops_the_run_that_waits_for_its_method(room: Room) -> None:
-    made = await room.handle.schedule_every(60, "remind")
-    with deployed(planner=Former):
-        await run_due(made)
-        assert await room.handle.cancel_schedule(made.id)
-        stopped = await db(Fiber.objects.get)
-        assert (stopped.status, stopped.reason) == (FiberStatus.CANCELLED, services.CANCELLED)
-    await run_until_idle()
-    assert RAN == []
-
-
-async def test_pruning_leaves_a_conversation_whose_run_waits_for_its_method(room: Room) -> None:
-    made = await room.handle.schedule(60, "remind")
-    with deployed(planner=Former):
-        await run_due(made)
-        long_ago = timezone.now() - timedelta(days=400)
-        await db(lambda: AgentInstance.objects.update(archived_at=long_ago, active_at=long_ago))
-        assert sum(await db(lambda: list(prune_by_rule(PruneRule(days=30), timezone.now())))) == 0
-    await run_until_idle(skip_delays=True)
-    assert len(RAN) == 1
-    assert sum(await db(lambda: list(prune_by_rule(PruneRule(days=30), timezone.now())))) == 1
-
-
-async def test_names_that_are_too_long_together_cannot_be_scheduled(room: Room) -> None:
-    long_name = "m" * 190
-    setattr(Planner, long_name, Planner.remind)
-    try:
-        with pytest.raises(ScheduleInvalid):
-            await room.handle.schedule(60, long_name)
-    finally:
-        delattr(Planner, long_name)
-
-
-async def test_schedules_that_were_stored_without_their_method_in_the_name_get_it(room: Room) -> None:
-    migration = importlib.import_module("chat.migrations.0018_scheduled_functions")
-    made = await room.handle.schedule_every(60, "remind", "tea")
-    asked = await room.handle.schedule_every(60, prompt="say: hello")
-    same = await room.handle.schedule(60, "get_schedules")
-    with deployed(planner=None):
-        await run_due(made)
-    await db(lambda: Schedule.objects.update(function="chat.scheduled_run"))
-    await db(lambda: Fiber.objects.update(name="chat.scheduled_run"))
-    await db(migration.name_members, apps, None)
-    names = await db(lambda: dict(Schedule.objects.values_list("pk", "function")))
-    family = "chat.scheduled_run:planner"
-    assert names == {made.id: f"{family}.remind", asked.id: family, same.id: family}
-    await run_until_idle()
-    assert [(name, payload) for name, payload, _occurrence in RAN] == [("remind", "tea")]
-    again = await room.handle.schedule_every(60, "remind", "tea")
-    assert again.id == made.id
 
 
 async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
