@@ -24,11 +24,19 @@ class ChatConfig(AppConfig):
         from celery import signals  # noqa: PLC0415 - they need the models
 
         from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
-        from chat.runtime.abilities.removal import remove_all_of_owner  # noqa: PLC0415 - as above
+        from chat.runtime.abilities.removal import (  # noqa: PLC0415 - as above
+            remove_all_of_owner,
+            remove_turns_of_session,
+        )
+        from sessions_app.models import Session  # noqa: PLC0415 - as above
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:
             remove_all_of_owner(instance.pk)
 
+        def forget_session(*, instance: Any, **_facts: Any) -> None:
+            remove_turns_of_session(instance.pk)
+
         pre_delete.connect(forget_owner, sender=get_user_model(), weak=False, dispatch_uid="think_chat_owner")
+        pre_delete.connect(forget_session, sender=Session, weak=False, dispatch_uid="think_chat_session")
 
         signals.worker_ready.connect(start_passes, weak=False, dispatch_uid="think_chat_declared_tasks")

@@ -49,7 +49,7 @@ from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
 from chat.runtime.abilities.fiber_rows import id_of, members, routes
 from chat.runtime.abilities.fiber_runs import run_method
 from chat.runtime.abilities.queues import run_queued
-from chat.runtime.abilities.scheduled_runs import run_scheduled
+from chat.runtime.abilities.scheduled_runs import callable_members, run_scheduled
 from chat.runtime.agent_factory import make_agent, started_agent
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
@@ -198,7 +198,7 @@ async def _started(key: InstanceKey) -> Agent:
     return (await started_agent(key))[0]
 
 
-@durable(SCHEDULED_FIBER)
+@durable(SCHEDULED_FIBER, members=callable_members)
 async def run_occurrence(context: FiberContext) -> JSONValue:
     """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
     return await run_scheduled(context, make_agent)

@@ -147,7 +147,9 @@ class Turn(models.Model):
 
     id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_turn_id, editable=False)
     instance = models.ForeignKey(AgentInstance, on_delete=models.CASCADE, related_name="turns")
-    session = models.ForeignKey("think_sessions.Session", on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(
+        "think_sessions.Session", on_delete=models.DO_NOTHING, related_name="+"
+    )  # a history that is deleted takes its turns along through a signal: their logs and calls go with them (`apps.py`)
     fiber = models.OneToOneField("think_fibers.Fiber", on_delete=models.PROTECT, related_name="+")
     parent = models.ForeignKey(
         "self", verbose_name=_("parent"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

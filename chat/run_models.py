@@ -45,12 +45,13 @@ class AgentRun(models.Model):
     )
     run_id = models.CharField(_("run id"), max_length=128)  # the caller's own, unique among the runs of one parent
     agent = models.CharField(_("agent"), max_length=200)  # kebab-case route name of the child's class
+    # Whatever deletes turns takes them out of both (`chat/turns/state/deletion.py`), with one statement for any number.
     parent_turn = models.ForeignKey(
         "think_chat.Turn",
         verbose_name=_("turn of the parent"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=models.DO_NOTHING,
         related_name="runs",
     )
     turn = models.ForeignKey(
@@ -58,7 +59,7 @@ class AgentRun(models.Model):
         verbose_name=_("turn of the child"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=models.DO_NOTHING,
         related_name="+",
     )
     call_id = models.CharField(_("tool call"), max_length=200, blank=True, default="")  # of the parent's answer

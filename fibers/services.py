@@ -73,8 +73,8 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
 
 
 @transaction.atomic
-def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
-    """Stop a fiber. False if it is unknown or has ended.
+def cancel_fiber(fiber_id: str, *, reason: str = "cancelled", only_at_rest: bool = False) -> bool:
+    """Stop a fiber. False if it is unknown or has ended, or runs and is to be stopped `only_at_rest`.
 
     Pending and parked ones end at once. A running one is flagged and its worker signalled; it ends as cancelled,
     whatever its function still returns. Twice is once.
@@ -93,6 +93,8 @@ def cancel_fiber(fiber_id: str, *, reason: str = "cancelled") -> bool:
             leases.start_sealer(row, FiberStatus.CANCELLED, row.reason)
             leases.release_lane(row.lane)
             return True
+        if only_at_rest:
+            return False
         flagged = fiber.filter(status=FiberStatus.RUNNING).update(
             cancel_requested_at=Coalesce("cancel_requested_at", Now()), reason=reason[:64]
         )

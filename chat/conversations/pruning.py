@@ -18,7 +18,7 @@ from chat.models import AgentInstance, Attachment, Turn
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule
+from fibers.schedule_models import Schedule, ScheduleRun
 from sessions_app.models import Message
 from thinkproject.kernel.phrases import Phrase
 
@@ -174,12 +174,13 @@ def _families(roots: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _busy(families: dict[str, list[str]]) -> set[str]:
-    """Roots with a turn, background work or an active schedule, in themselves or below. One query."""
+    """Roots with a turn, background work, an active schedule or a run of one, in themselves or below. One query."""
     root_of = {member: root for root, members in families.items() for member in members}
     turns = Turn.objects.filter(instance=OuterRef("pk"), finished_at=None).exclude(fiber__status__in=TERMINAL)
     work = Fiber.objects.filter(scope=OuterRef("pk"), finished_at=None)
     schedules = Schedule.objects.filter(scope=OuterRef("pk"), status=ScheduleStatus.ACTIVE)
-    is_busy = Exists(turns) | Exists(work) | Exists(schedules)
+    runs = ScheduleRun.objects.filter(schedule__scope=OuterRef("pk")).exclude(fiber__status__in=TERMINAL)
+    is_busy = Exists(turns) | Exists(work) | Exists(schedules) | Exists(runs)
     rows = AgentInstance.objects.filter(is_busy, pk__in=list(root_of))
     return {root_of[pk] for pk in rows.values_list("pk", flat=True)}
 

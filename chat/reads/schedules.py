@@ -11,12 +11,16 @@ from chat.models import Turn
 from chat.turns.state.status import TurnStatus, turn_status
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.schedules.firing import WITHOUT_FUNCTION
 from thinkproject.kernel.jsonvalue import JSONValue
+from thinkproject.kernel.phrases import Phrase
 
 RunStatus: TypeAlias = Literal["waiting", "running", "completed", "failed", "stopped", "left_out"]
 
 LEFT_OUT_REASON: Final = "turn_running"
 """Reason of the fiber of a prompt that was left out: the turn of the one before goes on or waits for a person."""
+
+WAITS_FOR_DEPLOY: Final = Phrase("No worker has its agent or its method now. It runs when one has.")
 
 _BY_FIBER: Final[Mapping[str, RunStatus]] = {
     FiberStatus.PENDING: "waiting",
@@ -76,6 +80,8 @@ def _views(rows: Sequence[ScheduleRun]) -> list[RunView]:
 def _view(row: ScheduleRun, turn: Turn | None) -> RunView:
     fiber = row.fiber
     status, finished, error = _BY_FIBER[fiber.status], fiber.finished_at, (fiber.error or {}).get("message", "")
+    if fiber.status == FiberStatus.PENDING and fiber.reason in WITHOUT_FUNCTION:
+        error = str(WAITS_FOR_DEPLOY)
     if fiber.status == FiberStatus.CANCELLED and fiber.reason == LEFT_OUT_REASON:
         status = "left_out"
     if turn is not None:

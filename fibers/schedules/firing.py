@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from fibers import services
 from fibers.conf import fiber_settings
 from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance, sources
-from fibers.core.states import TERMINAL
+from fibers.core.states import METHOD_MISSING, TERMINAL, UNKNOWN_DURABLE, FiberStatus
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
@@ -27,6 +27,8 @@ BATCH: Final = 100
 ROUNDS: Final = 10
 KEPT_RUNS: Final = 20
 """Runs of one schedule that are kept besides those that go on."""
+WITHOUT_FUNCTION: Final = (UNKNOWN_DURABLE, METHOD_MISSING)
+"""Reasons of fibers that wait for a deploy."""
 HUNG: Final = "hung"
 """Reason of a fiber that was stopped because the next occurrence was due and it had run for too long."""
 
@@ -64,7 +66,7 @@ def _fire(schedule: Schedule, now: datetime) -> bool:
     except ScheduleInvalid as error:  # its zone is gone, for instance: the others go on
         break_schedule(schedule, str(error))
         return False
-    if next_at is not None and not schedule.can_overlap and _goes_on(schedule, now, next_at):
+    if next_at is not None and _is_held_up(schedule, now, next_at):
         return False
     return _begin(schedule, next_at)
 
@@ -116,19 +118,25 @@ def _drop_old_runs(schedule_id: str) -> None:
         ScheduleRun.objects.filter(pk__in=old).delete()
 
 
-def _goes_on(schedule: Schedule, now: datetime, next_at: datetime) -> bool:
-    """Whether the run before goes on. Then this occurrence is left out, or waits for the end of one that hangs."""
+def _is_held_up(schedule: Schedule, now: datetime, next_at: datetime) -> bool:
+    """Whether the run before goes on. Then this occurrence is left out, or waits for the end of one that hangs.
+
+    Where runs may overlap, one holds the next up as long as it waits for a deploy that has its function: what is
+    missed until then runs once.
+    """
+    runs = ScheduleRun.objects.filter(schedule_id=schedule.pk, is_test=False)
+    waiting = Q(fiber__status=FiberStatus.PENDING, fiber__reason__in=WITHOUT_FUNCTION)
     before = (
-        ScheduleRun.objects.filter(schedule_id=schedule.pk, is_test=False)
-        .exclude(fiber__status__in=TERMINAL)
+        runs.filter(waiting if schedule.can_overlap else ~Q(fiber__status__in=TERMINAL))
+        .annotate(waits=ExpressionWrapper(waiting, output_field=BooleanField()))
         .order_by("created_at")
-        .values_list("fiber_id", "created_at")
+        .values_list("fiber_id", "created_at", "waits")
         .first()
     )
     if before is None:
         return False
-    fiber_id, began = before
-    if now - began > timedelta(seconds=schedule.max_run_seconds):
+    fiber_id, began, waits = before
+    if not waits and now - began > timedelta(seconds=schedule.max_run_seconds):
         services.cancel_fiber(fiber_id, reason=HUNG)  # this occurrence stays due, and begins after that
         return True
     _leave_out(schedule, next_at)
@@ -157,9 +165,12 @@ def break_schedule(schedule: Schedule, text: str) -> None:
 
 
 def prune_ended() -> int:
-    """Delete schedules that ended a while ago, with their runs; return how many."""
+    """Delete schedules that ended a while ago, with their runs; return how many. Those with a run to come stay."""
+    under_way = ScheduleRun.objects.filter(schedule_id=OuterRef("pk")).exclude(fiber__status__in=TERMINAL)
     ended = Schedule.objects.filter(
-        status=ScheduleStatus.ENDED, updated_at__lt=Now() - timedelta(seconds=fiber_settings.keep_finished_seconds)
+        ~Exists(under_way),
+        status=ScheduleStatus.ENDED,
+        updated_at__lt=Now() - timedelta(seconds=fiber_settings.keep_finished_seconds),
     )
     ids = list(ended.order_by("updated_at").values_list("pk", flat=True)[:BATCH])
     if ids:

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from fibers.conf import fiber_settings
 from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance, sources
 from fibers.core.schedules.timing import Timing
-from fibers.core.states import TERMINAL
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, SchedulesFull
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
@@ -27,6 +27,8 @@ from thinkproject.kernel.phrases import Phrase
 MAX_PAYLOAD_BYTES: Final = 64 * 1024
 MAX_TITLE: Final = 200
 TRIES: Final = 5
+CANCELLED: Final = "schedule_cancelled"
+"""Reason of a run whose schedule was cancelled before it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +129,19 @@ def check_shortest(timing: Timing) -> None:
 
 def _fingerprint(draft: ScheduleDraft) -> str:
     same = draft.payload if draft.identity is None else draft.identity
-    return fingerprint([draft.timing.kind.value, draft.timing.spec, draft.timing.zone, draft.function, same])
+    function = draft.function.partition(":")[0]  # which member of a family runs it follows from the input
+    return fingerprint([draft.timing.kind.value, draft.timing.spec, draft.timing.zone, function, same])
 
 
+@transaction.atomic
 def cancel_schedule(schedule_id: str) -> bool:
-    """Delete a schedule with the list of its runs. False where there is none. A run that goes on goes on."""
+    """Delete a schedule with the list of its runs. False where there is none.
+
+    A run that goes on goes on; one that no worker has taken, for instance as none has its method, is stopped.
+    """
+    waiting = ScheduleRun.objects.filter(schedule_id=schedule_id, fiber__status=FiberStatus.PENDING)
+    for fiber_id in list(waiting.order_by("fiber_id").values_list("fiber_id", flat=True)):
+        cancel_fiber(fiber_id, reason=CANCELLED, only_at_rest=True)
     deleted, _rows = Schedule.objects.filter(pk=schedule_id).delete()
     return deleted > 0
 
@@ -215,6 +225,12 @@ def _check_tests(schedule: Schedule) -> None:
     )
     if lately.order_by()[limit - 1 : limit].exists():
         raise SchedulesFull(Phrase("You can test {limit} schedules a minute. Wait a moment.", limit=limit))
+
+
+def broken_schedules() -> list[tuple[str, str]]:
+    """Ids of the schedules that are broken, and why; those that broke last first."""
+    broken = Schedule.objects.filter(status=ScheduleStatus.BROKEN).order_by("-updated_at", "-pk")
+    return list(broken.values_list("pk", "error"))
 
 
 def upcoming(schedule: Schedule) -> list[datetime]:

@@ -22,13 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def make_product() -> Iterator[Callable[..., Product]]:
     """Start products: `make_product(webs=2, workers=2, is_proxied=True, database="postgres")`."""
-    with _products() as make:
+    with products() as make:
         yield make
 
 
 @pytest.fixture(scope="session")
 def _kept_product() -> Iterator[Product]:
-    with _products() as make:
+    with products() as make:
         yield make()
 
 
@@ -43,7 +43,8 @@ def shared_product(_kept_product: Product) -> Product:
 
 
 @contextlib.contextmanager
-def _products() -> Iterator[Callable[..., Product]]:
+def products() -> Iterator[Callable[..., Product]]:
+    """Something that starts products, which end with the block."""
     running: list[tuple[Product, Path]] = []
 
     def make(*, database: str = os.environ.get("TEST_DATABASE", "sqlite"), **options: object) -> Product:

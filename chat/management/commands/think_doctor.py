@@ -34,6 +34,7 @@ from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice
+from fibers.schedules.services import broken_schedules
 from fibers.selectors import without_function
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
@@ -98,7 +99,7 @@ def examine() -> list[Finding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
-        *(model, background_work, extensions, chromium, injection_guard),
+        *(model, background_work, schedules, extensions, chromium, injection_guard),
     )
     found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
     return [*found, *code_of_models()]
@@ -280,6 +281,18 @@ def background_work() -> tuple[State, str]:
     named = ", ".join(f"{name} ({count})" for name, count in waiting[:NAMES_SHOWN])
     total = sum(count for _name, count in waiting)
     return State.NOTE, f"{total} wait for a deploy that has their function: {named}; nothing is lost, or cancel them"
+
+
+def schedules() -> tuple[State, str]:
+    """Schedules that fire no more, as their next time cannot be computed or their declaration cannot be read."""
+    try:
+        broken = broken_schedules()
+    except DatabaseError as error:
+        return State.WRONG, f"schedules cannot be read ({type(error).__name__}); run `manage.py migrate`"
+    if not broken:
+        return State.OK, "none is broken"
+    named = "; ".join(f"{schedule_id}: {error}" for schedule_id, error in broken[:NAMES_SHOWN])
+    return State.NOTE, f"{len(broken)} broken, which do not run: {named}"
 
 
 def extensions() -> tuple[State, str]:

@@ -47,6 +47,14 @@ def remove_all_of_owner(owner_id: Any) -> None:
     stop_all_of_owner(owner_id, reason="owner_deleted")
 
 
+def remove_turns_of_session(session_id: str) -> None:
+    """Remove the turns of a history that is deleted, in that transaction. One statement where it has none.
+
+    The database would refuse to delete the history: turns name it, and runs of agents name turns.
+    """
+    delete_turns(Turn.objects.filter(session_id=session_id))
+
+
 def _remove(instance: AgentInstance) -> None:
     family = [instance.pk, *descendants(instance.pk)]
     forget_runs_of(family)
@@ -57,8 +65,9 @@ def _remove(instance: AgentInstance) -> None:
 
 def _empty(family: list[str], *, root_id: str) -> None:
     """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
-    for child in AgentInstance.objects.filter(pk__in=family).exclude(pk=root_id):
-        cancel_all(child)
+    if below := [each for each in family if each != root_id]:
+        for child in AgentInstance.objects.filter(pk__in=below):
+            cancel_all(child)
     forget_scopes(family, reason="deleted")
     attachments.forget_files_of(family)
     AgentInstance.objects.filter(pk__in=family).update(session=None)

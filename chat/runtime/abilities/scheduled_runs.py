@@ -1,15 +1,17 @@
 """Runs what a conversation's schedule has due: a method of the agent, a declared task, or a prompt.
 
 A prompt becomes an ordinary turn whose idempotency key is the occurrence's: whatever crashes, it is asked once. A
-method runs at least once, with the same key again.
+method runs at least once, with the same key again. A worker takes only runs whose agent, and whose method, it has.
 """
 
 import asyncio
 import random
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any
 
+from chat.agent import declared
 from chat.agent.abilities.schedule_methods import RETRY, Occurrence
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import Think
@@ -21,18 +23,33 @@ from chat.runtime import submissions
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
+from fibers.core.states import METHOD_MISSING
 from fibers.errors import Cancelled, Failed
 from fibers.schedule_models import Schedule
-from fibers.schedules.services import cancel_schedule
+from fibers.schedules.services import CANCELLED, cancel_schedule
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.retry import RetryPolicy
 
-CANCELLED: Final = "schedule_cancelled"
-"""Reason of a run whose schedule was cancelled before it began."""
-METHOD_MISSING: Final = "method_missing"
+
+def callable_members() -> tuple[str, ...]:
+    """The parts after `chat.scheduled_run:` of the names that this process can run."""
+    return _members(tuple(declared.classes.items()))
+
+
+@lru_cache(maxsize=4)
+def _members(classes: tuple[tuple[str, type[Any]], ...]) -> tuple[str, ...]:
+    return tuple(
+        member for route, each in classes for member in (route, *(f"{route}.{name}" for name in _callbacks_of(each)))
+    )
+
+
+def _callbacks_of(agent_class: type[Any]) -> list[str]:
+    """The methods of a class that a schedule may call, without those that every agent has."""
+    names = (name for name in dir(agent_class) if not name.startswith("_") and not hasattr(Think, name))
+    return [name for name in names if callable(getattr(agent_class, name, None))]
 
 
 async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey], Agent]) -> JSONValue:

@@ -12,7 +12,7 @@ from chat.instances.rows import ensure_instance, find_instance
 from chat.models import AgentInstance
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.schedules.timing import ScheduleKind, Timing
-from fibers.errors import ScheduleNotFound
+from fibers.errors import ScheduleInvalid, ScheduleNotFound
 from fibers.schedule_models import Schedule
 from fibers.schedules import services
 from fibers.schedules.services import ScheduleDraft
@@ -20,6 +20,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 
 LISTED: Final = 500
+MAX_FUNCTION: Final = 200
 PROMPT_RETRIES: Final = 3
 """How often asking is tried again, for instance where the owner has asked for too many turns this minute."""
 
@@ -68,16 +69,28 @@ class SchedulesHost:
 
 
 def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any) -> ScheduleDraft:
-    """A schedule of a conversation before it is stored."""
+    """A schedule of a conversation before it is stored. Errors: `ScheduleInvalid`."""
     return ScheduleDraft(
         scope=instance.pk,
         owner_id=instance.owner_id,
         timing=timing,
-        function=SCHEDULED_FIBER,
+        function=function_of(instance.agent, work.callback),
         payload={"instance_id": instance.pk, **work.to_json()},
         max_retries=PROMPT_RETRIES if work.prompt else 0,
         **options,
     )
+
+
+def function_of(route: str, method: str = "") -> str:
+    """The durable function of a schedule's runs: only workers with the agent, and its method, run them.
+
+    Errors: `ScheduleInvalid` for names that are too long together.
+    """
+    is_own = method and not hasattr(Think, method)  # what every agent has is there as long as the agent is
+    name = f"{SCHEDULED_FIBER}:{route}.{method}" if is_own else f"{SCHEDULED_FIBER}:{route}"
+    if len(name) > MAX_FUNCTION:
+        raise ScheduleInvalid("The names of the agent and of the method are too long together.")
+    return name
 
 
 def chats(instance: AgentInstance) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.agent.abilities.schedule_methods import check_method, checked_prompt
+from chat.agent.base import InstanceKey
 from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.errors import TurnConfigInvalid
@@ -108,7 +109,7 @@ async def reconcile(agent: Think) -> None:
     """
     tasks = await declared_tasks(agent)
     try:
-        await db(_store, agent.key.instance_id, agent.key.owner_id, tasks)
+        await db(_store, agent.key, tasks)
     except ThinkError as error:  # for instance, the owner has too many schedules already
         logger.warning("tasks not stored", extra={"action": "tasks_not_stored", "code": error.code})
 
@@ -119,7 +120,8 @@ async def reconcile_if_declared(agent: Think) -> None:
         await reconcile(agent)
 
 
-def _store(instance_id: str, owner_id: int | None, tasks: Mapping[str, Task]) -> None:
+def _store(key: InstanceKey, tasks: Mapping[str, Task]) -> None:
+    instance_id = key.instance_id
     rows = {
         row.declaration: row
         for row in Schedule.objects.filter(scope=instance_id, declaration__isnull=False).order_by("pk")
@@ -139,7 +141,7 @@ def _store(instance_id: str, owner_id: int | None, tasks: Mapping[str, Task]) ->
             continue
         if known is not None:
             services.cancel_schedule(known.pk)
-        _create(instance_id, owner_id, task)
+        _create(key, task)
 
 
 def _differs(row: Schedule, task: Task, instance_id: str) -> bool:
@@ -151,13 +153,14 @@ def _differs(row: Schedule, task: Task, instance_id: str) -> bool:
     return facts != (task.timing, task.payload(instance_id), task.title[:MAX_NAME])
 
 
-def _create(instance_id: str, owner_id: int | None, task: Task) -> None:
+def _create(key: InstanceKey, task: Task) -> None:
+    instance_id = key.instance_id
     _schedule, is_new = services.create_schedule(
         ScheduleDraft(
             scope=instance_id,
-            owner_id=owner_id,
+            owner_id=key.owner_id,
             timing=task.timing or Timing(kind=ScheduleKind.CRON, spec=""),
-            function=SCHEDULED_FIBER,
+            function=f"{SCHEDULED_FIBER}:{key.agent}",
             payload=task.payload(instance_id),
             title=task.title[:MAX_NAME],
             created_by=DECLARED,

@@ -116,13 +116,13 @@ def _delegated(name: str) -> tuple[list[str], list[JSONObject]]:
     return [_call("chaos_helper", task=task)], [_effect(name, is_repeatable=True)]
 
 
-def start_beat(product: Product) -> Process:
-    """Start a beat beside the product."""
-    options = ["beat", "--schedule", str(product.folder / "beat-schedule"), "--pidfile", ""]
+def start_beat(product: Product, name: str = "beat", **environ: str) -> Process:
+    """Start a beat beside the product. `environ` adds to its environment."""
+    options = ["beat", "--schedule", str(product.folder / f"{name}-schedule"), "--pidfile", "", "--loglevel", "INFO"]
     beat = Process(
-        "beat",
+        name,
         [sys.executable, "-m", "celery", "--app", "thinkproject.celery", *options],
-        product.environ,
+        {**product.environ, **environ},
         product.folder,
     )
     beat.start()

@@ -49,7 +49,7 @@ def fill(instance: AgentInstance) -> None:
                 owner_id=instance.owner_id,
                 kind="interval",
                 spec="3600",
-                function="chat.scheduled_run",
+                function="chat.scheduled_run:assistant",
                 status=ScheduleStatus.ACTIVE,
                 next_at=timezone.now() + timedelta(hours=1),
             )

@@ -14,6 +14,8 @@ from chat.agent import declared
 from chat.http.health import note_worker
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
 from chat.think import Origin, Relaxed, Think
+from fibers.core.schedules.timing import Timing
+from fibers.schedules.services import ScheduleDraft, create_schedule
 from fibers.services import start_fiber
 from thinkproject.kernel.object_storage import object_storage
 
@@ -66,6 +68,15 @@ def test_work_without_its_function_is_noted_by_name() -> None:
     assert found["state"] == "note"
     assert "2 wait for a deploy" in found["detail"]
     assert "chat.agent_fiber:assistant.gone (2)" in found["detail"]
+
+
+def test_schedules_that_are_broken_are_noted_with_the_reason() -> None:
+    assert _examine()[1]["schedules"] == {"name": "schedules", "state": "ok", "detail": "none is broken"}
+    draft = ScheduleDraft(scope="one", timing=Timing.every(60), function="gone", error="It has no method “tidy”.")
+    schedule, _is_new = create_schedule(draft)
+    found = _examine()[1]["schedules"]
+    assert found["state"] == "note"
+    assert f"1 broken, which do not run: {schedule.pk}: It has no method “tidy”." in found["detail"]
 
 
 def test_pages_that_were_not_built_are_noted(settings: Settings) -> None:

@@ -52,7 +52,8 @@ class ScheduleTimesOut(Schema):
 class ScheduleRunOut(Schema):
     """One run. `left_out`: the one before had not ended. `turn_id`: of a prompt, whose status is the turn's.
 
-    `due_at`: when it was to begin; `test`: a person asked for it. `error`: a sentence, where it failed.
+    `due_at`: when it was to begin; `test`: a person asked for it. `error`: a sentence, where it failed, or where it
+    waits as no worker has its method.
     """
 
     id: str

@@ -308,7 +308,7 @@ OPERATIONS = {
     "open": (12, "GET", "/instances/{i}/messages", None),
     "resume": (12, "GET", "/instances/{i}/messages", None),
     "send": (40, "POST", "/instances/{i}/turns", HELLO),
-    "fork": (62, "POST", "/instances/{i}/fork", {"message_id": "m7"}),
+    "fork": (60, "POST", "/instances/{i}/fork", {"message_id": "m7"}),
     "sessions": (8, "GET", "/instances/{i}/sessions", None),
 }
 
@@ -318,6 +318,7 @@ def test_queries_are_as_many_at_10_as_at_2_000_messages(
     as_alice: ApiClient, alice: User, make_instance: Make, name: str, django_assert_max_num_queries: Any
 ) -> None:
     limit, method, path, body = OPERATIONS[name]
+    assert connection.features.supports_json_field  # Django asks the database once in a process
     counts = []
     for count in (10, 2_000):
         instance = talked(make_instance(alice, f"of {count}"), count)

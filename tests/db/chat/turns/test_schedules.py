@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from django.db.models.functions import Now
@@ -15,7 +15,7 @@ from chat.models import Turn, TurnTrigger
 from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime.abilities import declared_pass, scheduled_runs
 from chat.runtime.agent_factory import make_agent
-from chat.think import Occurrence, ScheduleCriteria, ScheduleView, Think
+from chat.think import ScheduleCriteria
 from fibers.context import FiberContext
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import FiberStatus
@@ -28,44 +28,9 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.retry import RetryPolicy
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
 from .answering import Desk
 from .conftest import MakeRoom, Room, text_of
-
-RAN: list[tuple[Any, ...]] = []
-SPOKEN: dict[str, asyncio.Event] = {}
-QUICK = RetryPolicy(attempts=3, first_seconds=0.001, max_seconds=0.001)
-
-
-class Planner(Think):
-    """Schedules work of its own."""
-
-    schedule_tools = True
-    tasks: ClassVar[Any] = {}
-
-    def get_model(self) -> Any:
-        return MODELS["current"]
-
-    def get_scheduled_tasks(self) -> Any:
-        if isinstance(self.tasks, Exception):
-            raise self.tasks
-        return self.tasks
-
-    async def remind(self, payload: Any, occurrence: Occurrence) -> None:
-        RAN.append(("remind", payload, occurrence))
-
-    def stumble(self, payload: Any, occurrence: Occurrence) -> None:
-        RAN.append(("stumble", occurrence.key))
-        if len(RAN) < payload:
-            raise RuntimeError("not yet")
-
-    async def speak(self, payload: Any, occurrence: Occurrence) -> None:
-        saved = await self.save_messages(f"say: {payload}")
-        RAN.append(("spoke", saved.status))
-        SPOKEN["now"].set()
-
-    async def sweep_up(self, occurrence: Occurrence) -> None:
-        RAN.append(("sweep_up", occurrence))
+from .planning import QUICK, RAN, SPOKEN, Planner, rows, run_due
 
 
 @pytest.fixture(autouse=True)
@@ -80,16 +45,6 @@ def _fresh() -> Iterator[None]:
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     return make_room("planner")
-
-
-async def run_due(schedule: ScheduleView | Schedule) -> None:
-    """Let a schedule be due, and run everything."""
-    await db(lambda: Schedule.objects.filter(pk=schedule.id).update(next_at=Now() - timedelta(seconds=1)))
-    await run_until_idle(skip_delays=True)
-
-
-def rows() -> list[Schedule]:
-    return list(Schedule.objects.order_by("declaration", "pk"))
 
 
 # --- by code ---------------------------------------------------------------------------------------------------------
@@ -216,13 +171,6 @@ async def test_a_method_that_keeps_raising_fails_its_run_and_the_next_is_armed(r
     assert (await room.handle.get_schedules())[0].status == ScheduleStatus.ACTIVE
 
 
-async def test_a_method_that_a_deploy_took_away_fails_its_run(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = await room.handle.schedule(60, "remind")
-    monkeypatch.delattr(Planner, "remind")
-    await run_due(made)
-    assert (await db(Fiber.objects.get)).error["code"] == scheduled_runs.METHOD_MISSING
-
-
 async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     made = await room.handle.schedule_every(60, prompt="say: once")
     run = scheduled_runs.run_scheduled
@@ -239,7 +187,7 @@ async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch
     await run_due(made)
     assert deaths == []
     assert await room.texts() == [("user", "say: once"), ("assistant", "once")]
-    fiber = await db(lambda: Fiber.objects.get(name="chat.scheduled_run"))
+    fiber = await db(lambda: Fiber.objects.get(name="chat.scheduled_run:planner"))
     assert (fiber.status, fiber.attempt) == (FiberStatus.COMPLETED, 2)
 
 
@@ -269,7 +217,7 @@ async def test_a_prompt_is_left_out_while_the_turn_before_has_not_ended(room: Ro
     await db(lambda: Turn.objects.update(finished_at=None))  # as if it waited for a person
     await run_due(made)
     assert await db(Turn.objects.count) == 1
-    last = await db(lambda: Fiber.objects.filter(name="chat.scheduled_run").order_by("-pk").first())
+    last = await db(lambda: Fiber.objects.filter(name__startswith="chat.scheduled_run:").order_by("-pk").first())
     assert last is not None
     assert (last.status, last.reason) == (FiberStatus.CANCELLED, LEFT_OUT_REASON)
     assert turn.pk
@@ -291,7 +239,7 @@ async def test_a_run_whose_schedule_was_cancelled_does_nothing(room: Room) -> No
     await room.handle.cancel_schedule(made.id)
     await run_until_idle()
     assert RAN == []
-    assert (await db(Fiber.objects.get)).reason == scheduled_runs.CANCELLED
+    assert (await db(Fiber.objects.get)).reason == services.CANCELLED
 
 
 # --- declared --------------------------------------------------------------------------------------------------------
