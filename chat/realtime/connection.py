@@ -219,6 +219,14 @@ class Connection:
                     await self.show(turn)
             self.feed.seen.add_up_to(position - 1)
 
+    async def offer_resumed(self, turn_id: str) -> None:
+        """Offer the stream of a turn that had ended and goes on; nothing where it is being sent already."""
+        is_sent = any(turn.turn_id == turn_id for turn in self.feed.pending.values())
+        for turn in () if is_sent else (await self.snapshot()).turns:
+            if turn.turn_id == turn_id and turn.session_id == self.session_id and not self.sender.is_cleared(turn_id):
+                self.feed.resumed(turn)
+                await self.carry_out(self.handshake.resumed(turn.request_id, has_begun=turn.has_begun))
+
     async def show(self, turn: TurnRef) -> None:
         """Send the question and enqueue the answer, also when the turn ended before its notification came."""
         if turn.position in self.feed.seen:

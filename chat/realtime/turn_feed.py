@@ -118,6 +118,25 @@ class TurnFeed:
         if self._current is not None and self._current.turn_id == turn.turn_id:
             self._restart.set()  # not for another turn, which would be sent twice
 
+    @property
+    def ended(self) -> frozenset[str]:
+        """Turns whose end was sent, or that were left behind."""
+        return frozenset(self._ended)
+
+    def resumed(self, turn: TurnRef) -> None:
+        """A turn whose end was sent goes on: deliver it once more, from its beginning to its new end."""
+        self._ended.discard(turn.turn_id)
+        self.enqueue(turn)
+
+    def take_up_resumed(self, running: Iterable[TurnRef], ended: frozenset[str]) -> None:
+        """Deliver those again that run although their end was sent: the notification of that was lost.
+
+        `ended`: read before `running` was. An end that was sent meanwhile is the last one.
+        """
+        for turn in running:
+            if turn.turn_id in ended and not self.sender.is_cleared(turn.turn_id):
+                self.resumed(turn)
+
     async def turn_finished(self, turn_id: str) -> None:
         """Handle the end of a turn. A waiting turn is ended here; the current one by its own delivery."""
         self._changed.set()

@@ -32,7 +32,7 @@ from chat.instances.rows import (
     lock_root,
 )
 from chat.instances.runs import note_turn_end
-from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
+from chat.models import AgentInstance, Turn, TurnOptions, TurnSeen, new_turn_id
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -325,6 +325,8 @@ def resume_turn(turn_id: str) -> bool:
         raise TurnConflict("The conversation has gone on since this turn was interrupted. Ask again instead.")
     resumed = requeue_fiber(turn.fiber_id)
     if resumed:
+        TurnSeen.objects.filter(turn=turn).delete()  # it may fail once more, which they have not seen
+        notify_on_commit(group_of(key_of(turn.instance)), {"type": "turn.resumed", "turn_id": turn.pk})
         notify_conversation(turn.instance.owner_id, turn.instance_id)
     return resumed
 
