@@ -84,8 +84,9 @@ def problems_of(agent_class: "type[Agent]") -> list[str]:
     icon: Any = agent_class.icon
     if not isinstance(icon, str) or (icon and not is_symbol(icon) and not _is_path(icon)):
         found.append(f"icon must be one of {', '.join(ICONS)}, or the path of a static file, not {icon!r}.")
-    if not isinstance(agent_class.listed, bool):
-        found.append(f"listed must be True or False, not {agent_class.listed!r}.")
+    listed: Any = agent_class.listed
+    if not isinstance(listed, bool):
+        found.append(f"listed must be True or False, not {listed!r}.")
     suggestions: Any = agent_class.suggestions
     if isinstance(suggestions, str) or not isinstance(suggestions, Sequence):
         return [*found, f"suggestions must be a tuple of texts, not {suggestions!r}."]

@@ -28,8 +28,8 @@ class TurnView:
     """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
 
     `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id`, `since` and `until`. `retry`:
-    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`. `model_report`: `models`, each with
-    `name`, `calls`, `tokens` and `cost`, and `switches`, each with `call`, `from_model`, `to_model` and `code`.
+    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`. `model_report`: `models`, each
+    with `name`, `calls`, `tokens` and `cost`, and `switches`, each with `call`, `from_model`, `to_model` and `code`.
     """
 
     id: str

@@ -90,6 +90,6 @@ def test_another_model_takes_over_in_mid_answer(open_tab: OpenTab) -> None:
     look(tab, "failover")
     tab.page.reload()
     expect(status).to_contain_text("gpt-4o, in place of openai/gpt-5, is thinking")
-    expect(tab.answers.last).to_contain_text("It begins with this, and it ends with that.")
+    expect(tab.answers.last).to_contain_text("It begins with this,and it ends with that.")
     tab.rest()
     expect(status).to_be_hidden()
