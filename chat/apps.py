@@ -23,8 +23,8 @@ class ChatConfig(AppConfig):
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
 
+        from chat.operations.removal import remove_all_of_owner  # noqa: PLC0415 - as above
         from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
-        from chat.runtime.abilities.removal import remove_all_of_owner  # noqa: PLC0415 - as above
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:
             remove_all_of_owner(instance.pk)

@@ -1,11 +1,13 @@
 """What is denied to an agent is denied to those that work for it: tools, actions, the guard against injections."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
 from chat.conversations.guarding import guard_state
+from chat.instances.waiting import wait_until
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.think import (
@@ -22,7 +24,7 @@ from chat.think import (
 )
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
-from fibers.testing import run_until_idle
+from fibers.testing import run_until_idle, worker
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
@@ -247,10 +249,16 @@ async def test_the_next_turn_denies_anew(make_room: MakeRoom, says: Any) -> None
     assert DONE == ["wiped"]
 
 
+def has_ended(turn_id: str) -> bool:
+    return Turn.objects.filter(pk=turn_id, finished_at__isnull=False).exists()
+
+
 async def test_a_child_that_is_spoken_to_by_code_of_the_turn_does_not_have_it(make_room: MakeRoom, says: Any) -> None:
     says(Boss, turn_tools=("*", "!wipe"))
     room = make_room("boss")
-    await room.say('call tool talk {"text": "say: hi"} id=t\nsay: done')
+    async with worker():
+        admission = await room.admit('call tool talk {"text": "say: hi"} id=t\nsay: done')
+        assert await wait_until(partial(db, has_ended, admission.turn.pk), group="none", timeout_seconds=20)
     assert "wipe" not in offered()
 
 
