@@ -11,8 +11,10 @@ from chat.instances.waiting import wait_until
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.think import (
+    USE_LOOP,
     ActionContext,
     AuthorizationContext,
+    ChatOptions,
     Origin,
     Relaxed,
     Think,
@@ -27,7 +29,6 @@ from chat.turns.admission.intake import Program
 from fibers.testing import run_until_idle, worker
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import dump
 from tools_app.models import ToolCallRecord
 
 from .agents import MODELS
@@ -37,6 +38,9 @@ from .test_agent_tool_ways import instance_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DONE: list[str] = []
+CODE: list[str] = []
+"""What the hands' models were told of code, in order."""
+
 ASKED: list[AuthorizationContext | ActionContext] = []
 
 
@@ -82,6 +86,11 @@ class Hand(Think):
 
     def before_turn(self, context: TurnContext) -> TurnConfig:
         return TurnConfig(tools=[added])
+
+    def on_chat_message(self, options: ChatOptions) -> Any:
+        if "execute" in options.tools:
+            CODE.append(options.tools["execute"].description)
+        return USE_LOOP
 
     def authorize_turn(self, context: AuthorizationContext) -> bool:
         return True
@@ -192,11 +201,13 @@ async def test_code_of_a_child_has_no_denied_tool_and_no_denied_files(make_room:
     says(Boss, enabled_tools=("!wipe", "!state"))
     room = make_room("boss")
     await room.say(f"{call('hand', 'say: hi')}\nsay: done")
-    tools = MODELS["hand"].requests[-1]["tools"]  # type: ignore[attr-defined]
-    code = dump(next(item for item in tools if item["name"] == "execute"))
-    assert "wipe_one(" in code
-    assert "wipe(" not in code
-    assert "state." not in code
+    assert "wipe_one(" in CODE[-1]
+    assert "wipe(" not in CODE[-1]
+    assert "declare const state" not in CODE[-1]
+    says(Boss, enabled_tools=None)
+    await room.say(f"{call('hand', 'say: hi', 'two')}\nsay: done")
+    assert "wipe(" in CODE[-1]
+    assert "declare const state" in CODE[-1]
 
 
 async def test_a_child_may_be_stricter_and_both_rules_hold_further_down(make_room: MakeRoom, says: Any) -> None:
