@@ -146,9 +146,9 @@ class ClientCommands:
     async def _resume(self, probe_id: str | None) -> None:
         """Report whether there is a stream to resume."""
         connection = self._connection
-        ended = connection.feed.ended
+        ended = frozenset(connection.feed.ended)
         snapshot = await connection.snapshot()
-        connection.feed.take_up_resumed(snapshot.turns, ended)
+        connection.take_up_resumed(snapshot.turns, ended)  # the notification of that may be lost
         view, pending = snapshot.view(), connection.feed.pending
         if view.is_idle and pending:
             # The turn is over and nothing of it was sent yet: if the client takes the offer, the feed sends all of it.

@@ -143,7 +143,7 @@ def wake_parent(run: AgentRun) -> None:
 
 
 def _denied_to_starter(run: AgentRun) -> TurnOptions:
-    """What was denied to the turn that has started the run from above: it goes on, so it is denied further on."""
+    """Options with the lists from above of the turn that has started the run: the turn that goes on gets them, too."""
     turn = Turn.objects.filter(pk=run.parent_turn_id).first()
     return {"denied": turn.options["denied"]} if turn is not None and "denied" in turn.options else {}
 

@@ -36,7 +36,7 @@ from chat.turns.execution.model_input import (
     history_at,
     tool_specs,
 )
-from chat.turns.execution.overrides import read_overrides
+from chat.turns.execution.overrides import Overrides, read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.handed_down import Denied, denied_above, guard_below, negations
@@ -117,14 +117,9 @@ async def assemble(
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
-    denied = (*denied_above(agent.key), *facts.denied)
-    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered, denied=denied)
-    toolset = with_code_over(
-        agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools, denied=denied
-    )
+    overrides, toolset, reader = _with_tools(agent, facts, gathered, config)
     model = _model(agent, gathered, config)
     prompt = gathered.prompt(model=model, override=config.messages)
-    reader = _reader(agent, config, toolset, denied)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
@@ -166,8 +161,20 @@ async def assemble(
     )
 
 
+def _with_tools(
+    agent: Think, facts: TurnFacts, gathered: ModelInput, config: TurnConfig
+) -> tuple[Overrides, Toolset, Tool | None]:
+    """The checked config, the tools of the turn, and the reader of outputs: all without those that are denied above."""
+    denied = (*denied_above(agent.key), *facts.denied)
+    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered, denied=denied)
+    toolset = with_code_over(
+        agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools, denied=denied
+    )
+    return overrides, toolset, _reader(agent, config, toolset, denied)
+
+
 def _handed_down(facts: TurnFacts, config: TurnConfig) -> Denied:
-    """What the turns that this one starts get: what it got itself, and what `before_turn` takes away by name."""
+    """The lists for the turns that this one starts: those that it got itself, and what `before_turn` takes away."""
     own = () if config.active_tools is None else negations(config.active_tools, "active_tools of before_turn")
     return (*facts.denied, own) if own else facts.denied
 

@@ -15,6 +15,7 @@ from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, AgentRun, Turn
 from chat.operations import ended_runs
 from chat.operations.ended_runs import prune_children
+from chat.operations.removal import delete_instance
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.models import Fiber
@@ -97,6 +98,7 @@ def has_a_turn(run: AgentRun) -> None:
 
 
 def has_a_schedule(run: AgentRun) -> None:
+    assert run.child_id is not None
     Schedule.objects.create(
         scope=run.child_id, owner=run.owner, status="active", kind="interval", spec="60", function="x"
     )
@@ -105,6 +107,7 @@ def has_a_schedule(run: AgentRun) -> None:
 def has_a_busy_child(run: AgentRun) -> None:
     """An agent below it works."""
     assert run.child is not None
+    assert run.owner is not None
     below = ensure_instance(keys(run.owner)[0].below("note-under-test", run.child.name).below("note-under-test", "low"))
     Fiber.objects.create(name="x", status="running", scope=below.pk, available_at=NOW)
 
@@ -125,11 +128,10 @@ def test_a_child_that_is_in_use_stays(alice: User, change: Any) -> None:
 
 def test_a_child_that_is_spoken_to_at_that_moment_stays(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     run = old_run(alice)
-    delete = ended_runs.delete_instance
 
     def late(instance: AgentInstance, **how: Any) -> bool:
         admit(key_of(instance), TurnRequest(intake=Program(messages=[WORDS])))
-        return delete(instance, **how)
+        return delete_instance(instance, **how)
 
     monkeypatch.setattr(ended_runs, "delete_instance", late)
     assert prune_children() == 0
