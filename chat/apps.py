@@ -23,11 +23,11 @@ class ChatConfig(AppConfig):
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
 
-        from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
-        from chat.runtime.abilities.removal import (  # noqa: PLC0415 - as above
+        from chat.operations.removal import (  # noqa: PLC0415 - as above
             remove_all_of_owner,
             remove_turns_of_session,
         )
+        from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
         from sessions_app.models import Session  # noqa: PLC0415 - as above
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:

@@ -22,6 +22,12 @@ class ChatSettings:
         100,
         doc="Runs of agents as tools of others that one user may have under way; a further one fails. 0 is no limit.",
     )
+    run_child_days = Setting(
+        "THINK_RUN_CHILD_DAYS",
+        30,
+        doc="Days for which the conversation of a sub-agent is kept after its run has ended, if it is not used any "
+        "more. The run keeps its result. 0: for ever.",
+    )
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
         ["chat.turns.state.policies.TurnsPerMinute", "chat.turns.state.policies.SessionBudget"],

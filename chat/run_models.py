@@ -83,6 +83,7 @@ class AgentRun(models.Model):
         indexes = [
             models.Index(fields=["parent", "-created_at"], name="think_run_recent"),
             models.Index(fields=["owner"], condition=Q(finished_at=None), name="think_run_under_way"),
+            models.Index(fields=["finished_at"], condition=Q(child__isnull=False), name="think_run_with_child"),
         ]
 
     def __str__(self) -> str:

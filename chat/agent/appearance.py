@@ -44,13 +44,17 @@ MAX_SUGGESTION: Final = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appearance:
-    """An agent class as people see it. `icon`: one of `ICONS`, or the path of a static file."""
+    """An agent class as people see it. `icon`: one of `ICONS`, or the path of a static file.
+
+    `is_listed`: people are offered it to begin a conversation with.
+    """
 
     name: str
     title: str
     description: str
     icon: str
     suggestions: tuple[str, ...]
+    is_listed: bool
 
 
 def appearance_of(agent_class: "type[Agent]") -> Appearance:
@@ -62,6 +66,7 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
         description=description or (agent_class.__dict__.get("__doc__") or "").strip().partition("\n")[0],
         icon=agent_class.icon or DEFAULT_ICON,
         suggestions=tuple(text for each in agent_class.suggestions if (text := _text(each))),
+        is_listed=agent_class.listed,
     )
 
 
@@ -79,6 +84,9 @@ def problems_of(agent_class: "type[Agent]") -> list[str]:
     icon: Any = agent_class.icon
     if not isinstance(icon, str) or (icon and not is_symbol(icon) and not _is_path(icon)):
         found.append(f"icon must be one of {', '.join(ICONS)}, or the path of a static file, not {icon!r}.")
+    listed: Any = agent_class.listed
+    if not isinstance(listed, bool):
+        found.append(f"listed must be True or False, not {listed!r}.")
     suggestions: Any = agent_class.suggestions
     if isinstance(suggestions, str) or not isinstance(suggestions, Sequence):
         return [*found, f"suggestions must be a tuple of texts, not {suggestions!r}."]

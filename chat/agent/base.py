@@ -121,6 +121,10 @@ class Agent:
     suggestions: "ClassVar[Sequence[_StrOrPromise]]" = ()
     """Prompts that an empty conversation offers: at most 6 of at most 120 characters."""
 
+    listed: ClassVar[bool] = True
+    """Whether people are offered the agent to begin a conversation with. One that only works for other agents says
+    `False`; it is served all the same, and opened by its name where access allows it."""
+
     initial_state: JSONValue = None
     """The synced state of an instance that has none yet; `None` for agents without state."""
 

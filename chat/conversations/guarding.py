@@ -5,12 +5,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from chat.agent.registry import get_agent_class, is_served
-from chat.agent.think import Think
 from chat.errors import InputInvalid
 from chat.instances.notifications import notify_conversation
+from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from tools_app.core.guard.rules import ON, GuardDecision, InjectionGuard
+from chat.turns.guarding.handed_down import guard_below, rules_of
+from tools_app.core.guard.rules import GuardDecision, InjectionGuard
 from tools_app.core.origins import UNTRUSTED
 from tools_app.guard.standings import Deciding, decide, view_of
 from tools_app.guard_models import GuardEvent
@@ -23,7 +23,7 @@ SHOWN_TEXTS = 50
 class GuardState:
     """The guard of a conversation now. `texts`: of strangers, the newest first; `count`: how many there are in all.
 
-    `decision`: the last one, empty for none; `rules`: what the class of the agent says.
+    `decision`: the last one, empty for none; `rules`: what its class says, and no weaker than the classes above.
     """
 
     is_guarded: bool
@@ -35,15 +35,9 @@ class GuardState:
     rules: InjectionGuard
 
 
-def rules_of(agent: str) -> InjectionGuard:
-    """The guard that an agent's class has; that of every class, where this one is gone."""
-    cls = get_agent_class(agent) if is_served(agent) else Think
-    return cls.injection_guard if issubclass(cls, Think) else ON
-
-
 def guard_state(instance: AgentInstance) -> GuardState:
     """The guard of the current history of a conversation. Two queries."""
-    rules = rules_of(instance.agent)
+    rules = guard_below(key_of(instance), rules_of(instance.agent))
     counted = [origin for origin in UNTRUSTED if rules.counts(origin)]
     view = view_of(instance.session_id or "", counted, limit=SHOWN_TEXTS)
     return GuardState(

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Sum, Window
+from django.db.models import Count, F, QuerySet, Sum, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from chat.conversations.services import delete_instance
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Attachment, Turn
-from fibers.core.schedules.states import ScheduleStatus
-from fibers.core.states import TERMINAL
-from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from chat.operations.families import busy_of, families_of
 from sessions_app.models import Message
 from thinkproject.kernel.phrases import Phrase
 
@@ -114,8 +111,8 @@ def plan_pruning(rule: PruneRule, now: datetime, *, limit: int = MAX_PLANNED, sk
     """Preview a rule, longest inactive first. Reads only; fixed queries plus one per level of sub-agents."""
     rows = rule.rows(now).exclude(pk__in=skip) if skip else rule.rows(now)
     looked_at = list(rows.select_related("owner")[:limit])
-    families = _families([row.pk for row in looked_at])
-    busy = _busy(families)
+    families = families_of([row.pk for row in looked_at])
+    busy = busy_of(families)
     going = [row for row in looked_at if row.pk not in busy]
     ids = [member for row in going for member in families[row.pk]]
     sizes = _Sizes(ids)
@@ -150,39 +147,13 @@ def prune_by_rule(rule: PruneRule, now: datetime) -> Iterator[int]:
 
 def _prune_one(rule: PruneRule, now: datetime, instance_id: str) -> bool:
     row = rule.rows(now).filter(pk=instance_id).first()
-    if row is None or _busy(_families([row.pk])):
+    if row is None or busy_of(families_of([row.pk])):
         return False
     # Asked again while no turn can begin: a message may have come in between. Taking the lock counts one position.
     unchanged = AgentInstance.objects.filter(
         pk=row.pk, turn_count=row.turn_count + 1, pinned_at=row.pinned_at, archived_at=row.archived_at
     )
     return delete_instance(row, only_if=unchanged.exists)
-
-
-def _families(roots: Sequence[str]) -> dict[str, list[str]]:
-    """Each root with all that are below it. One query a level."""
-    families = {root: [root] for root in roots}
-    root_of = {root: root for root in roots}
-    edge = list(roots)
-    while edge:
-        found = list(AgentInstance.objects.filter(parent_id__in=edge).values_list("pk", "parent_id"))
-        for member, parent in found:
-            root_of[member] = root_of[str(parent)]
-            families[root_of[member]].append(member)
-        edge = [member for member, _ in found]
-    return families
-
-
-def _busy(families: dict[str, list[str]]) -> set[str]:
-    """Roots with a turn, background work, an active schedule or a run of one, in themselves or below. One query."""
-    root_of = {member: root for root, members in families.items() for member in members}
-    turns = Turn.objects.filter(instance=OuterRef("pk"), finished_at=None).exclude(fiber__status__in=TERMINAL)
-    work = Fiber.objects.filter(scope=OuterRef("pk"), finished_at=None)
-    schedules = Schedule.objects.filter(scope=OuterRef("pk"), status=ScheduleStatus.ACTIVE)
-    runs = ScheduleRun.objects.filter(schedule__scope=OuterRef("pk")).exclude(fiber__status__in=TERMINAL)
-    is_busy = Exists(turns) | Exists(work) | Exists(schedules) | Exists(runs)
-    rows = AgentInstance.objects.filter(is_busy, pk__in=list(root_of))
-    return {root_of[pk] for pk in rows.values_list("pk", flat=True)}
 
 
 class _Sizes:

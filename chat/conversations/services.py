@@ -22,7 +22,7 @@ from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, key_of, path_of
 from chat.models import AgentInstance
-from chat.runtime.abilities import removal
+from chat.operations import removal
 from chat.runtime.sessions import keeps_sessions
 from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.ids import new_id

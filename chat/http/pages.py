@@ -93,7 +93,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "logout": reverse("logout"),
             "programs": reverse("oauth-programs"),
         },
-        "agents": _ask(request, "agents"),
+        "agents": _ask(request, "agents", unlisted="true"),
         "model": _ask(request, "model"),
         "instances": instances,
         "instance": instance,
@@ -105,13 +105,16 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
     return render(request, "chat/page.html", {"boot": boot, "title": title, "product": PRODUCT, "view": view})
 
 
-def _ask(request: HttpRequest, operation: str, *, limit: str = "", pinned: str = "", **path: str) -> Any:
+def _ask(
+    request: HttpRequest, operation: str, *, limit: str = "", pinned: str = "", unlisted: str = "", **path: str
+) -> Any:
     """Answer of a GET operation of the API to this user, as JSON. Errors: `Http404` when there is none."""
     inner = copy.copy(request)
     inner.method = "GET"
     query = request.GET.copy()
     query.clear()
-    query.update({name: value for name, value in {"limit": limit, "pinned": pinned}.items() if value})
+    wanted = {"limit": limit, "pinned": pinned, "unlisted": unlisted}
+    query.update({name: value for name, value in wanted.items() if value})
     inner.GET = query  # type: ignore[assignment]  # a mutable QueryDict is one too
     match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path).removeprefix(get_script_prefix()))
     response = match.func(inner, *match.args, **match.kwargs)

@@ -37,6 +37,13 @@ class TurnSettled(TypedDict):
     turn_id: str
 
 
+class TurnResumed(TypedDict):
+    """A turn that had ended goes on: a person had it resumed."""
+
+    type: Literal["turn.resumed"]
+    turn_id: str
+
+
 class TurnRecovering(TypedDict):
     """A turn goes on after a crash, or has ended the attempt that did."""
 
@@ -142,6 +149,7 @@ class AuthorityChanged(TypedDict):
 Notification = (
     TurnAccepted
     | TurnSettled
+    | TurnResumed
     | TurnRecovering
     | TurnStepped
     | ChatCleared

@@ -1,7 +1,7 @@
-"""Retention policies: logs of final turns, old journals, unused files, expired tokens, fibers.
+"""Retention policies: logs of final turns, old journals, unused files, expired tokens, children of ended runs, fibers.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
-removed here, but for those of people whose account is gone.
+removed here, but for those of people whose account is gone, and of sub-agents whose run ended long ago.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ from chat.access.oauth import clients, grants
 from chat.conf import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
+from chat.operations.ended_runs import expired_children, prune_children
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
 from fibers.execution.recovery import sweep
@@ -72,6 +73,7 @@ POLICIES = (
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
     Policy(name="imports", count=lambda: None, prune=prune_unfinished),
+    Policy(name="runs", count=lambda: expired_children().count(), prune=prune_children),
     Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),
 )
 

@@ -28,7 +28,8 @@ class TurnView:
     """A turn as lists show it. Units: `duration_ms` from start to end, nothing while it runs.
 
     `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id`, `since` and `until`. `retry`:
-    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`.
+    when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`. `model_report`: `models`, each
+    with `name`, `calls`, `tokens` and `cost`, and `switches`, each with `call`, `from_model`, `to_model` and `code`.
     """
 
     id: str
@@ -39,6 +40,7 @@ class TurnView:
     position: int
     assistant_id: str
     model: str
+    model_report: JSONObject | None
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int
@@ -244,6 +246,7 @@ def turn_view(turn: Turn) -> TurnView:
         position=turn.position,
         assistant_id=turn.assistant_id,
         model=turn.model_name,
+        model_report=_model_report(turn.model_report),
         input_tokens=turn.input_tokens,
         output_tokens=turn.output_tokens,
         reasoning_tokens=turn.reasoning_tokens,
@@ -259,6 +262,17 @@ def turn_view(turn: Turn) -> TurnView:
         started_at=begun,
         finished_at=ended,
     )
+
+
+def _model_report(stored: JSONObject | None) -> JSONObject | None:
+    """The models of a turn for clients. Programs cannot have fields that are called `for` and `from`."""
+    if stored is None:
+        return None
+    switches = [
+        {"call": each["for"], "from_model": each["from"], "to_model": each["to"], "code": each["code"]}
+        for each in stored["switches"]
+    ]
+    return {"models": stored["models"], "switches": switches}
 
 
 def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:

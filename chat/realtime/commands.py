@@ -146,8 +146,10 @@ class ClientCommands:
     async def _resume(self, probe_id: str | None) -> None:
         """Report whether there is a stream to resume."""
         connection = self._connection
-        view = (await connection.snapshot()).view()
-        pending = connection.feed.pending
+        ended = frozenset(connection.feed.ended)
+        snapshot = await connection.snapshot()
+        connection.take_up_resumed(snapshot.turns, ended)  # the notification of that may be lost
+        view, pending = snapshot.view(), connection.feed.pending
         if view.is_idle and pending:
             # The turn is over and nothing of it was sent yet: if the client takes the offer, the feed sends all of it.
             view = replace(view, active=pending[min(pending)].request_id)

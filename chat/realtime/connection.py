@@ -5,6 +5,7 @@ instance notifies of; both act on a `Connection`.
 """
 
 import time
+from collections.abc import Collection, Iterable
 
 from chat.access.auth import Credential, recheck
 from chat.agent.base import Agent, InstanceKey
@@ -218,6 +219,24 @@ class Connection:
                 if turn.position < position and turn.session_id == self.session_id:
                     await self.show(turn)
             self.feed.seen.add_up_to(position - 1)
+
+    async def offer_resumed(self, turn_id: str) -> None:
+        """Offer the stream of a turn that had ended and goes on; nothing where it is being sent already."""
+        is_sent = any(turn.turn_id == turn_id for turn in self.feed.pending.values())
+        for turn in () if is_sent else (await self.snapshot()).turns:
+            if turn.turn_id == turn_id and turn.session_id == self.session_id and not self.sender.is_cleared(turn_id):
+                self.take_up_resumed([turn], frozenset({turn_id}))
+                await self.carry_out(self.handshake.resumed(turn.request_id, has_begun=turn.has_begun))
+
+    def take_up_resumed(self, running: Iterable[TurnRef], ended: Collection[str]) -> None:
+        """Deliver those once more, from their beginning, that run although their end was sent.
+
+        `ended`: read before `running` was. An end that was sent meanwhile is the last one.
+        """
+        for turn in running:
+            if turn.turn_id in ended and not self.sender.is_cleared(turn.turn_id):
+                self.feed.ended.discard(turn.turn_id)
+                self.feed.enqueue(turn)
 
     async def show(self, turn: TurnRef) -> None:
         """Send the question and enqueue the answer, also when the turn ended before its notification came."""

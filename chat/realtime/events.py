@@ -21,6 +21,7 @@ from chat.instances.notifications import (
     TranscriptChanged,
     TurnAccepted,
     TurnRecovering,
+    TurnResumed,
     TurnSettled,
 )
 from chat.reads import snapshots
@@ -96,6 +97,10 @@ class InstanceEvents:
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""
         await self._connection.feed.turn_finished(event["turn_id"])
+
+    async def turn_resumed(self, event: TurnResumed) -> None:
+        """A turn that had ended goes on: offer its stream anew."""
+        await self._connection.offer_resumed(event["turn_id"])
 
     async def chat_cleared(self, event: ChatCleared) -> None:
         """The conversation was cleared."""

@@ -53,7 +53,10 @@ class SeenPositions:
 
 
 class TurnFeed:
-    """The turns of one connection. `enqueue` and `turn_finished` may be called twice for the same turn."""
+    """The turns of one connection. `enqueue` and `turn_finished` may be called twice for the same turn.
+
+    A turn is delivered once more where it is taken out of `ended` before it is enqueued.
+    """
 
     def __init__(self, sender: FrameSender, handshake: Handshake, *, give_up: Callable[[], Awaitable[None]]) -> None:
         self.sender = sender
@@ -64,7 +67,7 @@ class TurnFeed:
             int, TurnRef
         ] = {}  # by position: those whose end is still to come, some of them over already
         self._own = RecentSet[str]()  # requests that this connection sent
-        self._ended = RecentSet[str]()
+        self.ended = RecentSet[str]()  # turns whose end was sent, or that were left behind
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
         self._changed = asyncio.Event()
         self._current: TurnRef | None = None
@@ -82,7 +85,7 @@ class TurnFeed:
     def enqueue(self, turn: TurnRef) -> None:
         """A turn was accepted: deliver it when its time comes."""
         self.seen.add(turn.position)
-        if turn.turn_id in self._ended or turn.position in self.pending:
+        if turn.turn_id in self.ended or turn.position in self.pending:
             return
         self.pending[turn.position] = turn
         self._changed.set()
@@ -164,7 +167,7 @@ class TurnFeed:
         for turn in left:
             self._forget(turn)
         self._restart.set()
-        self._ended.discard(*kept)
+        self.ended.discard(*kept)
         self.seen.add_up_to(last_position)
         await self.sender.actions(self._handshake.left(turn.request_id for turn in left))
         for turn in left:
@@ -176,7 +179,7 @@ class TurnFeed:
 
     def _forget(self, turn: TurnRef) -> None:
         self.pending.pop(turn.position, None)
-        self._ended.add(turn.turn_id)
+        self.ended.add(turn.turn_id)
 
     async def _serve_or_give_up(self) -> None:
         [failure] = await asyncio.gather(self._serve(), return_exceptions=True)
@@ -202,7 +205,7 @@ class TurnFeed:
 
     async def _serve_turn(self, turn: TurnRef) -> None:
         await self._wait_for_begin(turn)
-        while turn.turn_id not in self._ended:
+        while turn.turn_id not in self.ended:
             self._restart.clear()
             content = asyncio.ensure_future(self._serve_content(turn))
             restart = asyncio.ensure_future(self._restart.wait())
@@ -226,7 +229,7 @@ class TurnFeed:
                 async for event in events:
                     if not isinstance(event, CaughtUp):
                         break
-        if turn.turn_id in self._ended:
+        if turn.turn_id in self.ended:
             return
         await self.sender.actions(self._handshake.stream_started(turn.request_id))
         await self._refresh_path(turn)
@@ -275,7 +278,7 @@ class TurnFeed:
 
     def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
         async def is_over() -> bool:
-            return turn.turn_id in self._ended or await db(snapshots.is_final, turn.turn_id)
+            return turn.turn_id in self.ended or await db(snapshots.is_final, turn.turn_id)
 
         return is_over
 
@@ -284,10 +287,10 @@ class TurnFeed:
         snapshot = await self.sender.snapshot(turn_id=turn.turn_id)
         ended = snapshot.named
         if ended is not None and ended.was_cleared:
-            await _wait_for_clear(turn, self._ended, self._restart)
+            await _wait_for_clear(turn, self.ended, self._restart)
             asked = self.sender.ask()
             snapshot = await self.sender.snapshot()
-        if ended is None or turn.turn_id in self._ended:
+        if ended is None or turn.turn_id in self.ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
         await self.sender.end(ended, asked, snapshot, is_late=turn.is_final)

@@ -1,7 +1,7 @@
 """Whether an action may run: asked before a person is, and again when it runs. Denied wherever that cannot be said."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,43 +19,68 @@ NOT_DECIDED: Final = "Whether this action is allowed could not be decided."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An agent that is asked about an action, and the turn to which it grants."""
+
+    agent: Agent
+    turn: AuthorizationContext
+
+
+async def _none_above() -> Sequence[Asked]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionGate:
-    """Decides about the actions of one call. `is_approved`: a person has approved the call."""
+    """Decides about the actions of one call. `is_approved`: a person has approved the call.
+
+    `above`: finds the agents above a sub-agent, each of which may deny and none of which grants anything to it.
+    """
 
     agent: Agent
     turn: AuthorizationContext
     call_id: str
     is_approved: bool = False
+    above: Callable[[], Awaitable[Sequence[Asked]]] = _none_above
 
     async def refusal(self, rules: ActionRules, given: JSONObject) -> str | None:
         """The reason why the action may not run, for the model; `None` when it may. Nothing is remembered."""
         try:
             async with asyncio.timeout(rules.timeout_seconds):
-                return await self._refusal(rules, given)
+                reason = await self._refusal(Asked(agent=self.agent, turn=self.turn), rules, given)
+                if reason is not None:
+                    return reason
+                for asked in await self.above():
+                    reason = await self._refusal(asked, rules, given)
+                    if reason is not None:
+                        return reason
+                return None
         except TimeoutError:
             return NOT_DECIDED
         except ThinkError as error:
             return NOT_DECIDED if isinstance(error, AgentCodeFailed) else error.message
 
-    async def _refusal(self, rules: ActionRules, given: JSONObject) -> str | None:
-        granted = await call_hook(self.agent, "authorize_turn", self.turn)
+    async def _refusal(self, asked: Asked, rules: ActionRules, given: JSONObject) -> str | None:
+        agent, turn = asked.agent, asked.turn
+        granted = await call_hook(agent, "authorize_turn", turn)
         if granted is False:
             return NO_ACTIONS
         missing = await self._missing(rules, granted)
-        if is_overridden(self.agent, "authorize_action"):
+        if is_overridden(agent, "authorize_action"):
             context = ActionContext(
-                request_id=self.turn.request_id,
-                turn_id=self.turn.turn_id,
+                request_id=turn.request_id,
+                turn_id=turn.turn_id,
                 call_id=self.call_id,
-                user_id=self.turn.user_id,
+                user_id=turn.user_id,
                 action=rules.name,
                 input=given,
                 permissions=rules.permissions,
                 missing=missing,
                 risk=rules.risk,
                 approved=self.is_approved,
+                sub_agent=turn.sub_agent,
             )
-            decision = await call_hook(self.agent, "authorize_action", context)
+            decision = await call_hook(agent, "authorize_action", context)
             if decision is True:
                 return None
             if decision is not None:

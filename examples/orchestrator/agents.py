@@ -19,6 +19,7 @@ class Researcher(Think):
 
     title = "Researcher"
     icon = "search"
+    listed = False  # it works for the orchestrator: people do not begin with it
 
     def get_model(self) -> str:
         """Let configuration choose."""
@@ -34,6 +35,7 @@ class Writer(Think):
 
     title = "Writer"
     icon = "edit"
+    listed = False
 
     def get_model(self) -> str:
         """Let configuration choose."""

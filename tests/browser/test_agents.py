@@ -58,6 +58,19 @@ def test_agent_is_chosen_by_keyboard_and_named_everywhere(tab: ChatPage) -> None
     look(tab, "agent-named")
 
 
+def test_an_agent_that_works_for_others_is_not_offered_and_is_named_where_it_answers(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=helper")
+    expect(tab.page.locator("#agent-name")).to_have_text("Agent: Helper of others")
+    tab.ask("A word\nsay: Of help.")
+    expect(tab.page.locator("#conversations .row-agent")).to_have_text("Helper of others")
+    tab.page.get_by_role("link", name="New", exact=True).click()
+    expect(tab.page.locator("#agent-name")).not_to_contain_text("Helper of others")
+    agents_button(tab.page).click()
+    tab.page.get_by_role("searchbox", name="Search agents").fill("helper of")
+    expect(options(tab.page)).to_have_count(0)
+    look(tab, "agent-not-offered")
+
+
 def test_new_begins_with_the_agent_used_last(tab: ChatPage, open_tab: OpenTab) -> None:
     tab.open("/c/new?agent=clerk")
     tab.page.get_by_role("link", name="New", exact=True).click()

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, state
-from chat.conversations.guarding import rules_of
+from chat.turns.guarding.handed_down import rules_of
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
 from tools_app.core.guard.rules import ON, GuardDecision
 from tools_app.models import Guard, GuardEvent

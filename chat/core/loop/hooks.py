@@ -194,13 +194,18 @@ ToolDecision: TypeAlias = Allow | Block | Substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationContext:
-    """A turn in which an action is about to be asked about, or to run. `user_id`: for whom the agent works."""
+    """A turn in which an action is about to be asked about, or to run. `user_id`: for whom the agent works.
+
+    `sub_agent`: route of the agent below whose action it is, where it is none of the agent's own. The turn is then the
+    one in which the agent started it, as far as it did so by a run.
+    """
 
     request_id: str
     turn_id: str
     user_id: int | None
     continuation: bool
     body: JSONObject = field(default_factory=dict)
+    sub_agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +213,7 @@ class ActionContext:
     """An action that a person is about to be asked about, or that is about to run.
 
     `permissions` are those that it declares, `missing` those of them that are not granted. `approved`: a person has
-    approved the call, and it runs now.
+    approved the call, and it runs now. `sub_agent`: route of the agent below whose action it is; empty for one's own.
     """
 
     request_id: str
@@ -221,6 +226,7 @@ class ActionContext:
     missing: tuple[str, ...] = ()
     risk: str | None = None
     approved: bool = False
+    sub_agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,6 +215,10 @@ class Handshake:
         """Offer the stream to a connection that waits; any other gets it live from here."""
         return [self._offer(request_id)] if self._is_parked else []
 
+    def resumed(self, request_id: str, *, has_begun: bool) -> list[Action]:
+        """Offer the stream of a request that had ended and goes on; ask to wait where it had not begun."""
+        return [self._offer(request_id) if has_begun else self._park(request_id)]
+
     def settled(self, request_id: str, view: InstanceView) -> list[Action]:
         """Forget the request; release a connection that waits when nothing is left to wait for."""
         self._offered.discard(request_id)

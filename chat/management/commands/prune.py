@@ -11,7 +11,10 @@ from chat.operations.retention import POLICIES, prune_all
 
 
 class Command(BaseCommand):
-    help = "Remove old chunk logs, journals, unclaimed files, ended tokens and finished fibers. No conversation."
+    help = (
+        "Remove old chunk logs, journals, unclaimed files, ended tokens and finished fibers. No conversation, but for "
+        "those of sub-agents whose run ended long ago."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         names = [policy.name for policy in POLICIES]

@@ -29,11 +29,11 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from chat.agent.registry import list_agents
-from chat.conversations.guarding import rules_of
 from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice
+from chat.turns.guarding.handed_down import rules_of
 from fibers.schedules.services import broken_schedules
 from fibers.selectors import without_function
 from thinkproject.kernel.ids import new_id

@@ -15,9 +15,9 @@ from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.notifications import turn_group
 from chat.instances.rows import BATCH, find_instance
 from chat.instances.waiting import wait_until
+from chat.operations.removal import delete_instance
 from chat.reads import sub_agents as registry
 from chat.run_models import AgentRun
-from chat.runtime.abilities.removal import delete_instance
 from chat.turns.delegation.ending import attach
 from chat.turns.delegation.starting import start_run
 from chat.turns.delegation.stopping import stop_below, stop_run

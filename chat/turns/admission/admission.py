@@ -32,7 +32,7 @@ from chat.instances.rows import (
     lock_root,
 )
 from chat.instances.runs import note_turn_end
-from chat.models import AgentInstance, Turn, TurnOptions, new_turn_id
+from chat.models import AgentInstance, Turn, TurnOptions, TurnSeen, new_turn_id
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -45,6 +45,7 @@ from chat.turns.admission.intake import (
 from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
 from chat.turns.admission.oversized import fit_intake
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
+from chat.turns.guarding.handed_down import handed_down_to
 from chat.turns.state import input_reservation, policies
 from chat.turns.state.active import active_turns, lane_of
 from chat.turns.state.client_tools import remember_client_tools
@@ -250,7 +251,7 @@ def _write_turn(
         base_is_explicit=placement.base_is_explicit,
         assistant_id=new_id("msg"),
         body=request.body,
-        options=_options(request, placement, overlap),
+        options=_options(key_of(instance), request, placement, overlap),
         accepted_at=timezone.now(),
     )
     _INSERT_TURN.run(vars(turn))
@@ -271,8 +272,11 @@ def _share_of(instance: AgentInstance) -> str | None:
     return f"user:{instance.owner_id}"
 
 
-def _options(request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:
+def _options(key: InstanceKey, request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:
     options: TurnOptions = {**request.options, "answers": list(placement.answers)}
+    denied = handed_down_to(key)
+    if denied:
+        options["denied"] = [list(patterns) for patterns in denied]
     if placement.later_messages:
         options[DEFERRED] = list(placement.later_messages)
     if overlap.merged_ids:
@@ -325,6 +329,8 @@ def resume_turn(turn_id: str) -> bool:
         raise TurnConflict("The conversation has gone on since this turn was interrupted. Ask again instead.")
     resumed = requeue_fiber(turn.fiber_id)
     if resumed:
+        TurnSeen.objects.filter(turn=turn).delete()  # it may fail once more, which they have not seen
+        notify_on_commit(group_of(key_of(turn.instance)), {"type": "turn.resumed", "turn_id": turn.pk})
         notify_conversation(turn.instance.owner_id, turn.instance_id)
     return resumed
 

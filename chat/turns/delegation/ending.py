@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from chat.agent.abilities.runs import failed, succeeded
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, Turn, TurnOptions
 from chat.run_models import AgentRun
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
@@ -135,10 +135,17 @@ def wake_parent(run: AgentRun) -> None:
     about: JSONObject = {"agentRun": {"runId": run.run_id, "agent": run.agent}}
     words: Any = {"role": "user", "parts": [{"type": "text", "text": _report(run)}], "metadata": about}
     intake = Program(messages=[words], enters_at_start=True)
+    request = TurnRequest(intake=intake, idempotency_key=f"wake:{run.pk}", body=about, options=_denied_to_starter(run))
     with delegating():
-        turn = admit(key_of(parent), TurnRequest(intake=intake, idempotency_key=f"wake:{run.pk}", body=about)).turn
+        turn = admit(key_of(parent), request).turn
     place = Place(session_id=turn.session_id, scope=parent.pk, owner_id=parent.owner_id, turn_id=turn.pk)
     see(place, _texts_of_child(run), at=Spot(name=f"run {run.pk}"))
+
+
+def _denied_to_starter(run: AgentRun) -> TurnOptions:
+    """Options with the lists from above of the turn that has started the run: the turn that goes on gets them, too."""
+    turn = Turn.objects.filter(pk=run.parent_turn_id).first()
+    return {"denied": turn.options["denied"]} if turn is not None and "denied" in turn.options else {}
 
 
 def _texts_of_child(run: AgentRun) -> list[SeenText]:

@@ -36,9 +36,10 @@ from chat.turns.execution.model_input import (
     history_at,
     tool_specs,
 )
-from chat.turns.execution.overrides import read_overrides
+from chat.turns.execution.overrides import Overrides, read_overrides
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.handed_down import Denied, denied_above, guard_below, negations
 from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.output_reader import output_reader
 from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
@@ -69,6 +70,7 @@ class Assembled:
     history: list[Message]  # what the prompt begins with; results of approved calls are written into it
     setup: SessionSetup
     has_budget: bool  # whether the session has a limit of cost, as its row was read
+    handed_down: Denied = ()  # to the turns that this one starts below
     timeout_seconds: float | None = None  # of the attempt; `None` or 0 sets no limit
 
 
@@ -92,7 +94,7 @@ async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> Tur
     """The injection guard of the turn's conversation. No query where no text of others was in it."""
     key = facts.key
     place = Place(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
-    guard = TurnGuard(agent.injection_guard, place, context.fenced)
+    guard = TurnGuard(guard_below(key, agent.injection_guard), place, context.fenced)
     if facts.has_guard:
         await guard.load()
     return guard
@@ -115,11 +117,9 @@ async def assemble(
     context = _turn_context(agent, facts, gathered, attempt)
     config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
-    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered)
-    toolset = with_code_over(agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools)
+    overrides, toolset, reader = _with_tools(agent, facts, gathered, config)
     model = _model(agent, gathered, config)
     prompt = gathered.prompt(model=model, override=config.messages)
-    reader = _reader(agent, config, toolset)
     plan = TurnPlan(
         request_id=facts.request_id,
         assistant_id=facts.assistant_id,
@@ -156,8 +156,27 @@ async def assemble(
         history=gathered.history,
         setup=gathered.setup,
         has_budget=gathered.state.rows.max_cost is not None,
+        handed_down=_handed_down(facts, config),
         timeout_seconds=config.timeout_seconds,
     )
+
+
+def _with_tools(
+    agent: Think, facts: TurnFacts, gathered: ModelInput, config: TurnConfig
+) -> tuple[Overrides, Toolset, Tool | None]:
+    """The checked config, the tools of the turn, and the reader of outputs: all without those that are denied above."""
+    denied = (*denied_above(agent.key), *facts.denied)
+    overrides = read_overrides(config, system=gathered.system, offered=gathered.offered, denied=denied)
+    toolset = with_code_over(
+        agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools, denied=denied
+    )
+    return overrides, toolset, _reader(agent, config, toolset, denied)
+
+
+def _handed_down(facts: TurnFacts, config: TurnConfig) -> Denied:
+    """The lists for the turns that this one starts: those that it got itself, and what `before_turn` takes away."""
+    own = () if config.active_tools is None else negations(config.active_tools, "active_tools of before_turn")
+    return (*facts.denied, own) if own else facts.denied
 
 
 def _of_call(plan: TurnPlan, facts: TurnFacts) -> TurnPlan:
@@ -211,9 +230,9 @@ def _turn_context(agent: Think, facts: TurnFacts, gathered: ModelInput, attempt:
     )
 
 
-def _reader(agent: Think, config: TurnConfig, toolset: Toolset) -> Tool | None:
+def _reader(agent: Think, config: TurnConfig, toolset: Toolset, denied: Denied) -> Tool | None:
     """The reader of outputs that were cut, unless a tool has its name or a pattern takes it away by name."""
-    patterns = [tuple(given) for given in (agent.enabled_tools, config.active_tools) if given is not None]
+    patterns = [*(tuple(given) for given in (agent.enabled_tools, config.active_tools) if given is not None), *denied]
     is_excluded = READER in toolset or any(excludes(given, READER) for given in patterns)
     return None if is_excluded else output_reader(agent.key)
 

@@ -28,6 +28,7 @@ from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.prompting import Prompt
+from chat.turns.guarding.handed_down import denied_above
 from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state import caller_tools
 from chat.turns.state.client_tools import to_tools
@@ -269,9 +270,9 @@ register(Source.CALLER, _tools_of_caller)
 
 
 def _enabled(agent: Think, tools: Toolset) -> Toolset:
-    """The tools that the class lets its agent have."""
+    """The tools that the class lets its agent have, and those above do not deny."""
     try:
-        return tools.only(agent.enabled_tools)
+        return tools.only(agent.enabled_tools).without(denied_above(agent.key))
     except ToolDeclarationInvalid as error:
         raise TurnConfigInvalid(f"enabled_tools of {type(agent).__name__}: {error.message}") from error
 

@@ -9,6 +9,7 @@ from chat.core.model.language_model import ModelSettings
 from chat.core.model.output_schema import Output, output_of
 from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
+from chat.turns.guarding.handed_down import Denied
 from chat.user_code.call_hook import user_code_boundary
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
@@ -26,13 +27,16 @@ class Overrides:
     stop_when: tuple[StopCondition, ...]
 
 
-def read_overrides(config: TurnConfig, *, system: str, offered: Toolset) -> Overrides:
-    """Validate the config against the turn. Errors: `TurnConfigInvalid`."""
+def read_overrides(config: TurnConfig, *, system: str, offered: Toolset, denied: Denied = ()) -> Overrides:
+    """Validate the config against the turn. `denied`: from above, whatever the config adds.
+
+    Errors: `TurnConfigInvalid`.
+    """
     if config.system is not None and config.instructions is not None:
         raise TurnConfigInvalid("Give before_turn's system prompt as system or as instructions, not as both.")
     _require_positive(config)
     output = output_of(config.output)
-    toolset = _tools(config, offered)
+    toolset = _tools(config, offered).without(denied)
     names = [tool.name for tool in toolset]
     given = config.instructions if config.system is None else config.system
     return Overrides(

@@ -54,6 +54,7 @@ from chat.turns.execution.recovery import (
 )
 from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
+from chat.turns.guarding.handed_down import handing_down
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
@@ -166,7 +167,7 @@ class TurnRun:
             self._notify_recovering(True)
             await self._ask_recovery(agent)
         guard = await guard_of(agent, self._facts, self._context)
-        with reaching(TurnReach(guard)):
+        with reaching(TurnReach(guard)), handing_down(self._facts.key, self._facts.denied):
             self._assembled = assembled = await assemble(
                 agent,
                 self._facts,
@@ -178,7 +179,8 @@ class TurnRun:
             limit = asyncio.timeout(assembled.timeout_seconds or None)
             try:
                 async with limit:
-                    await self._stream(assembled, writer)
+                    with handing_down(self._facts.key, assembled.handed_down):
+                        await self._stream(assembled, writer)
             except TimeoutError as error:
                 if limit.expired():
                     raise TurnTimeout(f"The turn took longer than {assembled.timeout_seconds:g} s.") from error
@@ -186,7 +188,8 @@ class TurnRun:
 
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
-        tools = TurnTools(assembled, self._facts, self._context, StepView(shared=assembled.plan.shared))
+        view = StepView(shared=assembled.plan.shared)
+        tools = TurnTools(assembled, self._facts, self._context, view, self._make_agent)
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         async with (
             reporting(agent, self._standing.fold, writer) as reports,

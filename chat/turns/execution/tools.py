@@ -26,9 +26,10 @@ from chat.core.loop.loop import StepView
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import CallReplies, ReplyRoom
 from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_files
-from chat.turns.execution.assembly import Assembled
+from chat.turns.execution.assembly import Assembled, MakeAgent
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.guarding.actions_above import asked_above
 from chat.turns.guarding.turn_guard import lets_run
 from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
@@ -59,8 +60,11 @@ INTERRUPTED = "The tool call was interrupted before a result was recorded."
 class TurnTools:
     """Runs tool calls for the loop. Exceptions of tools and hooks become results for the model."""
 
-    def __init__(self, assembled: Assembled, facts: TurnFacts, context: FiberContext, view: StepView) -> None:
+    def __init__(
+        self, assembled: Assembled, facts: TurnFacts, context: FiberContext, view: StepView, make_agent: MakeAgent
+    ) -> None:
         self.view = view
+        self._make_agent = make_agent
         self._agent: Agent = assembled.agent
         self._toolset = assembled.toolset
         self._reader = assembled.reader
@@ -203,7 +207,8 @@ class TurnTools:
             continuation=facts.is_continuation,
             body=facts.body,
         )
-        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved)
+        above = functools.partial(asked_above, facts.key, turn, self._make_agent)
+        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved, above=above)
 
     async def perform(
         self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool

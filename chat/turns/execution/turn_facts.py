@@ -8,6 +8,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.background.costs import usage_of_turn
 from chat.turns.background.titles import needs_title
+from chat.turns.guarding.handed_down import Denied
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.usage import SessionUsage
@@ -34,6 +35,7 @@ class TurnFacts:
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
     caller_tools: tuple[JSONObject, ...] = ()  # of the program that asked for this turn
     model_choice: JSONObject | None = None  # of the conversation when the turn began
+    denied: Denied = ()  # patterns of tools that the turn which has started this one denies
     direct_call: JSONObject | None = None  # the one call that the turn makes instead of asking a model
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
@@ -74,6 +76,7 @@ def facts_of(
         client_tools=tuple(turn.instance.client_tools),
         caller_tools=tuple(turn.options.get("caller_tools", ())),
         model_choice=turn.options.get("model_choice"),
+        denied=tuple(tuple(patterns) for patterns in turn.options.get("denied", ())),
         direct_call=turn.options.get("direct_call"),
         instance=turn.instance,
         spent=usage_of_turn(turn),

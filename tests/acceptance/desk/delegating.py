@@ -35,6 +35,17 @@ class Finder(Think):
         return [look, pay_for]
 
 
+class Helper(Think):
+    """Works for others only."""
+
+    title = "Helper of others"
+    listed = False
+
+    def get_model(self) -> str:
+        """Answer with the scripted provider."""
+        return "default"
+
+
 class Editor(Think):
     """Has finders work for it."""
 

@@ -47,7 +47,7 @@ def test_every_symbol_is_in_the_page() -> None:
 def test_a_class_that_declares_nothing_looks_like_its_name(define: Define) -> None:
     shown = appearance_of(define("Checks agents.\n\nAnd more."))
     assert (shown.name, shown.title, shown.description) == ("checked-agent", "Checked agent", "Checks agents.")
-    assert (shown.icon, shown.suggestions) == ("chat", ())
+    assert (shown.icon, shown.suggestions, shown.is_listed) == ("chat", (), True)
 
 
 def test_what_is_declared_is_shown(define: Define) -> None:
@@ -93,6 +93,7 @@ def test_an_unknown_icon_is_reported(define: Define, icon: Any) -> None:
             {"suggestions": ("a", "x" * 121)},
             f"a suggestion must be one line of 1 to 120 characters, not {'x' * 120!r} (121).",
         ),
+        ({"listed": "no"}, "listed must be True or False, not 'no'."),
         ({"suggestions": (" ",)}, "a suggestion must be one line of 1 to 120 characters, not '' (0)."),
     ],
 )

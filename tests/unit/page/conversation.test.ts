@@ -244,3 +244,41 @@ Deno.test("a page that was asked for before an answer ended does not take it out
   same(idsOf(conversation), ["c"]);
   conversation.close();
 });
+
+Deno.test("a stream that is offered after its end is followed anew, over the same line", () => {
+  const { conversation, line } = live();
+  const end = { type: "cf_agent_use_chat_response", id: "r", body: "Interrupted.", done: true, error: true } as const;
+  line.hear({ type: "cf_agent_stream_resuming", id: "r" });
+  line.chunk({ type: "start", messageId: "a" }, 0);
+  line.chunk({ type: "text-start", id: "t" }, 1);
+  line.chunk({ type: "text-delta", id: "t", delta: "One" }, 2);
+  line.hear(end);
+  same([conversation.running, conversation.failed?.error], [null, "Interrupted."]);
+  line.hear({ type: "cf_agent_stream_resuming", id: "r" });
+  same([conversation.running?.requestId, conversation.failed], ["r", null]);
+  const acks = line.sent.filter(({ type }) => type === "cf_agent_stream_resume_ack");
+  same(acks.length, 2);
+  line.chunk({ type: "start", messageId: "a" }, 0);
+  line.chunk({ type: "text-start", id: "t" }, 1);
+  line.chunk({ type: "text-delta", id: "t", delta: "One" }, 2);
+  line.chunk({ type: "text-delta", id: "t", delta: ", two" }, 3);
+  same(idsOf(conversation), ["q", "a"]);
+  const [text] = conversation.messages.at(-1)?.parts ?? [];
+  same(text.type === "text" && text.text, "One, two");
+  conversation.close();
+});
+
+Deno.test("a page that says a turn runs whose end has come asks for its stream", async () => {
+  const running = { id: "t", request_id: "r" };
+  const api = apiOf({ messages: () => Promise.resolve(page({ items: [item("q")], session_id: "s", running })) });
+  const conversation = new Conversation(api, instance({ sessionId: "s" }), null);
+  const line = new TestLine();
+  conversation.attach(line);
+  line.hear({ type: "cf_agent_use_chat_response", id: "r", body: "", done: true, error: true });
+  const asked = () => line.sent.filter(({ type }) => type === "cf_agent_stream_resume_request").length;
+  const before = asked();
+  await conversation.refresh(); // it may have been read before the end came
+  await pause(200);
+  same(asked() > before, true);
+  conversation.close();
+});

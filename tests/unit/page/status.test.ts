@@ -69,6 +69,8 @@ Deno.test("what is at work is named, and how long it has been", () => {
   same(textOf({ running: waiting({ activity: model(12, "") }) }), "Waiting for the model");
   const another = { ...model(12, "o3"), insteadOf: "gpt-5" };
   same(textOf({ running: waiting({ activity: another }) }), "o3, in place of gpt-5, is thinking, 12 s");
+  same(textOf({ running: streaming(text, { activity: another }) }), "o3, in place of gpt-5, is thinking, 12 s");
+  same(textOf({ running: streaming(text, { activity: another, hasSpoken: true }) }), null); // it goes on: that is seen
   same(
     textOf({ running: streaming({ type: "step-start" }, { activity: model(70) }) }),
     "gpt-5 is thinking, 1 min 10 s",
@@ -91,6 +93,11 @@ Deno.test("a stream knows what is at work until another thing is, by this browse
   same(stream.activity?.kind, "tool");
   take({ kind: "model", name: "gpt-5" });
   same([stream.activity?.kind, (stream.activity?.since ?? 0) > Date.now() - 1000], ["model", true]);
+  same(stream.hasSpoken, false);
+  stream.take({ type: "data-think-resumed" }, undefined, () => message("a"));
+  same(stream.hasSpoken, false);
+  stream.take({ type: "text-delta", id: "t", delta: "a" }, undefined, () => message("a"));
+  same(stream.hasSpoken, true);
   take({ kind: "waiting", waits: [{ kind: "window" }] });
   same([stream.activity, stream.isPaused], [null, true]);
 });

@@ -131,6 +131,35 @@ class Relaxed(InjectionGuard):
 ON: Final = InjectionGuard()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Together(InjectionGuard):
+    """Several guards at once: what sets one of them counts, and a call runs without a decision where all let it run."""
+
+    guards: tuple[InjectionGuard, ...]
+
+    def counts(self, origin: Origin) -> bool:
+        """Whether text of this origin sets any of them."""
+        return any(guard.counts(origin) for guard in self.guards)
+
+    def lets_run(self, name: str, *, is_read_only: bool, is_open_world: bool) -> bool:
+        """Whether a call of this tool needs no decision in any of them."""
+        facts = {"is_read_only": is_read_only, "is_open_world": is_open_world}
+        return all(guard.lets_run(name, **facts) for guard in self.guards)
+
+
+def strictest(guards: Sequence[InjectionGuard]) -> InjectionGuard:
+    """One guard that is no weaker than any of these, of which there is at least one. One that is off adds nothing."""
+    active: list[InjectionGuard] = []
+    for guard in guards:
+        if guard.is_on and guard not in active:
+            active.append(guard)
+    if ON in active:
+        return ON
+    if len(active) > 1:
+        return Together(guards=tuple(active), reason=" ".join(guard.reason for guard in active))
+    return active[0] if active else guards[0]
+
+
 def clean_source(text: str) -> str:
     """A source as it is stored and shown: one line of what can be seen, at most `MAX_SOURCE_CHARS`."""
     cut = text[: MAX_SOURCE_CHARS + 1]

@@ -79,9 +79,9 @@ class TranscriptPage(Schema):
 
 
 @router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
-def agents(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
-    """Agents that can be talked to, and how they look."""
-    return [_agent(shown) for shown in list_agents()]
+def agents(request: HttpRequest, unlisted: bool = False) -> object:  # noqa: ARG001 - the framework names it
+    """Agents to begin a conversation with, and how they look; with `unlisted` also those that work for other agents."""
+    return [_agent(shown) for shown in list_agents() if shown.is_listed or unlisted]
 
 
 @router.get(
@@ -277,6 +277,7 @@ def _agent(shown: Appearance) -> AgentOut:
         icon=DEFAULT_ICON if is_file else shown.icon,
         icon_url=_static_url(shown.icon) if is_file else None,
         suggestions=list(shown.suggestions),
+        is_listed=shown.is_listed,
     )
 
 

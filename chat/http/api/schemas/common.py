@@ -159,6 +159,34 @@ class RetryOut(Schema):
     retry_at: datetime
 
 
+class UsedModelOut(Schema):
+    """A model that answered a part of a turn: its calls, their tokens, in and out, and their cost."""
+
+    name: str
+    calls: int
+    tokens: int
+    cost: Amount
+
+
+class ModelSwitchOut(Schema):
+    """A switch from a model that failed to the next one. `call`: the number of the turn's model call, from 0.
+
+    `code`: the error's, or `resting`: it had failed in another turn shortly before and was not asked.
+    """
+
+    call: int
+    from_model: str
+    to_model: str
+    code: str
+
+
+class ModelReportOut(Schema):
+    """The models that answered a turn, in the order of their use, and the switches between them."""
+
+    models: list[UsedModelOut]
+    switches: list[ModelSwitchOut]
+
+
 class TurnOut(Schema):
     """A turn: one request and its answer. Units: `duration_ms` from start to end.
 
@@ -166,7 +194,7 @@ class TurnOut(Schema):
 
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
     again. `changed_file_count`: files of workspaces that it has changed, known when it has ended; `/turns/{id}/files`
-    has them.
+    has them. `model_report`: set when it has ended and its models were switched, or several answered.
     """
 
     id: str
@@ -177,6 +205,7 @@ class TurnOut(Schema):
     position: int
     assistant_id: str
     model: str
+    model_report: ModelReportOut | None
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int

@@ -9,7 +9,7 @@ class AgentOut(Schema):
     """An agent class that is served, as it looks to people.
 
     `icon`: a symbol of the page; where the agent has a file of its own, `icon_url` is its address, else null.
-    `suggestions`: prompts for an empty conversation.
+    `suggestions`: prompts for an empty conversation. `is_listed`: people are offered it to begin a conversation with.
     """
 
     name: str
@@ -18,6 +18,7 @@ class AgentOut(Schema):
     icon: str
     icon_url: str | None
     suggestions: list[str]
+    is_listed: bool
 
 
 class ModelOut(Schema):

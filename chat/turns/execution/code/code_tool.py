@@ -10,9 +10,10 @@ from typing import Final
 
 from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
+from chat.turns.guarding.handed_down import Denied
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
-from tools_app.core.tool_names import check_patterns, selects
+from tools_app.core.tool_names import check_patterns, excludes, selects
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME, create_execute_tool
@@ -34,26 +35,35 @@ def code_tool(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool
 
 
 def with_code_over(
-    agent: Think, tools: Toolset, code: Tool | None, workspace: Workspace | None, active: Sequence[str] | None
+    agent: Think,
+    tools: Toolset,
+    code: Tool | None,
+    workspace: Workspace | None,
+    active: Sequence[str] | None,
+    *,
+    denied: Denied = (),
 ) -> Toolset:
     """The tools of the turn, with code over exactly these. `code`: the tool as it was made before. Errors: as above.
 
-    `active`: the patterns that have limited the tools for this turn.
+    `active`: the patterns that have limited the tools for this turn; `denied`: those from above.
     """
     if code is None or NAME not in tools or tools.get(NAME) is not code:
         return tools
-    renewed = _made(agent, tools, workspace, active)
+    renewed = _made(agent, tools, workspace, active, denied)
     return Toolset([renewed if tool is code else tool for tool in tools])
 
 
-def _made(agent: Think, tools: Toolset, workspace: Workspace | None, active: Sequence[str] | None) -> Tool:
+def _made(
+    agent: Think, tools: Toolset, workspace: Workspace | None, active: Sequence[str] | None, denied: Denied = ()
+) -> Tool:
     chosen = None if isinstance(agent.code_tool, bool) else agent.code_tool
     try:
         callable_ones = tools.only(chosen)
         limits = [check_patterns(given) for given in (chosen, agent.enabled_tools, active) if given is not None]
     except ToolDeclarationInvalid as error:
         raise TurnConfigInvalid(f"code_tool of {type(agent).__name__}: {error.message}") from error
-    has_files = agent.workspace_tools and all(selects(given, STATE) for given in limits)
+    is_denied = any(excludes(given, STATE) for given in denied)
+    has_files = agent.workspace_tools and not is_denied and all(selects(given, STATE) for given in limits)
     ours = [tool for tool in callable_ones if tool.name != NAME]
     packages = allowed(sandbox_settings.packages)
     return create_execute_tool(ours, workspace=workspace if has_files else None, packages=packages)

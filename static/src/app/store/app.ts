@@ -49,6 +49,8 @@ export interface Reveal {
 
 export class App extends Store {
   readonly boot: Boot;
+  /** The agents that people are offered. Others work for these; their conversations are opened from there. */
+  readonly agents: readonly Agent[];
   readonly api: Api;
   readonly router: Router;
   readonly notices = new Notices();
@@ -91,6 +93,7 @@ export class App extends Store {
   constructor(boot: Boot) {
     super();
     this.boot = boot;
+    this.agents = boot.agents.filter((agent) => agent.is_listed);
     this.api = new Api(boot.urls.api);
     this.router = new Router(boot.urls.home, (route) => this.show(route));
     this.list = new ConversationList(this.api, () => this.#onListRead());
@@ -125,14 +128,17 @@ export class App extends Store {
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
-  get agents(): readonly Agent[] {
-    return this.boot.agents;
-  }
-
   /** The agent of a conversation; one that is served no more has its name only. */
   agentOf = (instance: Pick<Instance, "agent">): Agent =>
-    this.agents.find((agent) => agent.name === instance.agent) ??
-      { name: instance.agent, title: instance.agent, description: "", icon: "", icon_url: "", suggestions: [] };
+    this.boot.agents.find((agent) => agent.name === instance.agent) ?? {
+      name: instance.agent,
+      title: instance.agent,
+      description: "",
+      icon: "",
+      icon_url: "",
+      suggestions: [],
+      is_listed: false,
+    };
 
   /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */
   get lastAgent(): string {
@@ -270,9 +276,9 @@ export class App extends Store {
 
   /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
   #showNew(agent: string): void {
-    const chosen = this.agents.find((item) => item.name === agent)?.name;
-    if (chosen) remember("agent", chosen);
-    const begun = keptInHistory() ?? { agent: chosen ?? this.lastAgent, name: newId("cnv") };
+    const chosen = this.boot.agents.find((item) => item.name === agent);
+    if (chosen?.is_listed) remember("agent", chosen.name);
+    const begun = keptInHistory() ?? { agent: chosen?.name ?? this.lastAgent, name: newId("cnv") };
     this.#showConversation({ ...fromInstance({ id: "", ...begun }), isNew: true }, null);
     this.#setView("conversation");
   }

@@ -58,7 +58,7 @@ export class Branching {
   }
 
   async importFile(file: File): Promise<void> {
-    const { api, boot: { agents }, conversation, dialogs, list, notices } = this.#app;
+    const { agents, api, conversation, dialogs, list, notices } = this.#app;
     const load = async () => (await import("../dialogs/all.ts")).ChooseAgent;
     const agent = agents.length > 1
       ? await dialogs.ask(load, { agents, current: conversation.instance.agent })

@@ -2,7 +2,6 @@
 // the server and invents nothing. No DOM in here.
 
 import { batch } from "@preact/signals-core";
-import { newId } from "../lib/ids.ts";
 import {
   type ConversationFrame,
   type FrameMessage,
@@ -20,7 +19,6 @@ import type { Instance, Message } from "./types.ts";
 
 export class Conversation extends Transcript {
   readonly #acked = new Set<string>();
-  #probe = "";
   #hadLine = false;
 
   // --- the line -----------------------------------------------------------------------------------------------------
@@ -40,15 +38,10 @@ export class Conversation extends Transcript {
 
   #onOpen(): void {
     this.#acked.clear();
-    this.#askToResume();
+    this.askToResume();
     if (this.isLoaded && this.#hadLine) this.refresh();
     if (this.#hadLine) this.emit("reconnected");
     this.#hadLine = true;
-  }
-
-  #askToResume(): void {
-    this.#probe = newId("prb");
-    this.line?.send({ type: "cf_agent_stream_resume_request", probeId: this.#probe });
   }
 
   #onFrame(frame: ServerFrame): void {
@@ -109,20 +102,25 @@ export class Conversation extends Transcript {
   #onResuming(id = ""): void {
     if (!id || this.#acked.has(id)) return;
     this.#acked.add(id);
-    const stream = this.stream(id);
+    const stream = this.#offered(id);
     stream.wantsReplay = false;
-    if (!stream.isDone) this.run(stream);
+    this.run(stream);
     this.line?.send({ type: "cf_agent_stream_resume_ack", id });
   }
 
   #onPending(id = ""): void {
     if (!id) return;
-    const stream = this.stream(id);
-    if (!stream.isDone) this.run(stream);
+    this.run(this.#offered(id));
+  }
+
+  /** The stream that the server offers. One that had ended goes on: it is followed anew, from its beginning. */
+  #offered(id: string): TurnStream {
+    const known = this.streams.get(id);
+    return known?.isDone ? this.streamAnew(known) : this.stream(id);
   }
 
   #onNothingRuns({ probeId, reason }: { probeId?: string; reason?: string }): void {
-    if (probeId && probeId !== this.#probe) return;
+    if (probeId && probeId !== this.probe) return;
     if (reason === "continuation-owned") return;
     if (this.running) this.refresh(); // it ended while no socket was open: the row has the outcome
   }
@@ -144,7 +142,7 @@ export class Conversation extends Transcript {
     if (verdict === "gap" && !stream.wantsReplay) {
       stream.wantsReplay = true;
       this.#acked.delete(stream.requestId);
-      this.#askToResume();
+      this.askToResume();
     }
     if (isPaused || stream.isPaused || stream.activity !== activity) {
       this.changed();
@@ -174,6 +172,7 @@ export class Conversation extends Transcript {
     const { outcome = "completed" } = frame;
     if (outcome === "recovering") return this.#setRecovering(true);
     this.flushTouched(); // who follows the answer hears its last words before its end
+    this.#acked.delete(frame.id); // offered once more, it goes on
     const isFirst = !stream.isDone; // an answer that is replayed on a second socket ends there as well
     stream.isDone = true;
     stream.activity = null;

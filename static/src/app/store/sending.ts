@@ -108,11 +108,12 @@ export class Sending {
   }
 
   async retryFailed(): Promise<void> {
-    const { api, conversation } = this.#app;
+    const { api, composer, conversation, notices } = this.#app;
     const { messages, failed } = conversation;
     if (failed?.code === PAUSED && failed.turnId) {
-      await api.resumeTurn(failed.turnId).catch(() => {}); // one that went on elsewhere is seen now
-      return location.reload(); // its stream had ended here: it is followed anew, from its beginning
+      composer.focus(); // the button goes away
+      await api.resumeTurn(failed.turnId).catch((error) => notices.fail(error));
+      return conversation.refresh(); // it may have gone on elsewhere
     }
     const message = messages.at(-1);
     if (message) this.regenerate(message);

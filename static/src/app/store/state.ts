@@ -197,6 +197,12 @@ export class ConversationState extends EventStore<ConversationEvents> implements
     return stream;
   }
 
+  /** Follow a request from its beginning, in the place of a stream that had ended. */
+  protected streamAnew({ requestId, turnId }: TurnStream): TurnStream {
+    this.#streams.delete(requestId);
+    return this.stream(requestId, turnId);
+  }
+
   protected run(stream: TurnStream): void {
     this.put({ running: stream, failed: null });
   }

@@ -115,6 +115,7 @@ function runningStatus(
   const { activity, message } = running;
   const silence = now - running.heardAt;
   const last = message?.parts.at(-1);
+  if (activity?.insteadOf && !running.hasSpoken) return wait(activityText(activity, now)); // in mid-text as well
   if (last && isOpen(last)) {
     if (isTool(last)) return null; // its own line says that it runs, and since when
     // An open text shows by itself that it goes on, as long as it does.

@@ -36,6 +36,8 @@ export class TurnStream {
   /** When its model is asked again. */
   retry: Retry | null = null;
   activity: Activity | null = null;
+  /** Whether something came since it was at work. */
+  hasSpoken = false;
   /** When something last came. */
   heardAt = Date.now();
   isDone = false;
@@ -88,6 +90,8 @@ export class TurnStream {
     const status = chunk.type === "data-think-status" ? chunk.data as StatusData | undefined : undefined;
     this.waits = status?.kind === "waiting" ? status.waits ?? [] : [];
     this.retry = status?.kind === "retry" ? retryOf(status) : null;
+    if (status) this.hasSpoken = false;
+    else if (!chunk.type.startsWith("data-")) this.hasSpoken = true;
     if (status?.kind === "model" || status?.kind === "tool") this.activity = activityOf(status);
     else if (status) this.activity = null;
   }

@@ -1,6 +1,7 @@
 // The list of messages of one conversation as the server has it: read by pages, with the turn that runs. No DOM in here.
 
 import { batch } from "@preact/signals-core";
+import { newId } from "../lib/ids.ts";
 import { type Api, isTemporary } from "../net/api.ts";
 import type { AgentSocket } from "../net/socket.ts";
 import { Freshness } from "./freshness.ts";
@@ -35,6 +36,8 @@ export class Transcript extends ConversationState {
   protected readonly fresh = new Freshness();
   /** Of a conversation that can continue. */
   protected line: Line | null = null;
+  /** The last question whether there is a stream to follow. */
+  protected probe = "";
   #refreshing: Promise<void> | null = null;
   #refreshAgain = false;
   #failures = 0; // reads in a row
@@ -76,6 +79,12 @@ export class Transcript extends ConversationState {
       }
     });
     return this.#refreshing;
+  }
+
+  /** Ask whether there is a stream to follow. */
+  protected askToResume(): void {
+    this.probe = newId("prb");
+    this.line?.send({ type: "cf_agent_stream_resume_request", probeId: this.probe });
   }
 
   refreshSoon(pause = REFRESH_PAUSE): void {
@@ -150,7 +159,10 @@ export class Transcript extends ConversationState {
   /** The page was read while the turn ran: its answer comes by the stream, what has come of it stays in sight. */
   #adopt(running: RunningTurn): TurnStream | null {
     const stream = this.stream(running.requestId, running.turnId);
-    if (stream.isDone) return null;
+    if (stream.isDone) {
+      this.askToResume(); // it had ended, and was resumed
+      return null;
+    }
     if (stream.lastSeq < 0) stream.expect(running); // later on its chunks say it, and a page may come too late
     if (stream.message && !stream.message.isLive) {
       stream.message.isLive = true;

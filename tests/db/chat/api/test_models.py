@@ -42,6 +42,20 @@ def test_agents_say_how_they_look(as_alice: ApiClient) -> None:
     assert shown["description"].startswith("Answers questions")
 
 
+def test_agents_that_work_for_others_are_not_offered_and_answer_to_their_name(
+    as_alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(query: str = "") -> dict[str, bool]:
+        return {item["name"]: item["is_listed"] for item in as_alice.get(f"/agents{query}").json()}
+
+    assert listed()["assistant"]
+    monkeypatch.setattr(Assistant, "listed", False)
+    assert "assistant" not in listed()
+    assert listed("?unlisted=true") == {**listed(), "assistant": False}
+    made = as_alice.send("POST", "/instances", {"agent": "assistant", "name": "direct"})
+    assert made.status_code == 201, made.content
+
+
 def test_an_icon_of_ones_own_is_a_static_file(as_alice: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Assistant, "icon", "support/agent.svg")
     shown = next(item for item in as_alice.get("/agents").json() if item["name"] == "assistant")

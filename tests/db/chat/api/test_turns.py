@@ -137,3 +137,23 @@ def test_steps_report_small_facts_and_sizes(as_alice: ApiClient, alice: User, co
     (step,) = as_alice.get(f"/turns/{turn.id}/steps").json()
     assert (step["key"], step["attempt"]) == ("model:0", 1)
     assert step["summary"] == {"finish": "stop", "text": {"bytes": 502}, "request": {"bytes": 15}}
+
+
+def test_a_turn_names_the_models_that_answered_and_the_switches(
+    as_alice: ApiClient, conversation: AgentInstance
+) -> None:
+    used = [
+        {"name": "acme/one", "calls": 1, "tokens": 12, "cost": "1E-7"},
+        {"name": "bolt/two", "calls": 2, "tokens": 30, "cost": "0.50"},
+    ]
+    switch = {"for": 1, "from": "acme/one", "to": "bolt/two", "code": "overloaded"}
+    turn = say(conversation, "q2", "a2", model_report={"models": used, "switches": [switch]})
+    wanted = {
+        "models": [{**used[0], "cost": "0.0000001"}, {**used[1], "cost": "0.5"}],
+        "switches": [{"call": 1, "from_model": "acme/one", "to_model": "bolt/two", "code": "overloaded"}],
+    }
+    assert as_alice.get(f"/turns/{turn.pk}").json()["model_report"] == wanted
+    listed = as_alice.get(f"/instances/{conversation.id}/turns").json()["items"]
+    assert [each["model_report"] for each in listed] == [wanted, None]
+    messages = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"]
+    assert messages[-1]["turn"]["model_report"] == wanted
