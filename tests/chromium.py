@@ -1,14 +1,27 @@
-"""Which Chromium tests use, and what happens without one."""
+"""Which Chromium tests use, how it is started, and what happens without one."""
 
 import os
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first that is installed is taken: the shell does less work than a whole browser."""
+
+FLAGS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 MISSING: Final = "no Chromium: install one (Debian: apt-get install chromium) or set CHROMIUM"
 
@@ -31,3 +44,13 @@ def require_chromium() -> str:
         pytest.fail(MISSING)
     warnings.warn(MISSING, stacklevel=2)
     pytest.skip(MISSING)
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Start one and end it. Meanwhile the driver's loop runs in this thread, so no test can run a loop of its own."""
+    path = require_chromium()
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()

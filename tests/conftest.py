@@ -65,13 +65,21 @@ TOGETHER = (
     ("tests/acceptance/devex/test_existing_project.py",),
     ("tests/acceptance/ops/test_bodies.py",),
     ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree
-    (
+    (  # one product
         "tests/acceptance/wire/",
+        "tests/acceptance/parking/",
+        "tests/acceptance/programs/",
         "tests/acceptance/client/test_client.py",
+        "tests/acceptance/client/test_tools.py",
         "tests/acceptance/devex/test_agent_chat.py",
         "tests/acceptance/ops/test_many_open.py",
+        "tests/acceptance/ops/test_nginx.py",
         "tests/acceptance/ops/test_product.py",
+        "tests/acceptance/ops/test_static.py",
     ),
+    ("tests/unit/tools_app/browser/test_bounds.py",),
+    ("tests/unit/tools_app/browser/test_network.py",),
+    ("tests/unit/tools_app/browser/",),
 )
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 

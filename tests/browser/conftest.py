@@ -8,23 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct, start_product
-from tests.chromium import require_chromium
+from tests.chromium import launched, require_chromium
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE_MS = 20_000
 """How long what is expected may take on a busy machine; it costs nothing where it comes at once."""
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
@@ -38,15 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
-    path = require_chromium()
+    """Chromium for the tests of this folder: starting one takes longer than most of them."""
     expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -12,26 +12,15 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext
 
 from tests.acceptance.product import UNLIMITED, Plan, Product, start_product
 from tests.acceptance.proxy import CuttingProxy
-from tests.chromium import require_chromium
+from tests.chromium import launched
 from tests.clients.bundle import DIST, PAGES, served_bundles
 from tests.clients.dom_page import DomPage
 from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 
 PATIENT = {"THINK_MODEL_STALL_SECONDS": "170"}  # a test holds the provider for as long as a busy machine needs
 
@@ -79,17 +68,14 @@ def product(_shared_product: Product) -> Product:
     return _shared_product
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium for one module: the driver's loop must not stay in the thread that other tests run their loops in."""
-    path = require_chromium()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    """Chromium for the tests of this folder: starting one takes longer than most of them."""
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def _shared_context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context()
     yield made

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import WebSocketRoute
 
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
-from tests.clients.tab import Tab, text_of
+from tests.clients.tab import REST, Tab, text_of
 from tests.clients.ways import LINES
 
 LOCATE = "call tool locate {}\nsay: You are at {result}."
@@ -88,16 +89,52 @@ def test_a_failing_client_tool_continues_nothing(make_room: MakeRoom, line: str)
     assert calls(observer)[0]["errorText"] == "no signal"
 
 
+class Held:
+    """A line on which frames of the server stay until they are let through; what the page sends goes on."""
+
+    def __init__(self) -> None:
+        self.is_held = False
+        self._kept: list[str | bytes] = []
+        self._page: WebSocketRoute | None = None
+
+    def route(self, socket: WebSocketRoute) -> None:
+        """Stand between a page and the server."""
+        self._page, server = socket, socket.connect_to_server()
+        socket.on_message(server.send)
+        server.on_message(self._pass_on)
+
+    def _pass_on(self, text: str | bytes) -> None:
+        assert self._page is not None
+        if self.is_held:
+            self._kept.append(text)
+        else:
+            self._page.send(text)
+
+    def let_through(self) -> None:
+        """Send what has stayed, in its order."""
+        assert self._page is not None
+        self.is_held = False
+        for text in self._kept:
+            self._page.send(text)
+
+
 def test_two_tabs_answer_and_the_first_result_wins(make_room: MakeRoom) -> None:
+    """The other tab does not know of the first result when it sends its own: its line is held."""
     room = make_room(agent="desk")
-    tab = room.open("first", answers="call", place="here")
-    other = room.open("other", answers="call", place="there", wait="400")
-    room.ask(tab, LOCATE)
-    wait_answer(room, tab, other)
+    line = Held()
+    tab, other = room.open("first"), room.open("other", liar=line.route)
+    [part] = open_calls(room, tab, LOCATE, "input-available")
+    other.wait(REST + " && harness.chat.messages.flatMap(m => m.parts).some(p => p.state === 'input-available')")
+    line.is_held = True
+    answer(tab, part["toolCallId"], "here")
+    wait_answer(room, tab)
+    answer(other, part["toolCallId"], "there")
     other.wait_sent("cf_agent_tool_result")
+    line.let_through()
+    wait_answer(room, tab, other)
     stored = room.rest()
-    [part] = [part for part in stored[1]["parts"] if "toolCallId" in part]
-    assert part["output"]["place"] == "here"
+    [call] = [part for part in stored[1]["parts"] if "toolCallId" in part]
+    assert call["output"] == "here"
     assert len(stored) == 3
 
 

@@ -147,7 +147,7 @@ def check(_rest: list[str]) -> int:
     build_assets()  # the types of the shell's runner are those of its bundle
     gates = [
         ["mypy", "."],  # the longest begin first
-        ["pytest", "-q", *_several([]), "tests/house"],
+        ["pytest", "-q", "-p", "no:xdist", "tests/house"],  # more processes would only parse the same files again
         ["lint-imports", "--no-logo"],
         ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *typed_scripts()],
         ["python", "manage.py", "makemigrations", "--check", "--dry-run"],

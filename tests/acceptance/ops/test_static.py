@@ -24,8 +24,10 @@ FOR_EVER = {"public", "max-age=31536000", "immutable"}
 PRODUCTION = """\
 from thinkproject.settings import *
 
+INSTALLED_APPS = [name for name in INSTALLED_APPS if name != "ninja"]
 STATIC_ROOT = {root!r}
 """
+"""Without the megabytes of the API's documentation, which take ten seconds to compress."""
 
 
 @dataclass(frozen=True)
