@@ -94,7 +94,7 @@ Deno.test("a stream knows what is at work until another thing is, by this browse
   take({ kind: "model", name: "gpt-5" });
   same([stream.activity?.kind, (stream.activity?.since ?? 0) > Date.now() - 1000], ["model", true]);
   same(stream.hasSpoken, false);
-  stream.take({ type: "data-think-resumed" }, undefined, () => message("a"));
+  stream.take({ type: "data-think-resumed", data: {} }, undefined, () => message("a"));
   same(stream.hasSpoken, false);
   stream.take({ type: "text-delta", id: "t", delta: "a" }, undefined, () => message("a"));
   same(stream.hasSpoken, true);

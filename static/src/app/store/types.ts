@@ -237,6 +237,8 @@ export interface Agent {
   /** A picture of the site's own, or "". */
   icon_url: string;
   suggestions: string[];
+  /** Whether people are offered it to begin a conversation with. */
+  is_listed: boolean;
 }
 
 /** A stored file, as the upload answers. */
