@@ -1,4 +1,4 @@
-"""What servers answer, for modules that are there before the protocol's package is loaded."""
+"""Answers of servers, for modules that are there before the protocol's package is loaded."""
 
 from typing import Any
 
