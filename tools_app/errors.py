@@ -5,9 +5,9 @@ ThinkError
                  FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
                  ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
                  McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
-                 McpUnavailable (McpSignInNeeded) · McpSignInFailed · ExtensionInvalid · ExtensionExists ·
-                 ExtensionConflict · ExtensionNotFound · ExtensionDenied · ExtensionUnloaded · ExtensionLimit ·
-                 EgressClosed
+                 McpUnavailable (McpSignInNeeded) · McpSignInFailed (GrantRefused · OAuthUnreachable) ·
+                 ExtensionInvalid · ExtensionExists · ExtensionConflict · ExtensionNotFound · ExtensionDenied ·
+                 ExtensionUnloaded · ExtensionLimit · EgressClosed
 
 `DatabaseAway` is control flow and no error of a tool: it ends the attempt that runs the call, which is made again.
 """
@@ -181,6 +181,20 @@ class McpSignInFailed(ToolError, Invalid):
     """Signing in at the MCP server did not succeed. Try again."""
 
     code = "mcp_sign_in_failed"
+
+
+class GrantRefused(McpSignInFailed):
+    """The authorization server does not accept this any more. Sign in again."""
+
+    code = "mcp_grant_refused"
+
+
+class OAuthUnreachable(McpSignInFailed):
+    """The authorization server does not answer right now. Try again in a moment."""
+
+    code = "mcp_authorization_server_unreachable"
+    http_status = 503
+    retryable = True
 
 
 class ExtensionInvalid(ToolError, Invalid):

@@ -10,6 +10,7 @@ import sys
 
 import django
 
+from thinkproject.kernel.loading import starting
 from thinkproject.run.gate import wait_at
 
 
@@ -20,15 +21,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("command", choices=["worker", "beat"])
     options, rest = parser.parse_known_args(arguments)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
-    django.setup()
-    from celery.bin.base import CLIContext  # noqa: PLC0415 - after the apps, like those below
+    with starting():
+        django.setup()
+        from celery.bin.base import CLIContext  # noqa: PLC0415 - after the apps, like those below
 
-    from thinkproject.celery import app  # noqa: PLC0415 - as above
+        from thinkproject.celery import app  # noqa: PLC0415 - as above
 
-    if options.command == "worker":
-        from celery.bin.worker import worker as command  # noqa: PLC0415 - only one of them is loaded
-    else:
-        from celery.bin.beat import beat as command  # noqa: PLC0415 - as above
+        if options.command == "worker":
+            from celery.bin.worker import worker as command  # noqa: PLC0415 - only one of them is loaded
+        else:
+            from celery.bin.beat import beat as command  # noqa: PLC0415 - as above
     if not wait_at(options.gate):
         return 1
     context = CLIContext(app=app, no_color=True, workdir=None)

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from thinkproject.kernel.loading import starting
 from thinkproject.run.gate import report, wait_at
 from thinkproject.run.servers.shared import Address
 
@@ -38,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raise_file_limit()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
     try:
-        application, serve = load(options.server)
+        with starting():
+            application, serve = load(options.server)
     except ImproperlyConfigured as error:
         if not options.prepare:
             raise

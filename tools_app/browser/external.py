@@ -21,8 +21,8 @@ from tools_app.browser.session import Page, Session
 from tools_app.browser.wire import MAX_MESSAGE_BYTES, Connection, SocketTransport
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.fetching.addresses import is_allowed, parse_address
-from tools_app.fetching.connecting import checked_addresses
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import checked_addresses
 
 JOIN_SECONDS: Final = 15.0
 _SCHEMES: Final = {"ws": "http", "wss": "https", "http": "http", "https": "https"}

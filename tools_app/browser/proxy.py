@@ -19,8 +19,9 @@ import aiohttp
 from yarl import URL
 
 from tools_app.fetching.addresses import Network
-from tools_app.fetching.connecting import PinnedConnector, Resolve, checked_addresses, open_checked, resolve
+from tools_app.fetching.connecting import PinnedConnector, open_checked
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import Resolve, checked_addresses, resolve
 from tools_app.fetching.urls import AllowRule, check_allowed, checked_url
 
 LOGIN_URL: Final = "http://login.think.invalid/"

@@ -33,8 +33,8 @@ from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import CodeInvalid, ToolDeclarationInvalid, ToolError
 from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.tool import default_limits, shared_sandbox
-from tools_app.fetching.connecting import Resolve, resolve
 from tools_app.fetching.rendering import to_markdown
+from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import parse_rules
 from tools_app.sandbox.contract import Answer, CallHandler, RunResult, Sandbox, Script
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.loading import load
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.extensions.manifest import ALL, OWN, Permissions
 from tools_app.core.extensions.naming import block_label
@@ -22,10 +23,9 @@ from tools_app.extensions import records
 from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.host import HostServices, Place
 from tools_app.extensions.loaded import LoadedExtension, Standing, standing_of
-from tools_app.fetching.client import FetchLimits
-from tools_app.fetching.connecting import Resolve, resolve
-from tools_app.fetching.exchange import Exchange, Outgoing
+from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import AllowRule, checked_url, parse_rules
+from tools_app.fetching.values import FetchLimits, Outgoing
 from tools_app.sandbox.contract import Answer
 
 MAX_FILE_BYTES: Final = 700_000
@@ -204,6 +204,9 @@ class HostBridge:
         await self.check_egress(url.host or "")
         self.fetched = True
         self.note_origin(Origin.WEB, str(url.origin()))
+        await load("tools_app.fetching.exchange")
+        from tools_app.fetching.exchange import Exchange  # noqa: PLC0415 - it needs the HTTP client
+
         exchange = Exchange(rules, limits=NETWORK_LIMITS, private=private_networks(), resolver=self.resolver)
         answer = await exchange.send(request)
         return {

@@ -10,23 +10,15 @@ from yarl import URL
 
 from tools_app.fetching.addresses import Network
 from tools_app.fetching.bodies import ENCODINGS, read_body
-from tools_app.fetching.connecting import PinnedConnector, Resolve, checked_addresses, resolve
+from tools_app.fetching.connecting import PinnedConnector
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import Resolve, checked_addresses, resolve
 from tools_app.fetching.urls import AllowRule, check_allowed, checked_url
+from tools_app.fetching.values import FetchLimits
 
 ACCEPT: Final = "text/markdown, text/plain;q=0.9, application/json;q=0.8, text/html;q=0.5, */*;q=0.1"
 USER_AGENT: Final = "ThinkForDjango-fetch/1"
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchLimits:
-    """Limits of one fetch. `seconds`: all of it, redirects included; `max_bytes`: sent, and again decompressed."""
-
-    seconds: float = 10.0
-    max_bytes: int = 1_000_000
-    max_chars: int = 24_000
-    max_redirects: int = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

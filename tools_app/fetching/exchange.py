@@ -5,8 +5,8 @@ A redirect is followed by hand, and checked as the first address was. Whatever t
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import Final
 
 import aiohttp
 from multidict import CIMultiDict
@@ -14,10 +14,12 @@ from yarl import URL
 
 from tools_app.fetching.addresses import Network
 from tools_app.fetching.bodies import ENCODINGS, read_body
-from tools_app.fetching.client import FetchLimits, body_chunks, redirect_target
-from tools_app.fetching.connecting import PinnedConnector, Resolve, checked_addresses, resolve
+from tools_app.fetching.client import body_chunks, redirect_target
+from tools_app.fetching.connecting import PinnedConnector
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import Resolve, checked_addresses, resolve
 from tools_app.fetching.urls import AllowRule, check_allowed, checked_url
+from tools_app.fetching.values import Answered, FetchLimits, Outgoing
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 MAX_HEADERS: Final = 50
@@ -43,31 +45,6 @@ _OURS: Final = frozenset(
 """Headers that the client sets, or that speak to what lies between."""
 _SECRET: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 """Headers that are not sent on to another origin."""
-
-OnRedirect: TypeAlias = Literal["follow", "manual", "error"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
-    """A request."""
-
-    url: str
-    method: str = "GET"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = field(default=b"", repr=False)
-    redirect: OnRedirect = "follow"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """A response, of any status, its body decompressed. `url`: where redirects have led."""
-
-    url: str
-    status: int
-    reason: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes = field(repr=False)
-    was_redirected: bool = False
 
 
 class Exchange:

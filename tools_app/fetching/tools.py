@@ -18,11 +18,12 @@ from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileFailed, ToolDeclarationInvalid
 from tools_app.fetching.addresses import Network
 from tools_app.fetching.bodies import decode, is_html, is_json, is_text
-from tools_app.fetching.client import Fetched, Fetcher, FetchLimits
-from tools_app.fetching.connecting import Resolve, resolve
+from tools_app.fetching.client import Fetched, Fetcher
 from tools_app.fetching.errors import FetchFailed
 from tools_app.fetching.rendering import to_markdown
+from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import parse_rules
+from tools_app.fetching.values import FetchLimits
 
 NAME: Final = "fetch_url"
 TITLE: Final = "Read a web page"

@@ -13,8 +13,9 @@ import httpx2
 from yarl import URL
 
 from tools_app.fetching.addresses import Network, parse_address
-from tools_app.fetching.connecting import PinnedConnector, Resolve, checked_addresses, resolve
+from tools_app.fetching.connecting import PinnedConnector
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import Resolve, checked_addresses, resolve
 from tools_app.fetching.urls import checked_url
 
 _OWN_HEADERS: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")

@@ -5,15 +5,16 @@ answer it as they answer any other. The turn is parked meanwhile, and the tool's
 decision; the server then asks again, and finds it. Without a decision in time, and outside of a turn, it is declined.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import mcp_types as types
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump, fingerprint
 from tools_app.core.inner_calls import inner_prefix
+from tools_app.core.mcp.sampling import Sampler, SamplingRequest
 from tools_app.core.questions import one_line
 from tools_app.core.schema_check import problems
 from tools_app.core.tool import AskedCall, Tool, ToolContext
@@ -26,27 +27,6 @@ SAMPLING: Final = "mcp_sampling"
 MAX_QUESTION_BYTES: Final = 32_000
 MAX_TOKENS: Final = 4_000
 _DECLINED: Final = types.ErrorData(code=-1, message="The person declined.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """A model's answer."""
-
-    text: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingRequest:
-    """A server's question to a model: texts by role, oldest first."""
-
-    system: str
-    messages: tuple[tuple[str, str], ...]
-    max_tokens: int
-
-
-Sampler: TypeAlias = Callable[[SamplingRequest], Awaitable[Sampled]]
-"""Asks the agent's own model, and counts what it costs. Errors: `ThinkError`."""
 
 
 @dataclass(slots=True)

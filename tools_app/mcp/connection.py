@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tools_app.errors import McpUnavailable
+from tools_app.mcp.answers import ServerError
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.transports import Way
 
@@ -100,7 +101,7 @@ class McpConnection:
     async def request(self, make: Callable[[Client], Awaitable[R]], answer: Answer | None = None) -> R:
         """Send a request and wait for its result. A cancel is passed on to the server.
 
-        Errors: `McpUnavailable` where the connection ends; `MCPError` for an error that the server gives; those of
+        Errors: `McpUnavailable` where the connection ends; `ServerError` for an error that the server gives; those of
         `answer`.
         """
         client = self._client
@@ -114,7 +115,7 @@ class McpConnection:
         except MCPError as error:
             if error.error.code == types.CONNECTION_CLOSED or self._way.ended.is_set():
                 raise McpUnavailable(self._way.reason or "The connection to the server has ended.") from error
-            raise
+            raise ServerError(error.error.message) from error
         finally:
             self._calls.discard(call)
             self.last_used = asyncio.get_running_loop().time()

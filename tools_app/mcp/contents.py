@@ -1,17 +1,17 @@
 """A resource or a prompt of a server as people read it: text, and the names of what is no text."""
 
-from typing import Any, Final
-
-from mcp.client import Client
-from mcp.shared.exceptions import MCPError
+from typing import TYPE_CHECKING, Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.results import prompt_output, resource_output
 from tools_app.errors import McpUnavailable
+from tools_app.mcp.answers import ServerError, to_json
 from tools_app.mcp.conf import mcp_settings
-from tools_app.mcp.listing import to_json
 from tools_app.mcp.pool import Target, pool
+
+if TYPE_CHECKING:
+    from mcp.client import Client
 
 MAX_CHARS: Final = 200_000
 
@@ -23,16 +23,16 @@ async def read_content(target: Target, wanted: JSONObject) -> JSONObject:
     with the words of a server that refuses.
     """
 
-    async def ask(client: Client) -> Any:
+    async def ask(client: "Client") -> Any:
         if "resource" in wanted:
             return await client.read_resource(wanted["resource"])
         return await client.get_prompt(wanted["prompt"], wanted.get("arguments") or None)
 
     try:
         result = to_json(await pool().request(target, ask))
-    except MCPError as error:
+    except ServerError as error:
         raise McpUnavailable(
-            Phrase("The MCP server {name!r} says: {text}", name=target.server.name, text=error.error.message[:2_000])
+            Phrase("The MCP server {name!r} says: {text}", name=target.server.name, text=error.message[:2_000])
         ) from error
     read = resource_output if "resource" in wanted else prompt_output
     output = read(result, max_bytes=mcp_settings.result_bytes)

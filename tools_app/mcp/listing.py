@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.mcp.catalogue import Listed
+from tools_app.mcp.answers import to_json
 
 MAX_PAGES: Final = 20
 
@@ -28,12 +29,6 @@ async def list_all(client: Client) -> Listed:
         instructions=client.instructions or "",
         capabilities=to_json(capabilities),
     )
-
-
-def to_json(value: Any) -> JSONObject:
-    """An object of the protocol as JSON, without what was not given."""
-    plain: JSONObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return plain
 
 
 async def _if_offered(read: Callable[..., Awaitable[Any]], field: str, capability: object) -> list[JSONObject]:

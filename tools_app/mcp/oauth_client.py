@@ -38,7 +38,7 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from pydantic import ValidationError
 
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.errors import McpSignInFailed
+from tools_app.errors import GrantRefused, McpSignInFailed, OAuthUnreachable
 from tools_app.fetching.transport import CheckedTransport
 from tools_app.mcp.conf import mcp_settings
 
@@ -55,20 +55,6 @@ PROBE: Final = {
         "clientInfo": {"name": CLIENT_NAME, "version": "1"},
     },
 }
-
-
-class GrantRefused(McpSignInFailed):
-    """The authorization server does not accept this any more. Sign in again."""
-
-    code = "mcp_grant_refused"
-
-
-class OAuthUnreachable(McpSignInFailed):
-    """The authorization server does not answer right now. Try again in a moment."""
-
-    code = "mcp_authorization_server_unreachable"
-    http_status = 503
-    retryable = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

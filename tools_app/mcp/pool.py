@@ -11,26 +11,28 @@ import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from django.utils import timezone
-from mcp.client import Client
-from mcp.shared.exceptions import MCPError
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.loading import load
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.secrets import SecretUnreadable
-from tools_app.core.mcp.catalogue import CatalogueLimits, build_catalogue
+from tools_app.core.mcp.catalogue import CatalogueLimits, Listed, build_catalogue
 from tools_app.core.mcp.servers import McpScope, McpTransport
 from tools_app.errors import McpSignInNeeded, McpUnavailable
 from tools_app.mcp import rows
+from tools_app.mcp.answers import ServerError
 from tools_app.mcp.conf import mcp_settings
-from tools_app.mcp.connection import Answer, McpConnection
-from tools_app.mcp.listing import list_all
 from tools_app.mcp.tokens import TokenAuth
-from tools_app.mcp.transports import Way
 from tools_app.mcp_models import McpServer
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+    from tools_app.mcp.connection import Answer, McpConnection
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +65,7 @@ class _Entry:
     """The state of one connection of this process."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    connection: McpConnection | None = None
+    connection: "McpConnection | None" = None
     is_opening: bool = False
     auth: TokenAuth | None = None
     failures: int = 0
@@ -86,15 +88,15 @@ class McpPool:
     async def request(
         self,
         target: Target,
-        make: Callable[[Client], Awaitable[R]],
-        answer: Answer | None = None,
+        make: Callable[["Client"], Awaitable[R]],
+        answer: "Answer | None" = None,
         *,
         refreshes: bool = True,
     ) -> R:
         """Send a request over the connection to a server, which is made if there is none.
 
         `refreshes`: whether the server's catalogue is read as well, where it is old or changes may have been missed.
-        Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `MCPError`.
+        Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `ServerError`.
         """
         entry = self._entries.setdefault(target.key, _Entry())
         connection = await self._connected(target, entry)
@@ -103,7 +105,7 @@ class McpPool:
             self.refresh_soon(target)
         try:
             return await connection.request(make, answer)
-        except (McpUnavailable, MCPError):  # the client of the protocol has one error for every status
+        except (McpUnavailable, ServerError):  # the client of the protocol has one error for every status
             await self._check_sign_in(target, entry)
             raise
         finally:
@@ -119,9 +121,9 @@ class McpPool:
             known.failures, known.retry_at = 0, 0.0
         limits = CatalogueLimits(tools=mcp_settings.tools_per_server, max_bytes=mcp_settings.catalogue_bytes)
         try:
-            listed = await self.request(target, list_all, refreshes=False)
-        except MCPError as error:
-            failure = McpUnavailable(f"The server answers with an error: {error.error.message[:200]}")
+            listed = await self.request(target, _list, refreshes=False)
+        except ServerError as error:
+            failure = McpUnavailable(f"The server answers with an error: {error.message[:200]}")
             await db(rows.note_failure, server.pk, server.config_hash, failure.message)
             raise failure from error
         catalogue = await asyncio.to_thread(build_catalogue, listed, limits)
@@ -147,7 +149,7 @@ class McpPool:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=1.0)
 
-    async def _connected(self, target: Target, entry: _Entry) -> McpConnection:
+    async def _connected(self, target: Target, entry: _Entry) -> "McpConnection":
         async with entry.lock:
             if entry.connection is not None and entry.connection.is_open:
                 return entry.connection
@@ -167,7 +169,8 @@ class McpPool:
             finally:
                 entry.is_opening = False
 
-    async def _open(self, target: Target, entry: _Entry) -> McpConnection:
+    async def _open(self, target: Target, entry: _Entry) -> "McpConnection":
+        await load("tools_app.mcp.connection")
         try:
             connection = self._new_connection(target, entry)
         except SecretUnreadable as error:
@@ -179,7 +182,10 @@ class McpPool:
             raise
         return connection
 
-    def _new_connection(self, target: Target, entry: _Entry) -> McpConnection:
+    def _new_connection(self, target: Target, entry: _Entry) -> "McpConnection":
+        from tools_app.mcp.connection import McpConnection  # noqa: PLC0415 - it needs the protocol's package
+        from tools_app.mcp.transports import Way  # noqa: PLC0415 - as above
+
         spec = rows.spec_of(target.server)
         is_program = target.server.transport == McpTransport.STDIO
         entry.auth = None if is_program else TokenAuth(target.server.pk, target.user_id)
@@ -280,6 +286,12 @@ class McpPool:
             logger.warning("work on an mcp server failed", extra=extra)
 
 
+async def _list(client: "Client") -> Listed:
+    from tools_app.mcp.listing import list_all  # noqa: PLC0415 - as the connection, which is there by now
+
+    return await list_all(client)
+
+
 def _is_old(server: McpServer, entry: _Entry, now: float) -> bool:
     """Whether the catalogue is to be read again. The row may be older than what this process has read since."""
     if server.listed_at is not None and server.listed_at > timezone.now() - LISTED_AGE:
@@ -291,7 +303,7 @@ def _takes_place(entry: _Entry) -> bool:
     return entry.is_opening or entry.connection is not None
 
 
-def _detach(entries: dict[Key, _Entry], key: Key, entry: _Entry) -> McpConnection | None:
+def _detach(entries: dict[Key, _Entry], key: Key, entry: _Entry) -> "McpConnection | None":
     """Let go of a connection, which is then to be closed."""
     if entries.get(key) is entry:
         del entries[key]

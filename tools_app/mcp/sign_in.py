@@ -13,16 +13,17 @@ from django.utils import timezone
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from thinkproject.kernel.loading import load as load_module
 from thinkproject.kernel.secrets import decrypt, encrypt
 from tools_app.core.mcp.servers import McpTransport
 from tools_app.errors import McpServerInvalid, McpSignInFailed
 from tools_app.mcp import rows
-from tools_app.mcp.oauth_client import begin_sign_in, finish_sign_in, revoke_tokens
 from tools_app.mcp.tokens import Grant, forget_grant, read_grant
 from tools_app.mcp_models import McpServer, McpSignIn
 
 PENDING_MINUTES: Final = 15
 CALLBACK_PATH: Final = "/mcp/oauth/callback"
+_CLIENT: Final = "tools_app.mcp.oauth_client"
 
 
 async def begin(server: McpServer, user_id: Any, *, session: str, redirect_uri: str, is_local: bool) -> str:
@@ -33,6 +34,9 @@ async def begin(server: McpServer, user_id: Any, *, session: str, redirect_uri: 
     """
     if server.transport != McpTransport.HTTP:
         raise McpServerInvalid("Nobody signs in at a server that is a program.")
+    await load_module(_CLIENT)
+    from tools_app.mcp.oauth_client import begin_sign_in  # noqa: PLC0415 - it needs the protocol's package
+
     state = secrets.token_urlsafe(32)
     begun = await begin_sign_in(server.url, redirect_uri=redirect_uri, state=state, is_local=is_local)
     await db(_store_pending, server.pk, user_id, state, session, begun.pending)
@@ -45,6 +49,9 @@ async def finish(user_id: Any, *, session: str, state: str, code: str, issuer: s
     Errors: `McpSignInFailed` for a state that is unknown, used, too old, of another person or of another browser.
     """
     row = await db(_take_pending, user_id, state, session)
+    await load_module(_CLIENT)
+    from tools_app.mcp.oauth_client import finish_sign_in  # noqa: PLC0415 - as above
+
     data = await finish_sign_in(load(decrypt(row.pending)), code=code, issuer=issuer)
     await db(_store_signed_in, row, data)
     return await db(rows.find_server, row.server_id)
@@ -61,6 +68,9 @@ async def sign_out(server_id: str, user_id: Any) -> bool:
     if grant is None:
         return False
     await db(forget_grant, grant.row_id, grant.version)
+    await load_module(_CLIENT)
+    from tools_app.mcp.oauth_client import revoke_tokens  # noqa: PLC0415 - as above
+
     return await revoke_tokens(grant.data)
 
 

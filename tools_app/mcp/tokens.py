@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from thinkproject.kernel.loading import load as load_module
 from thinkproject.kernel.secrets import decrypt, encrypt
-from tools_app.mcp.oauth_client import GrantRefused, OAuthUnreachable, refresh_tokens
+from tools_app.errors import GrantRefused, OAuthUnreachable
 from tools_app.mcp_models import McpSignIn
 
 EARLY_SECONDS: Final = 60.0
@@ -138,7 +139,7 @@ async def _refreshed(grant: Grant) -> Grant | None:
         await db(forget_grant, grant.row_id, grant.version)
         return None
     try:
-        data = await refresh_tokens(grant.data)
+        data = await _refresh(grant.data)
     except GrantRefused:
         await db(forget_grant, grant.row_id, grant.version)
         return None
@@ -152,6 +153,13 @@ async def _refreshed(grant: Grant) -> Grant | None:
     seconds = data["tokens"].get("expires_in")
     ends = None if seconds is None else timezone.now() + timedelta(seconds=float(seconds))
     return Grant(row_id=grant.row_id, version=grant.version + 1, data=data, expires_at=ends)
+
+
+async def _refresh(data: JSONObject) -> JSONObject:
+    await load_module("tools_app.mcp.oauth_client")
+    from tools_app.mcp.oauth_client import refresh_tokens  # noqa: PLC0415 - it needs the protocol's package
+
+    return await refresh_tokens(data)
 
 
 def _take(grant: Grant) -> bool:

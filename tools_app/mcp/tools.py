@@ -4,25 +4,28 @@ The first call connects. Whatever a server returns is a stranger's text and mark
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
-
-from mcp.client import Client
-from mcp.shared.exceptions import MCPError
+from typing import TYPE_CHECKING, Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.loading import load
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.catalogue import tool_name, unaccepted
 from tools_app.core.mcp.results import prompt_output, resource_output, tool_output
+from tools_app.core.mcp.sampling import Sampler
 from tools_app.core.origins import Origin
 from tools_app.core.schema_check import problems
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import ToolError, ToolInputInvalid
-from tools_app.mcp.asking import Questions, Sampler
+from tools_app.mcp.answers import ServerError, to_json
 from tools_app.mcp.conf import mcp_settings
-from tools_app.mcp.listing import to_json
 from tools_app.mcp.pool import Target, pool
 from tools_app.mcp_models import McpServer
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+
+    from tools_app.mcp.asking import Questions
 
 READ_RESOURCE: Final = "read_mcp_resource"
 LIST_RESOURCES: Final = "list_mcp_resources"
@@ -71,13 +74,16 @@ def _tool(target: Target, item: JSONObject, sampler: Sampler | None) -> Tool:
 async def _call(
     target: Target, name: str, value: JSONObject, context: ToolContext, sampler: Sampler | None
 ) -> ToolOutput:
+    await load("tools_app.mcp.asking")
+    from tools_app.mcp.asking import Questions  # noqa: PLC0415 - it needs the protocol's package
+
     questions = Questions(target.server.name, context, sampler)
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         shown: JSONObject = {"progress": progress} if total is None else {"progress": progress, "total": total}
         context.progress(metadata={**shown, "message": message[:200]} if message else shown)
 
-    async def send(client: Client) -> Any:
+    async def send(client: "Client") -> Any:
         meta: Any = {"think/idempotencyKey": context.idempotency_key}
         return await client.call_tool(name, value, progress_callback=note, meta=meta)
 
@@ -89,16 +95,16 @@ async def _call(
 async def _request(
     target: Target,
     context: ToolContext,
-    make: Callable[[Client], Awaitable[Any]],
-    questions: Questions | None = None,
+    make: Callable[["Client"], Awaitable[Any]],
+    questions: "Questions | None" = None,
 ) -> Any:
     """Ask a server. Errors: `ToolError` for the model, with the server's own words where it gave any."""
     context.note_origin(Origin.MCP, target.server.name)
     try:
         return await pool().request(target, make, None if questions is None else questions.answer)
-    except MCPError as error:
+    except ServerError as error:
         raise ToolError(
-            Phrase("The MCP server {name!r} says: {text}", name=target.server.name, text=error.error.message[:2_000])
+            Phrase("The MCP server {name!r} says: {text}", name=target.server.name, text=error.message[:2_000])
         ) from error
 
 

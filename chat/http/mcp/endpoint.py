@@ -18,10 +18,10 @@ from chat.http.api.problems import problem, problem_of
 from chat.http.mcp.callers import find_caller
 from chat.http.mcp.limits import count_request
 from chat.http.oauth.addresses import ENDPOINT, challenge, offered_agents
-from chat.http.oauth.loading import load
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import language_of
+from thinkproject.kernel.loading import load
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]

@@ -18,8 +18,8 @@ from chat.access.oauth import clients, grants
 from chat.errors import AgentNotFound
 from chat.http.api.problems import problem, problem_of
 from chat.http.oauth.addresses import offered_agents, resource_metadata, server_metadata
-from chat.http.oauth.loading import load
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.loading import load
 
 View = Callable[..., Coroutine[Any, Any, HttpResponse]]
 

@@ -15,7 +15,7 @@ from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.ask_model import ask, count_call
 from chat.turns.state.policies import check_call
 from thinkproject.kernel.aio import db
-from tools_app.mcp.asking import Sampled, Sampler, SamplingRequest
+from tools_app.core.mcp.sampling import Sampled, Sampler, SamplingRequest
 
 
 def sampler_for(agent: Think, session_id: str, choice: Any) -> Sampler:

@@ -8,8 +8,6 @@ import threading
 from functools import lru_cache
 from typing import Any
 
-import snowballstemmer  # type: ignore[import-untyped]  # it has none
-
 _of_thread = threading.local()  # a stemmer holds the word that it works on
 
 
@@ -20,5 +18,7 @@ def stem(word: str) -> str:
         return word
     stemmer: Any = getattr(_of_thread, "stemmer", None)
     if stemmer is None:
+        import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - it loads every language, for one word
+
         stemmer = _of_thread.stemmer = snowballstemmer.stemmer("porter")
     return str(stemmer.stemWord(word))

@@ -86,6 +86,39 @@ print("openai" in sys.modules)
     assert done.stdout.split() == ["False", "True"], done.stderr
 
 
+_LATER = {"mcp", "mcp_types", "snowballstemmer"}
+_WEB = "from thinkproject.run.server import load; load('uvicorn'); import chat.http.api.router"
+_COMMAND = "import django; django.setup()"
+_WORKER = """
+import django
+django.setup()
+import chat.durables, fibers.tasks, thinkproject.celery, celery.bin.worker
+from celery.signals import worker_init
+worker_init.send(sender=None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "later"),
+    [(_WEB, {*_LATER, "aiohttp"}), (_COMMAND, {*_LATER, "aiohttp"}), (_WORKER, _LATER)],
+    ids=["web", "command", "worker"],
+)
+def test_a_start_waits_for_no_package_that_is_needed_later(start: str, later: set[str]) -> None:
+    """That of MCP alone takes most of a second to load, in each process of a start."""
+    code = f"{start}\nimport sys; print({later!r} & set(sys.modules) or 'none')"
+    environ = {"PATH": os.environ["PATH"], "THINK_DATA_DIR": str(django_settings.TEST_DIR)}
+    environ["DJANGO_SETTINGS_MODULE"] = "thinkproject.settings"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=django_settings.BASE_DIR,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "none", done.stderr
+
+
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
 def test_a_process_loads_the_server_that_it_runs(server: str) -> None:
     """Twisted takes a fifth of a second to load, in each process of a start."""

@@ -17,10 +17,11 @@ from aiohttp import web
 from tests.unit.tools_app.files.calling import call
 from tools_app.core.tool import Tool
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.fetching.client import FetchLimits
-from tools_app.fetching.connecting import PinnedConnector, resolve
+from tools_app.fetching.connecting import PinnedConnector
 from tools_app.fetching.errors import FetchFailed
+from tools_app.fetching.resolving import resolve
 from tools_app.fetching.tools import create_fetch_tools
+from tools_app.fetching.values import FetchLimits
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
