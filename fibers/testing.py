@@ -13,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import NoReturn
 
+from django.db.models import Max
 from django.db.models.functions import Now
 
 from fibers import context as contexts
@@ -22,7 +23,7 @@ from fibers.core.states import FiberStatus
 from fibers.execution import recovery
 from fibers.execution.inline import first_claimable, running
 from fibers.execution.runner import run_fiber
-from fibers.models import Fiber, Schedule
+from fibers.models import Fiber, Schedule, ScheduleRun
 from fibers.queue import leases
 from fibers.schedules.firing import fire_due
 from thinkproject.kernel.aio import db
@@ -59,16 +60,26 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
 async def run_schedules() -> int:
     """Let every active schedule be due now, once, and run what it starts; return how many began.
 
-    Where a `worker` runs beside it, what was started may still run when this returns.
+    Returns once each of them has ended, or waits for something, a `worker` that runs beside it included.
+    **Errors:** `TimeoutError` after 30 s.
     """
-    count = await db(_fire_schedules)
-    await run_until_idle()
+    count, known = await db(_fire_schedules)
+    async with asyncio.timeout(30.0):
+        await run_until_idle()
+        while await db(_are_under_way, known):  # noqa: ASYNC110 - a worker beside this runs them; rows publish nothing
+            await asyncio.sleep(0.02)
     return count
 
 
-def _fire_schedules() -> int:
+def _fire_schedules() -> tuple[int, int]:
+    """Return how many began, and the last run that there was before."""
+    known = ScheduleRun.objects.aggregate(last=Max("pk"))["last"] or 0
     Schedule.objects.filter(status=ScheduleStatus.ACTIVE, next_at__gt=Now()).update(next_at=Now())
-    return fire_due()
+    return fire_due(), known
+
+
+def _are_under_way(known: int) -> bool:
+    return ScheduleRun.objects.filter(pk__gt=known, fiber__status=FiberStatus.RUNNING).exists()
 
 
 @asynccontextmanager

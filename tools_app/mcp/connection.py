@@ -39,8 +39,9 @@ _call: ContextVar["_Call | None"] = ContextVar("think_mcp_call", default=None)
 
 @dataclass(eq=False, slots=True)
 class _Call:
-    """A call that is under way, and the questions that it has caused."""
+    """A call that is under way, and the questions that it has caused. `can_ask`: there is one who answers them."""
 
+    can_ask: bool
     questions: "asyncio.Queue[tuple[Question, asyncio.Future[Any]]]" = field(default_factory=asyncio.Queue)
 
 
@@ -107,7 +108,7 @@ class McpConnection:
         client = self._client
         if client is None or not self.is_open:
             raise McpUnavailable(self._way.reason or "The connection to the server has ended.")
-        call = _Call()
+        call = _Call(can_ask=answer is not None)
         self._calls.add(call)
         sent = asyncio.create_task(self._send(make, client, call))
         try:
@@ -207,8 +208,9 @@ class McpConnection:
         """Have the call that caused a question answer it. An older server does not say which one that is."""
         del context  # it knows the connection, not the call
         call = _call.get()
-        if call is None and len(self._calls) == 1:
-            call = next(iter(self._calls))
+        if call is None:  # the catalogue may be read meanwhile, which causes no questions
+            asking = [each for each in self._calls if each.can_ask]
+            call = asking[0] if len(asking) == 1 else None
         if call is None:
             return REFUSED
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

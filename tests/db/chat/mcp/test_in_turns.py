@@ -146,9 +146,32 @@ async def test_an_older_server_asks_a_person_and_the_model(make_room: MakeRoom, 
     await room.handle.approve_execution(question.id)
     await run_until_idle(skip_delays=True)
     (part,) = await parts(room)
+    assert part.get("errorText", "") == ""
     assert "sampled words" in json.dumps(part["output"])
     assert asked == before + 1  # before the person allowed it, the server had asked nothing
     assert len(room.model.requests) == asked + 2  # the server's question, and the rest of the turn
+
+
+async def test_an_older_server_asks_while_its_catalogue_is_read(make_room: MakeRoom, connections: McpPool) -> None:
+    room = make_room("declaring")
+    server = await connected(room, of_npm("everything"), is_trusted=True)
+    reached, gate = asyncio.Event(), asyncio.Event()
+
+    async def read(_client: Any) -> None:
+        reached.set()
+        await gate.wait()
+
+    reading = asyncio.create_task(pool().request(Target(server, room.key.owner_id), read))
+    await asyncio.wait_for(reached.wait(), 20)
+    await room.say(await line("trigger-elicitation-request"))
+    (question,) = await room.handle.pending_approvals()
+    await room.handle.approve_execution(question.id, edited_input={"name": "Ada", "check": True})
+    await run_until_idle(skip_delays=True)
+    assert not reading.done()
+    gate.set()
+    await reading
+    (part,) = await parts(room)
+    assert "Ada" in json.dumps(part.get("output", part.get("errorText")))
 
 
 async def test_a_stopped_turn_cancels_the_call_at_the_server(
