@@ -119,9 +119,9 @@ def seeded(product: LiveProduct, *parts: dict[str, Any]) -> str:
 
 
 def opened(tab: ChatPage, index: int = 0) -> Locator:
-    """Open a card; returns what is inside."""
+    """Open a card; returns what is inside. By the keyboard: what is below a pointer may move while cards open."""
     card = tab.page.locator("details.tool").nth(index)
-    card.locator("summary").click()
+    card.locator("summary").press("Enter")
     body = card.locator(".fold-body")
     expect(body.locator(".tool-name")).to_be_visible()
     return body

@@ -2,18 +2,29 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.unit.tools_app.browser.conftest import Browser, Site, context
 from tools_app.browser.guest import RING
+from tools_app.browser.pool import pool
 from tools_app.browser.spec import spec_of
 from tools_app.browser.tools import EXECUTE, SEARCH
 from tools_app.errors import ToolError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def _few_pages() -> AsyncIterator[None]:
+    """Each test begins without pages: a session has ten at most, and tests run in any order."""
+    yield
+    await pool().close()
+
 
 GUIDE = Path(__file__).parents[4] / "docs" / "howto" / "browser.md"
 OPEN = """
