@@ -13,16 +13,8 @@ from playwright.async_api import Browser, Locator, Page, async_playwright, expec
 from playwright.async_api import Error as BrowserError
 
 from tests.chaos.waiting import wait_until
+from tests.chromium import FLAGS
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 OPEN_TRIES = 12
 CLICK_MS = 4_000
 UNFOLD_SECONDS = 10.0
