@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
-.PHONY: run test long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
+.PHONY: run test test-busy long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -13,6 +13,9 @@ run:  ## Set up what is missing and start everything; Ctrl-C stops it
 
 test:  ## Set up, then the tests of every change; T=tests/unit for all tests of a part
 	@exec $(BOOTSTRAP) test $(T)
+
+test-busy:  ## The tests of every change on a busy machine, three times in random orders
+	@exec $(BOOTSTRAP) test-busy
 
 long:  ## Every test there is, on SQLite and on PostgreSQL, with more examples of each law
 	@exec $(BOOTSTRAP) long $(T)

@@ -132,16 +132,20 @@ def _served(name: str) -> dict[str, str]:
     return {"THINK_APPS": ",".join(apps), "PYTHONPATH": os.pathsep.join(paths)}
 
 
+def is_built(name: str) -> bool:
+    """Whether the page is bundled and none of its sources has changed since."""
+    stamp = HERE / "dist" / name / "stamp"
+    return stamp.exists() and stamp.read_text() == _stamp(HERE / name)
+
+
 def build(name: str) -> Path:
     """Return the folder of the bundled page, built when its sources changed. Errors: `ExampleFailed`."""
     source, folder = HERE / name, HERE / "dist" / name
-    stamp = folder / "stamp"
-    wanted = _stamp(source)
-    if stamp.exists() and stamp.read_text() == wanted:
+    if is_built(name):
         return folder
     _say("Bundling the page; the first time about 30 MB come from the npm registry.")
     folder.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
+    (folder / "stamp").unlink(missing_ok=True)
     for path in _sources(source):
         shutil.copy(path, folder / path.name)
     shutil.copytree(HERE / "shared", folder / "shared", dirs_exist_ok=True)
@@ -149,7 +153,7 @@ def build(name: str) -> Path:
         shutil.copy(HERE / "shared" / page_file, folder / page_file)
     _deno(folder, "install", "--frozen")
     _deno(folder, "bundle", "--frozen", "--platform=browser", "--minify", "main.tsx", "-o", "app.js")
-    stamp.write_text(wanted)
+    (folder / "stamp").write_text(_stamp(source))
     return folder
 
 

@@ -5,6 +5,7 @@ import gc
 import ipaddress
 import itertools
 import json
+import logging
 import os
 import shutil
 import socket
@@ -27,6 +28,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 from tests import budget, databases, durations
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
+from tests.suite import rotation
+from tests.suite.leftovers import Leftovers
 from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
 
@@ -84,8 +87,17 @@ TOGETHER = (
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
+leftovers = Leftovers()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make test` asks for."""
+    parser.addoption("--plain", action="store_true", help="the tests of every change, and a tenth of the others")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the data directory of this run. Laws hold however busy the machine is."""
+    leftovers.watch()
     if not config.getoption("numprocesses", None):  # the one that starts the others hands it on to them
         os.environ.pop("PYTHONDEVMODE", None)  # ours; servers that tests start are as they are in production
     hypothesis.settings.register_profile(
@@ -107,6 +119,13 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(django_settings.TEST_DIR, ignore_errors=True)
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Print which tenth of what a plain run leaves out is in this one."""
+    if not config.getoption("plain"):
+        return None
+    return f"tenth of the tests that a plain run leaves out: TEST_TENTH={rotation.chosen()}"
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the seconds of each folder, and note what was skipped, and why, for the last lines of `make test`."""
     if "PYTEST_XDIST_WORKER" not in os.environ and terminalreporter.config.getoption("durations"):
@@ -120,7 +139,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
     )
-    record = {"database": os.environ.get("TEST_DATABASE", "sqlite"), "skipped": dict(skipped)}
+    reports = itertools.chain.from_iterable(terminalreporter.stats.get(kind, []) for kind in ("error", "failed"))
+    failed = {report.nodeid: durations.told(report) for report in reports}
+    record = {"database": os.environ.get("TEST_DATABASE", "sqlite"), "skipped": dict(skipped), "failed": failed}
     with Path(path).open("a", encoding="utf-8") as out:
         out.write(json.dumps(record) + "\n")
 
@@ -206,7 +227,31 @@ def _refuse_foreign(sock: socket.socket, address: Any) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Fail a test at whose end something was left behind, by it or by one before it in this process."""
+    yield
+    if found := leftovers.take():
+        pytest.fail(f"left behind by this test or an earlier one:\n{found}", pytrace=False)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand on what was left behind after the last test; it fails the run."""
+    found = leftovers.take()
+    if found and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["leftovers"] = found
+    elif found:
+        pytest.exit(f"left behind at the end:\n{found}", returncode=1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process of pytest-xdist handed on."""
+    for line in getattr(node, "workeroutput", {}).get("leftovers", "").splitlines():
+        logging.getLogger("asyncio").warning("%s", line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Say of each test where it runs: `database` and `own_sql` on PostgreSQL too, `long` not in a plain run.
 
     Those that start processes begin first, in random order, so that all processes of a run end at about the same time.
@@ -220,6 +265,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         if place.startswith(PROCESSES) and not _is_smoke(item):
             item.add_marker("long")
     yield
+    if config.getoption("plain"):
+        database = os.environ.get("TEST_DATABASE", "sqlite")
+        items[:], left = rotation.select(items, database=database, tenth=rotation.chosen())
+        config.hook.pytest_deselected(items=left)
     items.sort(key=_order)
 
 

@@ -25,3 +25,8 @@ def table(reports: Iterable[object]) -> list[str]:
     lines += [f"{folder:<40}{spent:>10.1f}{count:>8}" for folder, spent, count in rows]
     total, tests = sum(spent for _, spent, _ in rows), sum(count for _, _, count in rows)
     return [*lines, f"{'all':<40}{total:>10.1f}{tests:>8}"]
+
+
+def told(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """All that a failed test says: the traceback, and what was printed and logged."""
+    return "\n".join([report.longreprtext, *(f"--- {name}\n{text}" for name, text in report.sections)])

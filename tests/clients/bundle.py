@@ -10,43 +10,31 @@ once a day; the line of the older AI SDK stays within its major version. They ar
 """
 
 import datetime as dt
-import fcntl
 import functools
-import hashlib
 import http.server
 import json
 import os
-import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deno import find_deno_bin
-
-from thinkproject.run.bootstrap import trusting_this_machine
+from tests import npm
 
 HERE = Path(__file__).resolve().parent
 IS_NEWEST = os.environ.get("TEST_CLIENTS") == "newest"
 DIST = Path(os.environ.get("TEST_CLIENTS_DIST", HERE / "dist")) / ("newest" if IS_NEWEST else "")
-INPUTS = ("package.json", "deno.json", "deno.lock")
 SOURCES = ("app.tsx", "use-chat.tsx", "harness.tsx")
 PAGES = {"index.html": "app", "use-chat.html": "use-chat"}
 PAGE = (
     '<!doctype html><meta charset="utf-8"><title>Clients</title><div id="root"></div>'
     '<script type="module" src="{}.js"></script>\n'
 )
-SECONDS = 300.0
 
 LINES = ("sdk7", "sdk6")
 DOM = "dom"
 WITHIN_MAJOR = {"sdk6": ("ai", "@ai-sdk/react")}
-
-
-class BundleFailed(Exception):
-    """The page could not be bundled; says what Deno said."""
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
@@ -56,7 +44,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served_bundles() -> Iterator[str]:
-    """Address of the bundled pages, on a port of their own as in development. Errors: `BundleFailed`."""
+    """Address of the bundled pages, on a port of their own as in development. Errors: `NpmFailed`."""
     for line in (*LINES, DOM):
         make_bundle(line)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(DIST)))
@@ -69,34 +57,27 @@ def served_bundles() -> Iterator[str]:
 
 
 def make_bundle(line: str) -> Path:
-    """Return the folder with the pages of a line, or with what runs them without a browser. Errors: `BundleFailed`."""
-    folder = DIST / line
-    folder.mkdir(parents=True, exist_ok=True)
-    with (DIST / f"{line}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
-        _make_if_needed(line, folder)
-    return folder
+    """Return the folder with the pages of a line, or with what runs them without a browser. Errors: `NpmFailed`."""
+    return bundle_of(line).get()
 
 
-def _make_if_needed(line: str, folder: Path) -> None:
-    stamp = folder / "stamp"
-    wanted = _stamp(line)
-    if not (stamp.exists() and stamp.read_text() == wanted):
-        stamp.unlink(missing_ok=True)
-        for name in INPUTS:
-            shutil.copy(HERE / line / name, folder / name)
-        for path in _sources(line):
-            shutil.copy(path, folder / path.name)
-        if IS_NEWEST and line != DOM:
-            (folder / "deno.lock").unlink()
-            (folder / "package.json").write_text(json.dumps(_unpinned(line), indent=2))
-            _deno(folder, "install")
-        else:
-            _deno(folder, "install", "--frozen")
-        for page, entry in PAGES.items() if line in LINES else ():
-            _deno(folder, "bundle", "--frozen", "--platform=browser", "--minify", f"{entry}.tsx", "-o", f"{entry}.js")
-            (folder / page).write_text(PAGE.format(entry))
-        stamp.write_text(wanted)
+def bundle_of(line: str) -> npm.Made:
+    """The folder of a line, which may not be there yet."""
+    inputs = [*(HERE / line / name for name in npm.INPUTS), *_sources(line)]
+    salt = dt.date.today().isoformat() if IS_NEWEST else ""  # noqa: DTZ011 - any day
+    return npm.Made(DIST / line, inputs, functools.partial(_make, line), salt=salt + PAGE)
+
+
+def _make(line: str, folder: Path) -> None:
+    if IS_NEWEST and line != DOM:
+        (folder / "deno.lock").unlink()
+        (folder / "package.json").write_text(json.dumps(_unpinned(line), indent=2))
+        npm.deno(folder, "install")
+    else:
+        npm.install(folder)
+    for page, entry in PAGES.items() if line in LINES else ():
+        npm.deno(folder, "bundle", "--frozen", "--platform=browser", "--minify", f"{entry}.tsx", "-o", f"{entry}.js")
+        (folder / page).write_text(PAGE.format(entry))
 
 
 def _sources(line: str) -> list[Path]:
@@ -121,31 +102,6 @@ def versions(line: str) -> list[tuple[str, str, str]]:
     specifiers = lock["specifiers"].items()
     bundled = {key.removeprefix("npm:").rpartition("@")[0]: value.partition("_")[0] for key, value in specifiers}
     return [(name, pinned, bundled[name]) for name, pinned in _package(line)["dependencies"].items()]
-
-
-def _stamp(line: str) -> str:
-    digest = hashlib.sha256(dt.date.today().isoformat().encode() if IS_NEWEST else b"")  # noqa: DTZ011 - any day
-    for path in [Path(__file__), *_sources(line), *(HERE / line / name for name in INPUTS)]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _deno(folder: Path, *arguments: str) -> None:
-    environ = {**trusting_this_machine(), "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
-    try:
-        done = subprocess.run(
-            [find_deno_bin(), *arguments],
-            cwd=folder,
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise BundleFailed(f"deno {arguments[0]} took more than {SECONDS:.0f} s") from error
-    if done.returncode != 0:
-        raise BundleFailed(f"deno {arguments[0]}:\n{done.stderr.strip()}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from deno import find_deno_bin
 
+from tests import npm
 from thinkproject.run.processes import die_with_parent
 
 SECONDS = 30.0
@@ -59,7 +60,8 @@ class DomPage:
         self._said, self._sockets, self._is_loaded = queue.SimpleQueue(), {}, False
         line, _, page = urlsplit(url).path.strip("/").partition("/")
         script = self._dist / line / {"index.html": "app.js"}.get(page, page.replace(".html", ".js"))
-        command = [find_deno_bin(), "run", "--no-check", "-A", "--location", url, "load.ts", script.as_uri()]
+        options = [*npm.offline(self._dist / "dom"), "--no-check", "-A", "--location", url]
+        command = [find_deno_bin(), "run", *options, "load.ts", script.as_uri()]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,

@@ -36,7 +36,7 @@ def test_clients_that_cannot_be_fetched_fail_the_run(tmp_path: Path) -> None:
         NPM_CONFIG_REGISTRY="http://127.0.0.1:9/",
     )
     assert code == 1
-    assert "BundleFailed" in output
+    assert "NpmFailed" in output
     assert skipped == {}
 
 

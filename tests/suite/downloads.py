@@ -1,0 +1,103 @@
+"""What tests fetch: `python -m tests.suite.downloads [PATHS]`, before the tests of these paths (or a plain run) start.
+
+Everything is from the npm registry, by locks with hashes or an exact version. It is fetched once: a second run finds it
+in the folders named here. What is to be fetched is printed first, with its size.
+"""
+
+import os
+import runpy
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tests import npm
+from tests.acceptance.programs.typescript_program import PROGRAM
+from tests.clients import bundle
+from tests.mcp import others
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Download:
+    """Something that the tests below `paths` need. `fetch` fails with what went wrong."""
+
+    name: str
+    megabytes: int
+    paths: tuple[str, ...]
+    is_there: Callable[[], bool]
+    fetch: Callable[[], object]
+
+
+def _made(name: str, megabytes: int, path: str, made: npm.Made) -> Download:
+    return Download(name, megabytes, (path,), lambda: made.is_current, made.get)
+
+
+def _example(name: str) -> Download:
+    run = runpy.run_path(str(ROOT / "examples" / "run.py"))
+    return Download(
+        f"example {name}", 15, ("tests/browser/",), partial(run["is_built"], name), partial(run["build"], name)
+    )
+
+
+def downloads() -> list[Download]:
+    """All there are."""
+    clients = {"sdk7": 25, "sdk6": 25, "dom": 10}
+    return [
+        *(_made(f"clients {line}", size, "tests/clients/", bundle.bundle_of(line)) for line, size in clients.items()),
+        *(_example(name) for name in ("usechat", "react", "assistantui", "orchestrator")),
+        _made("servers of MCP", 10, "tests/db/chat/mcp/", others.SERVERS),
+        _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
+    ]
+
+
+def wanted(paths: Sequence[str]) -> Iterator[Download]:
+    """What the tests below these paths need and is not there; without paths, all of it."""
+    for each in downloads():
+        is_needed = not paths or any(_overlap(path, place) for path in paths for place in each.paths)
+        if is_needed and not each.is_there():
+            yield each
+
+
+def _overlap(path: str, place: str) -> bool:
+    path = os.path.relpath(path.partition("::")[0], ROOT) if os.path.isabs(path) else path.partition("::")[0]
+    return place.startswith(path.rstrip("/") + "/") or path.startswith(place)
+
+
+def main(paths: Sequence[str]) -> int:
+    """Fetch what is wanted, several at once. Returns the exit code: 1 when something could not be fetched."""
+    missing = list(wanted(paths))
+    if not missing:
+        return 0
+    names = ", ".join(each.name for each in missing)
+    size = sum(each.megabytes for each in missing)
+    _say(f"Fetching what tests need from the npm registry, about {size} MB, once: {names}.")
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as threads:
+        failed = [text for text in threads.map(_fetched, missing) if text]
+    for text in failed:
+        _say(text)
+    _say(f"Fetched in {time.monotonic() - began:.0f} s.")
+    return 1 if failed else 0
+
+
+def _fetched(download: Download) -> str:
+    try:
+        download.fetch()
+    except npm.NpmFailed as error:
+        return f"{download.name} could not be fetched: {error}"
+    return ""
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main([word for word in sys.argv[1:] if not word.startswith("-")]))
