@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +226,19 @@ def _refuse_foreign(sock: socket.socket, address: Any) -> None:
         raise RuntimeError(f"a test tried to reach {address[0]}: tests have no network")
 
 
+_before = durations.cpu_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note what the set-up, call or teardown of a test cost."""
+    global _before
+    report = yield
+    now = durations.cpu_seconds()
+    report.cpu_seconds, _before = now - _before, now
+    return report
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
     """Fail a test at whose end something was left behind, by it or by one before it in this process."""
@@ -266,10 +279,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
     yield
     if config.getoption("plain"):
-        database = os.environ.get("TEST_DATABASE", "sqlite")
-        items[:], left = rotation.select(items, database=database, tenth=rotation.chosen())
-        config.hook.pytest_deselected(items=left)
+        taken = {item for item in items if _is_taken(item)}
+        config.hook.pytest_deselected(items=[item for item in items if item not in taken])
+        items[:] = [item for item in items if item in taken]
     items.sort(key=_order)
+
+
+def _is_taken(item: pytest.Item) -> bool:
+    marks = {mark.name for mark in item.iter_markers()}
+    database = os.environ.get("TEST_DATABASE", "sqlite")
+    return rotation.is_taken(item.nodeid, marks, database=database, tenth=rotation.chosen())
 
 
 def _is_smoke(item: pytest.Item) -> bool:

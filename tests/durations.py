@@ -1,30 +1,54 @@
-"""How long the tests of each folder took: seconds of work, set-up and teardown included, whatever runs beside."""
+"""How long the tests of each folder took, set-up and teardown included: seconds, and seconds of the processor.
+
+The latter say what a test costs whatever runs beside it: those of its process and of the processes that it ended.
+"""
 
 import collections
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pytest
 
 
-def by_folder(reports: Iterable[object]) -> list[tuple[str, float, int]]:
-    """Folders with their seconds and their number of tests, the slowest first."""
-    seconds: collections.Counter[str] = collections.Counter()
-    counts: collections.Counter[str] = collections.Counter()
+def cpu_seconds() -> float:
+    """What this process and the children that it has waited for have used of the processor."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@dataclass
+class Spent:
+    """What tests took."""
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+    tests: int = 0
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Add the set-up, call or teardown of a test."""
+        self.seconds += report.duration
+        self.cpu += getattr(report, "cpu_seconds", 0.0)
+        self.tests += report.when == "call"
+
+
+def by_folder(reports: Iterable[object]) -> dict[str, Spent]:
+    """What the tests of each folder took, the slowest first."""
+    found: dict[str, Spent] = collections.defaultdict(Spent)
     for report in reports:
         if isinstance(report, pytest.TestReport):
-            folder = report.nodeid.partition("::")[0].rpartition("/")[0]
-            seconds[folder] += report.duration  # type: ignore[assignment]  # a counter of floats
-            counts[folder] += report.when == "call"
-    return [(folder, float(spent), counts[folder]) for folder, spent in seconds.most_common()]
+            found[report.nodeid.partition("::")[0].rpartition("/")[0]].add(report)
+    return dict(sorted(found.items(), key=lambda pair: -pair[1].seconds))
 
 
 def table(reports: Iterable[object]) -> list[str]:
     """Lines of a table, with the sum of all."""
     rows = by_folder(reports)
-    lines = [f"{'folder':<40}{'seconds':>10}{'tests':>8}"]
-    lines += [f"{folder:<40}{spent:>10.1f}{count:>8}" for folder, spent, count in rows]
-    total, tests = sum(spent for _, spent, _ in rows), sum(count for _, _, count in rows)
-    return [*lines, f"{'all':<40}{total:>10.1f}{tests:>8}"]
+    total = Spent(*(sum(getattr(spent, name) for spent in rows.values()) for name in ("seconds", "cpu", "tests")))
+    lines = [f"{'folder':<40}{'seconds':>10}{'processor':>11}{'tests':>8}"]
+    for folder, spent in [*rows.items(), ("all", total)]:
+        lines.append(f"{folder:<40}{spent.seconds:>10.1f}{spent.cpu:>11.1f}{spent.tests:>8}")
+    return lines
 
 
 def told(report: pytest.TestReport | pytest.CollectReport) -> str:

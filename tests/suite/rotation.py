@@ -6,6 +6,7 @@ row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a 
 
 import os
 import zlib
+from collections.abc import Collection
 from typing import Final
 
 import pytest
@@ -26,22 +27,12 @@ def tenth_of(nodeid: str) -> int:
     return zlib.crc32(nodeid.encode()) % TENTHS
 
 
-def is_plain(item: pytest.Item, database: str) -> bool:
-    """Whether a test is one of every change. PostgreSQL repeats only what locks, searches or writes SQL of its own."""
-    if item.get_closest_marker("long"):
-        return False
-    return database == "sqlite" or item.get_closest_marker("own_sql") is not None
+def is_of_every_change(marks: Collection[str], database: str) -> bool:
+    """Whether each plain run takes a test. PostgreSQL repeats only what locks, searches or writes SQL of its own."""
+    return "long" not in marks and (database == "sqlite" or "own_sql" in marks)
 
 
-def select(items: list[pytest.Item], *, database: str, tenth: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Split the tests into those of a plain run and those it leaves out, in order.
-
-    On PostgreSQL the rest are the tests that depend on the database.
-    """
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    for item in items:
-        is_rest = database == "sqlite" or item.get_closest_marker("database") is not None
-        is_seen = is_rest and str(tenth_of(item.nodeid)) == tenth
-        (kept if is_seen or is_plain(item, database) else left).append(item)
-    return kept, left
+def is_taken(nodeid: str, marks: Collection[str], *, database: str, tenth: str) -> bool:
+    """Whether this plain run takes a test. On PostgreSQL the rest is what depends on the database."""
+    is_rest = database == "sqlite" or "database" in marks
+    return is_of_every_change(marks, database) or (is_rest and str(tenth_of(nodeid)) == tenth)

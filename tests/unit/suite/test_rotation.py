@@ -1,0 +1,41 @@
+"""A plain run takes the tests of every change, and ten runs in a row take each of the others once."""
+
+import pytest
+
+from tests.suite import rotation
+
+NAMES = [f"tests/db/test_{number}.py::test_it[{number}]" for number in range(500)]
+EACH = [str(number) for number in range(rotation.TENTHS)]
+
+
+def taken(marks: set[str], *, database: str = "sqlite", tenth: str = "none") -> set[str]:
+    return {name for name in NAMES if rotation.is_taken(name, marks, database=database, tenth=tenth)}
+
+
+def test_a_run_without_a_tenth_takes_what_is_of_every_change() -> None:
+    assert taken(set()) == set(NAMES)
+    assert taken({"long"}) == set()
+    assert taken({"own_sql", "database"}, database="postgres") == set(NAMES)
+    assert taken({"database"}, database="postgres") == set()
+    assert taken({"own_sql", "database", "long"}, database="postgres") == set()
+
+
+@pytest.mark.parametrize(
+    ("marks", "database"),
+    [({"long"}, "sqlite"), ({"database"}, "postgres"), ({"database", "own_sql", "long"}, "postgres")],
+)
+def test_ten_runs_take_each_of_the_others_once(marks: set[str], database: str) -> None:
+    tenths = [taken(marks, database=database, tenth=tenth) for tenth in EACH]
+    assert sum(map(len, tenths)) == len(NAMES)
+    assert set().union(*tenths) == set(NAMES)
+    assert max(map(len, tenths)) < 2 * len(NAMES) / rotation.TENTHS
+
+
+def test_what_does_not_depend_on_the_database_is_not_repeated_on_postgresql() -> None:
+    assert all(taken({"long"}, database="postgres", tenth=tenth) == set() for tenth in EACH)
+
+
+def test_a_tenth_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_TENTH", "10")
+    with pytest.raises(pytest.UsageError, match="TEST_TENTH is '10'"):
+        rotation.chosen()
