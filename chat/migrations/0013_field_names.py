@@ -5,6 +5,7 @@ import django.db.models.deletion
 import thinkproject.kernel.fields
 from django.conf import settings
 from django.db import migrations, models
+from thinkproject.kernel.state_only import StateOnly
 
 
 class Migration(migrations.Migration):
@@ -15,7 +16,7 @@ class Migration(migrations.Migration):
 
     # Names for people: of the state only. As one operation the models are made anew once, not once for each field.
     operations = [
-        migrations.SeparateDatabaseAndState(
+        StateOnly(
             state_operations=[
                 migrations.AlterModelOptions(
                     name="messagecount",

@@ -6,6 +6,7 @@ import fibers.models
 import thinkproject.kernel.fields
 from django.conf import settings
 from django.db import migrations, models
+from thinkproject.kernel.state_only import StateOnly
 
 
 class Migration(migrations.Migration):
@@ -16,7 +17,7 @@ class Migration(migrations.Migration):
 
     # Names for people: of the state only. As one operation the models are made anew once, not once for each field.
     operations = [
-        migrations.SeparateDatabaseAndState(
+        StateOnly(
             state_operations=[
                 migrations.AlterModelOptions(
                     name="fiber",

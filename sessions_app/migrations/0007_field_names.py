@@ -4,6 +4,7 @@ import django.db.models.deletion
 import sessions_app.models
 from django.conf import settings
 from django.db import migrations, models
+from thinkproject.kernel.state_only import StateOnly
 
 
 class Migration(migrations.Migration):
@@ -14,7 +15,7 @@ class Migration(migrations.Migration):
 
     # Names for people: of the state only. As one operation the models are made anew once, not once for each field.
     operations = [
-        migrations.SeparateDatabaseAndState(
+        StateOnly(
             state_operations=[
                 migrations.AlterModelOptions(
                     name="entrywords",
