@@ -1,6 +1,8 @@
-"""One migrated database for all processes of a run of the tests: the first one makes it, each takes a copy."""
+"""One migrated database for all processes of a run of the tests: the first one makes it, each takes a copy.
 
-import fcntl
+On SQLite it is the same one for tests in a process and for products in processes of their own.
+"""
+
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,6 +11,8 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection
+
+from tests.acceptance import prepared
 
 VARIABLE = "TEST_DATABASES"
 """Hands the folder of the first process on to those that it starts."""
@@ -21,16 +25,15 @@ def folder() -> Path:
 
 def use_copy() -> None:
     """Connect this process to a copy of the migrated database. It goes with the folder or the server of the run."""
-    with (folder() / "databases.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with prepared.locked() as place:
         if connection.vendor == "sqlite":
-            _copy_file()
+            _copy_file(place / prepared.MIGRATED)
         else:
             _copy_database()
 
 
-def _copy_file() -> None:
-    original, own = folder() / "migrated.sqlite3", settings.TEST_DIR / "test.sqlite3"
+def _copy_file(original: Path) -> None:
+    own = settings.TEST_DIR / "test.sqlite3"
     if not original.exists():
         with _made() as name:
             shutil.copy(name, original)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
@@ -25,6 +25,9 @@ from thinkproject.postgres_for_tests import shared_postgres_url
 
 VARIABLE = "TEST_PREPARED_DIR"
 NAMES = ("alice", "bob")
+FILE = "think.sqlite3"
+MIGRATED = "migrated.sqlite3"
+"""A file without rows, in the folder of the originals."""
 OWN_DATABASE = frozenset({"THINK_APPS", "SECRET_KEY", "DATABASE_URL"})
 """Who sets one of these needs a database that was made with it."""
 
@@ -40,23 +43,49 @@ def folder() -> Path:
 
 def prepare(environ: Mapping[str, str]) -> None:
     """Do what `make run` does with the database before the servers start."""
-    command = [sys.executable, "-m", "thinkproject.run.prepare"]
+    _call(["-m", "thinkproject.run.prepare"], environ)
+
+
+def _call(arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+    command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
 def copy_sqlite(environ: Mapping[str, str], target: Path) -> list[dict[str, str]]:
     """Put a copy of the prepared file at `target`; returns the people in it."""
-    with _locked() as place:
+    with locked() as place:
         original = place / "sqlite"
         people = _made(original, environ)
-    shutil.copyfile(original / "think.sqlite3", target)
+    _copy(original / FILE, target)
     return people
+
+
+def copy_migrated(environ: Mapping[str, str], target: Path) -> None:
+    """Put a copy of a migrated file without rows at `target`."""
+    with locked() as place:
+        _copy(_migrated(place, environ), target)
+
+
+def _migrated(place: Path, environ: Mapping[str, str]) -> Path:
+    original = place / MIGRATED
+    if not original.exists():
+        made = place / "migrating"
+        made.mkdir(mode=0o700, exist_ok=True)
+        _call(["manage.py", "migrate", "--verbosity", "0"], {**environ, "THINK_DATA_DIR": str(made)})
+        _copy(made / FILE, original)
+    return original
+
+
+def _copy(original: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(original, target)
+    target.chmod(0o600)
 
 
 def copy_postgres(environ: Mapping[str, str]) -> tuple[str, list[dict[str, str]]]:
     """Make a copy of the prepared database; returns its address and the people in it."""
-    with _locked() as place:
+    with locked() as place:
         server = hashlib.sha256(shared_postgres_url().encode()).hexdigest()[:12]
         original = f"prepared_{server}"
         made = place / original
@@ -81,8 +110,8 @@ def address_of(database: str) -> str:
 
 
 @contextlib.contextmanager
-def _locked() -> Iterator[Path]:
-    """One process at a time makes the originals."""
+def locked() -> Iterator[Path]:
+    """The folder of the originals. One process at a time makes them."""
     with (folder() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder()
@@ -93,9 +122,11 @@ def _made(place: Path, environ: Mapping[str, str]) -> list[dict[str, str]]:
     listed = place / "people.json"
     if not listed.exists():
         place.mkdir(mode=0o700, exist_ok=True)
+        if "DATABASE_URL" not in environ:
+            _copy(_migrated(place.parent, environ), place / FILE)
         environ = {**environ, "THINK_DATA_DIR": str(place)}
-        prepare(environ)
         hand = Hand(environ, place / "hand.log")
+        hand.call("thinkproject.run.prepare:prepare")
         people = [hand.call("tests.acceptance.people:make_person", name) for name in NAMES]
         hand.close()
         listed.write_text(json.dumps(people), encoding="utf-8")

@@ -331,13 +331,15 @@ def _add_database(product: Product, plan: Plan) -> None:
     if prepared.OWN_DATABASE & plan.environ.keys():
         if plan.database == "postgres":
             environ["DATABASE_URL"] = prepared.new_postgres()
+        elif "DATABASE_URL" not in environ:
+            prepared.copy_migrated(base_environ(folder), folder / prepared.FILE)
         prepared.prepare(environ)
         return
     plain = base_environ(folder)
     if plan.database == "postgres":
         environ["DATABASE_URL"], people = prepared.copy_postgres(plain)
     else:
-        people = prepared.copy_sqlite(plain, folder / "think.sqlite3")
+        people = prepared.copy_sqlite(plain, folder / prepared.FILE)
     for found in people:
         product.meet(found)
 

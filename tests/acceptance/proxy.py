@@ -72,9 +72,9 @@ class CuttingProxy:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
+        server = self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
         self._loop.run_forever()
-        self._loop.run_until_complete(_end_all())
+        self._loop.run_until_complete(_end_all(server))
         self._loop.close()
 
     def _cut(self) -> int:
@@ -107,11 +107,12 @@ class CuttingProxy:
                 end.close()
 
 
-async def _end_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+async def _end_all(server: asyncio.Server) -> None:
+    server.close()  # else it accepts while the others end
+    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.sleep(0)  # transports that were closed close their sockets one round later
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance import prepared
 from tests.acceptance.hand import Hand
-from tests.acceptance.product import ROOT, session_cookie
+from tests.acceptance.product import ROOT, base_environ, session_cookie
 
 PEOPLE = 200
 START_SECONDS = 90
@@ -111,6 +112,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         environ.pop(name, None)
     build = subprocess.run([sys.executable, str(ROOT / "static" / "build.py")], cwd=ROOT, check=False)
     assert build.returncode == 0, "the page could not be built"
+    prepared.copy_migrated(base_environ(folder), folder / "var" / prepared.FILE)
     hand = Hand(environ, folder / "hand.log")
     scripted = [sys.executable, "-m", "chat.llm.scripted", "--port", str(provider_port), "--rate", "60"]
     processes = [_start(scripted, environ, folder / "provider.log")]

@@ -5,7 +5,6 @@ Packages that cannot be fetched or bundled are a failure. A missing Chromium ski
 
 import shutil
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,6 +150,4 @@ def proxy(product: Product) -> Iterator[CuttingProxy]:
     """A line to the web server that a test can cut."""
     line = CuttingProxy([product.webs[0].port])
     yield line
-    line.cut()
-    time.sleep(0.1)  # lets its connections end before its loop does
     line.close()

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance import prepared
 from tests.acceptance.ops.tree import Run, make_copy
+from tests.acceptance.product import base_environ
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +25,7 @@ def tree() -> Iterator[Path]:
 
 @pytest.fixture
 def make_run(tree: Path) -> Iterator[Callable[..., Run]]:
-    """Prepare a `make run` (not started): `make_run(data_dir=…, port=…, THINK_X="…")`."""
+    """Prepare a `make run` (not started): `make_run(data_dir=…, port=…, is_migrated=True, THINK_X="…")`."""
     with _runs(tree) as make:
         yield make
 
@@ -31,7 +33,7 @@ def make_run(tree: Path) -> Iterator[Callable[..., Run]]:
 @pytest.fixture(scope="module")
 def _kept_runs(tree: Path) -> Iterator[list[Run]]:
     with _runs(tree) as make:
-        yield [make(THINK_WEB_PROCESSES="2", THINK_WORKER_PROCESSES="2")]
+        yield [make(is_migrated=True, THINK_WEB_PROCESSES="2", THINK_WORKER_PROCESSES="2")]
 
 
 @pytest.fixture
@@ -53,8 +55,10 @@ def _runs(tree: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
     folder = Path(tempfile.mkdtemp(prefix="thkd"))
 
-    def make(*, data_dir: Path | None = None, port: int = 0, **extra: str) -> Run:
+    def make(*, data_dir: Path | None = None, port: int = 0, is_migrated: bool = False, **extra: str) -> Run:
         place = data_dir or folder / f"data{len(runs)}"
+        if is_migrated:  # for tests of something else than the first start, whose migrations take seconds
+            prepared.copy_migrated(base_environ(place), place / prepared.FILE)
         run = Run(tree, place, tree.parent / "home", extra=extra)
         run.port = port or run.port
         runs.append(run)

@@ -76,7 +76,7 @@ def open_to_others(data_dir: Path) -> list[str]:
 
 
 def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, make_run: Callable[..., Run]) -> None:
-    runs = [running, make_run().start()]
+    runs = [running, make_run(is_migrated=True).start()]
     names = set()
     for run in runs:
         run.wait_until_ready(seconds=200)
@@ -98,7 +98,7 @@ def test_a_killed_child_is_started_again(running: Run) -> None:
 
 @pytest.mark.smoke
 def test_daphne_serves_where_it_is_chosen(make_run: Callable[..., Run]) -> None:
-    run = make_run(THINK_WEB_SERVER="daphne").start()
+    run = make_run(is_migrated=True, THINK_WEB_SERVER="daphne").start()
     run.wait_until_ready(seconds=200)
     with urllib.request.urlopen(f"http://127.0.0.1:{run.port}/admin/login/") as response:
         assert response.status == 200
