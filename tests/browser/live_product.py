@@ -16,6 +16,7 @@ from typing import Any
 from tests.acceptance import prepared
 from tests.acceptance.hand import Hand
 from tests.acceptance.product import ROOT, base_environ, session_cookie
+from thinkproject.run.processes import die_with_parent
 
 PEOPLE = 200
 START_SECONDS = 90
@@ -132,7 +133,15 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
 
 def _start(command: list[str], environ: dict[str, str], log: Path) -> "subprocess.Popen[bytes]":
     with log.open("wb") as output:
-        return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=output, stderr=output, start_new_session=True)
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environ,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=die_with_parent(os.getpid()),  # noqa: PLW1509 - one system call, no locks
+        )
 
 
 def _wait(url: str, processes: list["subprocess.Popen[bytes]"], log: Path) -> None:
