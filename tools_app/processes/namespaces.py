@@ -1,5 +1,6 @@
 """Commands in namespaces that `unshare` or bubblewrap makes, with the programs of this machine."""
 
+import functools
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from tools_app.processes.isolation import (
 )
 
 SETUP: Final = Path(__file__).parent / "setup.sh"
+"""Given to the shell as a text: it runs as another user, who may not enter the folder of this installation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,5 +127,10 @@ def _unshare(place: Place) -> list[str]:
     """
     spaces = ["--user", "--map-root-user", "--mount", "--ipc", "--uts", *([] if place.network else ["--net"])]
     network = "yes" if place.network else "no"
-    setup: Sequence[str] = ["/bin/sh", str(SETUP), str(place.root), str(place.folder), network]
+    setup: Sequence[str] = ["/bin/sh", "-c", _setup(), "setup", str(place.root), str(place.folder), network]
     return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]
+
+
+@functools.cache
+def _setup() -> str:
+    return SETUP.read_text()
