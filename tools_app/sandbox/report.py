@@ -41,7 +41,7 @@ class Standing:
 
     @property
     def caution(self) -> str:
-        """What an operator should know, in a sentence; empty where all is as it should be."""
+        """A sentence for operators about what is missing; empty where all is as it should be."""
         return self.fault or (f"Code of models runs without {in_words(self.lacks)}." if self.lacks else "")
 
 

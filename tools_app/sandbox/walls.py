@@ -2,7 +2,7 @@
 
 Deno without permissions and limits of the kernel stand always. The others need a system that allows them. A process
 that is root needs another user most of all: a hole in Deno would be root of the machine. So as root no code runs
-without, unless the operator says so. A process that is not root cannot become another user, and code that gets out of
+without, unless the operator allows it. A process that is not root cannot become another user, and code that gets out of
 Deno has the rights of that user, as has every program that this user starts.
 """
 
