@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.http.health import missing_walls
+from chat.operations.missing_walls import missing_walls
 from tools_app.sandbox.walls import Wall
 
 __all__ = ["Sectioned"]

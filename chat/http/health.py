@@ -3,39 +3,23 @@
 For load balancers and supervisors, without sign-in. The answers contain no secrets.
 """
 
-import json
-import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chat.conf import AccessSettings
+from chat.operations.missing_walls import note_walls, redis_client, redis_url
 from thinkproject.kernel import threads
-from tools_app.sandbox.starting import found_walls
-from tools_app.sandbox.walls import Wall
 
 WORKER_KEY = "think:worker-seen"
-WALLS_KEY = "think:worker-walls"
 BUSY_KEY = "think:worker-busy"
-_TIMEOUT_SECONDS = 2.0
 _conf = AccessSettings()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingWalls:
-    """A worker whose code of models lacks walls. `runs`: whether it runs such code all the same."""
-
-    worker: str
-    runs: bool
-    lacks: tuple[Wall, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,45 +45,16 @@ def readiness() -> Health:
 
 def note_worker() -> None:
     """Record a worker's heartbeat; called by each worker every few seconds. Never raises: the next beat follows."""
-    if not _redis_url():
+    if not redis_url():
         return
     try:
-        with _client() as client:
+        with redis_client() as client:
             client.set(WORKER_KEY, repr(time.time()), ex=int(_conf.worker_silence_seconds * 4))
             if threads.hooks.is_saturated or threads.tools.is_saturated:
                 client.set(BUSY_KEY, "1", ex=int(_conf.worker_silence_seconds))
-            _note_walls(client)
+            note_walls(client)
     except redis.RedisError:
         return
-
-
-def missing_walls() -> list[MissingWalls]:
-    """Workers that were seen lately and lack walls, by name. Empty where that is unknown."""
-    if not _redis_url():
-        return []
-    oldest = time.time() - _conf.worker_silence_seconds
-    try:
-        with _client() as client:
-            rows = {name.decode(): json.loads(row) for name, row in client.hgetall(WALLS_KEY).items()}
-            if gone := [name for name, row in rows.items() if row["at"] < oldest]:
-                client.hdel(WALLS_KEY, *gone)
-    except redis.RedisError:
-        return []
-    return [
-        MissingWalls(worker=name, runs=row["runs"], lacks=tuple(Wall(word) for word in row["lacks"]))
-        for name, row in sorted(rows.items())
-        if name not in gone
-    ]
-
-
-def _note_walls(client: "redis.Redis") -> None:
-    """Note what is missing, in a row of this worker. What is read removes the rows of workers that are gone."""
-    found = found_walls()
-    if found is None or not found.caution:
-        return
-    row = {"at": time.time(), "runs": not found.fault, "lacks": sorted(found.lacks)}
-    client.hset(WALLS_KEY, f"{socket.gethostname()}:{os.getpid()}", json.dumps(row))
-    client.expire(WALLS_KEY, int(_conf.worker_silence_seconds * 4))
 
 
 def _database() -> str:
@@ -113,10 +68,10 @@ def _database() -> str:
 
 
 def _redis() -> str:
-    if not _redis_url():
+    if not redis_url():
         return "not configured"
     try:
-        with _client() as client:
+        with redis_client() as client:
             client.ping()
     except redis.RedisError:
         return "unreachable"
@@ -124,10 +79,10 @@ def _redis() -> str:
 
 
 def _worker() -> str:
-    if not _redis_url():
+    if not redis_url():
         return "unknown"
     try:
-        with _client() as client:
+        with redis_client() as client:
             seen, is_busy = client.mget(WORKER_KEY, BUSY_KEY)
     except redis.RedisError:
         return "unknown"
@@ -136,15 +91,6 @@ def _worker() -> str:
     if time.time() - float(seen) > _conf.worker_silence_seconds:
         return "silent"
     return "busy" if is_busy else "ok"
-
-
-def _client() -> "redis.Redis":
-    return redis.Redis.from_url(_redis_url(), socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS)
-
-
-def _redis_url() -> str:
-    """Empty in a project that has none."""
-    return getattr(settings, "REDIS_URL", "") or ""
 
 
 @never_cache

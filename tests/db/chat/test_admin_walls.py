@@ -10,7 +10,8 @@ import redis
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from chat.http.health import WALLS_KEY, missing_walls, note_worker
+from chat.http.health import note_worker
+from chat.operations.missing_walls import WALLS_KEY, missing_walls
 from tests.fewer_walls import without_namespaces
 from thinkproject.run.prepare import prepare
 from tools_app.sandbox import starting
