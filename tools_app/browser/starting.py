@@ -24,7 +24,7 @@ from typing import Final
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserUnavailable
 from tools_app.browser.wire import Connection, PipeTransport
-from tools_app.processes.running import children_of
+from tools_app.processes.memory import children_of
 from tools_app.sandbox.readable import is_open
 from tools_app.sandbox.report import TierReport
 
