@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
+
+from chat.operations.missing_walls import missing_walls
+from tools_app.sandbox.walls import Wall
 
 __all__ = ["Sectioned"]
 
@@ -108,10 +112,23 @@ SECTIONS: Final = (
 )
 
 
+WALLS: Final[Mapping[Wall, Text]] = {
+    Wall.USER: _("the wall of another user"),
+    Wall.NETWORK: _("a network namespace"),
+    Wall.RIGHTS: _("a bar to new rights"),
+}
+
+
 class Sectioned(_Site):
     """Mix into an `AdminSite`: its index lists our sections first, then the other apps as they were."""
 
     index_template = "admin/think_chat/index.html"
+
+    @override
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """Add what workers lack, for people who may see code of models."""
+        lacking = _cautions() if request.user.has_perm("think_tools.view_execution") else []
+        return super().index(request, {**(extra_context or {}), "cautions": lacking})
 
     @override
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
@@ -126,6 +143,19 @@ class ThinkAdminSite(Sectioned, admin.AdminSite):
     site_header = _("Think administration")
     site_title = _("Think administration")
     index_title = _("What do you want to look after?")
+
+
+def _cautions() -> list[str]:
+    """One sentence for each worker whose code of models lacks walls."""
+    found = []
+    for each in missing_walls():
+        if not each.runs:
+            text = _("Worker {worker}: code of models does not run, as a wall is missing. `think_doctor` says which.")
+            found.append(text.format(worker=each.worker))
+            continue
+        text = _("Worker {worker}: code of models runs without {walls}.")
+        found.append(text.format(worker=each.worker, walls=", ".join(str(WALLS[wall]) for wall in each.lacks)))
+    return found
 
 
 def in_sections(apps: Iterable[Mapping[str, Any]], index_url: str) -> list[dict[str, Any]]:

@@ -13,7 +13,9 @@ class ToolsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Let workers remove what commands of others have left."""
-        from tools_app.processes import starting  # noqa: PLC0415 - settings are there now
+        """Let workers remove what commands of others have left, and find the walls around code."""
+        from tools_app.processes import starting as commands  # noqa: PLC0415 - settings are there now
+        from tools_app.sandbox import starting as sandbox  # noqa: PLC0415 - as above
 
-        starting.connect()
+        commands.connect()
+        sandbox.connect()

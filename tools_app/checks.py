@@ -15,6 +15,7 @@ from tools_app.extensions.services import check_networks
 from tools_app.mcp.conf import mcp_settings
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
+from tools_app.sandbox.walls import may_lack
 from tools_app.workspace.conf import workspace_settings
 
 
@@ -44,7 +45,7 @@ def check_workspaces(**_: object) -> list[CheckMessage]:
 
 @register("tools")
 def check_sandbox(**_: object) -> list[CheckMessage]:
-    """E002 a limit under which no code can run, E003 packages that are none, W002 limits of which one never counts."""
+    """E002 a limit under which no code runs, E003 wrong packages, E006 wrong walls, W002 limits that never count."""
     limits: dict[str, object] = {
         "THINK_SANDBOX_RUNS": sandbox_settings.runs,
         "THINK_SANDBOX_RUNS_PER_USER": sandbox_settings.runs_per_user,
@@ -59,6 +60,11 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
     ]
     found += _check_packages()
+    try:
+        may_lack(sandbox_settings.may_lack, root=False)
+    except ValueError as error:
+        hint = "Name `user`, `network` and `rights`, or `none` alone."
+        found.append(Error(f"THINK_SANDBOX_MAY_LACK: {error}.", hint=hint, id="think_tools.E006"))
     if found:
         return found
     if sandbox_settings.runs_per_user > sandbox_settings.runs:

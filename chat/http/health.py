@@ -8,18 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chat.conf import AccessSettings
+from chat.operations.missing_walls import note_walls, redis_client, redis_url
 from thinkproject.kernel import threads
 
 WORKER_KEY = "think:worker-seen"
 BUSY_KEY = "think:worker-busy"
-_TIMEOUT_SECONDS = 2.0
 _conf = AccessSettings()
 
 
@@ -46,13 +45,14 @@ def readiness() -> Health:
 
 def note_worker() -> None:
     """Record a worker's heartbeat; called by each worker every few seconds. Never raises: the next beat follows."""
-    if not _redis_url():
+    if not redis_url():
         return
     try:
-        with _client() as client:
+        with redis_client() as client:
             client.set(WORKER_KEY, repr(time.time()), ex=int(_conf.worker_silence_seconds * 4))
             if threads.hooks.is_saturated or threads.tools.is_saturated:
                 client.set(BUSY_KEY, "1", ex=int(_conf.worker_silence_seconds))
+            note_walls(client)
     except redis.RedisError:
         return
 
@@ -68,10 +68,10 @@ def _database() -> str:
 
 
 def _redis() -> str:
-    if not _redis_url():
+    if not redis_url():
         return "not configured"
     try:
-        with _client() as client:
+        with redis_client() as client:
             client.ping()
     except redis.RedisError:
         return "unreachable"
@@ -79,10 +79,10 @@ def _redis() -> str:
 
 
 def _worker() -> str:
-    if not _redis_url():
+    if not redis_url():
         return "unknown"
     try:
-        with _client() as client:
+        with redis_client() as client:
             seen, is_busy = client.mget(WORKER_KEY, BUSY_KEY)
     except redis.RedisError:
         return "unknown"
@@ -91,15 +91,6 @@ def _worker() -> str:
     if time.time() - float(seen) > _conf.worker_silence_seconds:
         return "silent"
     return "busy" if is_busy else "ok"
-
-
-def _client() -> "redis.Redis":
-    return redis.Redis.from_url(_redis_url(), socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS)
-
-
-def _redis_url() -> str:
-    """Empty in a project that has none."""
-    return getattr(settings, "REDIS_URL", "") or ""
 
 
 @never_cache

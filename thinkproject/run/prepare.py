@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 EXIT_REFUSED = 3
 FIRST_USER = "me"
+WALLS_SECONDS = 5.0
+"""A machine on which this takes longer hears of it from `think_doctor`."""
 
 
 class Refused(Exception):
@@ -39,10 +41,15 @@ def main() -> int:
 def prepare() -> dict[str, Any]:
     """Bring the database in step. Django is set up. Errors: `Refused`.
 
-    Shape: `migrations` is how many were applied; `username` and a fresh sign-in `link` are empty in production.
+    Shape: `migrations` is how many were applied; `username` and a fresh sign-in `link` are empty in production; `walls`
+    is a sentence about walls around code of models that are missing here.
     """
     from django.conf import settings  # noqa: PLC0415 - after setup
     from django.db import DatabaseError, connection  # noqa: PLC0415 - after setup
+
+    from tools_app.sandbox.starting import found_walls, look_soon  # noqa: PLC0415 - after setup
+
+    looking = look_soon()  # while the database is prepared
 
     pool = connection.settings_dict["OPTIONS"].pop("pool", None)  # it would only say that it got no connection in time
     try:
@@ -57,7 +64,9 @@ def prepare() -> dict[str, Any]:
         connection.close()
         if pool is not None:
             connection.settings_dict["OPTIONS"]["pool"] = pool
-    return outcome
+    looking.join(WALLS_SECONDS)
+    found = found_walls()
+    return {**outcome, "walls": found.caution if found else ""}
 
 
 def migrate() -> int:

@@ -205,6 +205,8 @@ class Supervisor:
         say(f"Ready in {seconds:.1f} s. Data and logs: {self.data_dir}. Ctrl-C stops everything.")
         if hint := str(self.model_choice.get("hint", "")):
             say(f"Model: {hint}")
+        if caution := outcome.get("walls"):
+            say(f"Sandbox: {caution}")
         address = outcome["link"] or f"http://127.0.0.1:{self.settings.PORT}/"
         say(f"Open {address}")
 

@@ -21,7 +21,7 @@ from tools_app.browser.policy import ABOUT_BLANK, may_show
 from tools_app.browser.proxy import LOGIN_URL, MAX_REFUSED, USER, NetworkPolicy, Proxy
 from tools_app.browser.wire import Connection
 from tools_app.errors import ToolError
-from tools_app.processes.running import memory_of
+from tools_app.processes.memory import memory_of
 
 logger = logging.getLogger(__name__)
 
@@ -345,7 +345,8 @@ async def _log_in(session: Session, proxy: Proxy, control: str) -> None:
 
 async def _watch_memory(session: Session, chrome: starting.Chrome) -> None:
     while chrome.is_alive:
-        if memory_of(chrome.pid) > browser_settings.memory_bytes:
+        most = browser_settings.memory_bytes
+        if await asyncio.to_thread(memory_of, chrome.pid, most=most) > most:
             session.end("The browser needed too much memory, and was ended.")
             return
         await asyncio.sleep(MEMORY_CHECK_SECONDS)

@@ -24,7 +24,8 @@ from typing import Final
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserUnavailable
 from tools_app.browser.wire import Connection, PipeTransport
-from tools_app.processes.running import children_of
+from tools_app.processes.memory import children_of
+from tools_app.sandbox.readable import is_open
 from tools_app.sandbox.report import TierReport
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ USER_ID: Final = 65533
 
 FILE_BYTES: Final = 256 * 1024 * 1024
 OPEN_FILES: Final = 4096
+PRIVATE: Final = "The browser runs as another user, who cannot read {path} or a folder above it."
 NO_BROWSER: Final = "There is no Chromium here: install one, or name it in THINK_BROWSER_PATH."
 
 FLAGS: Final = (
@@ -243,6 +245,8 @@ async def start() -> Chrome:
     if key in _FOUND:
         return await started(path, _FOUND[key])
     await asyncio.to_thread(sweep)
+    if os.geteuid() == 0 and not await asyncio.to_thread(is_open, Path(path)):
+        raise BrowserUnavailable(PRIVATE.format(path=path))
     for walls in candidates():
         try:
             chrome = await started(path, walls)

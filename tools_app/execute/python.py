@@ -84,8 +84,7 @@ def python_limits() -> Limits:
 
 def python_program(folder: Path) -> Program:
     """The program that runs Python, with the Pyodide in a folder."""
-    script = RUNNER.with_name("python_runner.js")
-    return Program(script=script, flags=(f"--allow-read={folder}",), arguments=(str(folder),))
+    return Program(script=RUNNER.with_name("python_runner.js"), reads=folder)
 
 
 @functools.cache

@@ -23,7 +23,9 @@ from tools_app.processes.isolation import (
     ENVIRONMENT,
     LOCK,
     NOBODY,
+    SHARED_BYTES,
     START,
+    SYSTEM_V,
     TEMPORARY_BYTES,
     TRUSTED_PATH,
     UNPRIVILEGED,
@@ -228,7 +230,7 @@ def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
     """Bounds of the control groups that there are, and of each process. `/tmp` and `/dev/shm` count as memory."""
     words = []
     if facts.memory:
-        memory = bounds.memory_bytes + 2 * TEMPORARY_BYTES
+        memory = bounds.memory_bytes + SHARED_BYTES
         words += [f"--memory={memory}", *([f"--memory-swap={memory}"] if facts.swap else [])]
     if facts.processes:
         words += [f"--pids-limit={bounds.processes}"]
@@ -236,6 +238,8 @@ def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
         words += [f"--cpus={min(bounds.cpus, os.cpu_count() or 1):g}"]
     if facts.without_groups:
         words += ["--cgroups=disabled"]
+    if not facts.is_rootless:  # older kernels let no other user set them
+        words += [f"--sysctl=kernel.{name}={value}" for name, value in SYSTEM_V.items()]
     processes = PROCESSES_OF_USER if facts.processes else bounds.processes
     return [
         *words,

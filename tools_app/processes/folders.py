@@ -12,6 +12,7 @@ from typing import Final
 
 from tools_app.processes.copying import give
 from tools_app.processes.engines import remove_containers
+from tools_app.processes.groups import remove_groups
 from tools_app.processes.isolation import LOCK
 
 PREFIX: Final = "think-command-"
@@ -44,6 +45,8 @@ def sweep() -> None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             remove(top)
+    folder = Path(tempfile.gettempdir())
+    remove_groups(PREFIX, lambda name: not (folder / name).exists())
 
 
 def processes_in(top: Path) -> list[int]:

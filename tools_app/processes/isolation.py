@@ -17,6 +17,17 @@ LOCK: Final = "lock"
 """A file in the directory of each command, which its worker holds."""
 OPEN_FILES: Final = 256
 TEMPORARY_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of `/tmp`, of `/dev/shm` and of System V shared memory, each."""
+SHARED_BYTES: Final = 3 * TEMPORARY_BYTES
+"""The memory that a control group has beside the bound, since the kernel counts these with it."""
+SYSTEM_V: Final = {
+    "shmall": str(TEMPORARY_BYTES // resource.getpagesize()),
+    "shmmax": str(TEMPORARY_BYTES),
+    "shmmni": "64",
+    "msgmni": "32",
+    "sem": "250 1000 100 32",
+}
+"""Bounds of a namespace for System V shared memory, queues and semaphores, by their names below `kernel`."""
 SYSTEM: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 START: Final = 'cd -- "$1" || exit 1; script=$2; shift 2; eval "$script"'
 ENVIRONMENT: Final = {

@@ -1,16 +1,20 @@
 """Commands in namespaces that `unshare` or bubblewrap makes, with the programs of this machine."""
 
+import functools
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tools_app.processes.groups import has_groups
 from tools_app.processes.isolation import (
     ENVIRONMENT,
     NOBODY,
     START,
     SYSTEM,
+    SYSTEM_V,
     TEMPORARY_BYTES,
     TRUSTED_PATH,
     UNPRIVILEGED,
@@ -21,7 +25,10 @@ from tools_app.processes.isolation import (
     shell,
 )
 
+TRIAL_SECONDS: Final = 10.0
+SET_SYSTEM_V: Final = " && ".join(f"echo {value} > /proc/sys/kernel/{name}" for name, value in SYSTEM_V.items())
 SETUP: Final = Path(__file__).parent / "setup.sh"
+"""Given to the shell as a text: it runs as another user, who may not enter the folder of this installation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +42,9 @@ class Namespaces:
     @property
     def description(self) -> str:
         """The way in a few words."""
-        return f"namespaces of their own, made by {self.name}"
+        memory = "a control group bounds" if has_groups() else "no control group, so the worker counts"
+        spared = "" if has_groups() or _bounds_system_v(self.name) else ", but not System V shared memory"
+        return f"namespaces of their own, made by {self.name}; {memory} the memory{spared}"
 
     @property
     def proofs(self) -> Mapping[str, str]:
@@ -55,7 +64,7 @@ class Namespaces:
         """The command line that runs a shell command."""
         inner = [*_limited(bounds), shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
         outer = _bwrap(place) if self.name == "bwrap" else _unshare(place)
-        return [*_as_nobody(), *outer, *inner]
+        return [*_system_v(), *_as_nobody(), *outer, *inner]
 
     def watched_process(self, pid: int, place: Place) -> int:
         """The outermost: all others are below it."""
@@ -72,6 +81,35 @@ NAMESPACES: Final = (
     Namespaces(name="unshare", programs=("unshare", "prlimit", "setpriv", "mount", "pivot_root")),
     Namespaces(name="bwrap", programs=("bwrap", "prlimit", "setpriv")),  # where only it may make namespaces
 )
+
+
+def _system_v() -> list[str]:
+    """Root makes the namespace for shared memory itself: older kernels let no other user set its bounds."""
+    if not _root_bounds_system_v():
+        return []
+    return ["unshare", "--ipc", "/bin/sh", "-c", f'{SET_SYSTEM_V} && exec "$@"', "bounds"]
+
+
+@functools.cache
+def _root_bounds_system_v() -> bool:
+    return is_root() and _works("unshare", "--ipc", "/bin/sh", "-c", SET_SYSTEM_V)
+
+
+@functools.cache
+def _bounds_system_v(name: str) -> bool:
+    """Whether System V shared memory is bounded. As a user only `unshare` can, with a kernel that lets it."""
+    spaces = ("unshare", "--user", "--map-root-user", "--ipc")
+    return _root_bounds_system_v() or (name == "unshare" and _works(*spaces, "/bin/sh", "-c", SET_SYSTEM_V))
+
+
+def _works(*words: str) -> bool:
+    try:
+        done = subprocess.run(  # noqa: S603 - words of this module
+            words, capture_output=True, check=False, env={"PATH": TRUSTED_PATH}, timeout=TRIAL_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def _as_nobody() -> list[str]:
@@ -94,8 +132,9 @@ def _bwrap(place: Place) -> list[str]:
     """
     words = [
         shutil.which("bwrap") or "bwrap",
-        "--unshare-all",
-        "--unshare-user",
+        *("--unshare-user", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+        *(() if place.network else ("--unshare-net",)),
+        *(() if _root_bounds_system_v() else ("--unshare-ipc",)),
         "--disable-userns",
         "--die-with-parent",
         "--new-session",
@@ -109,7 +148,6 @@ def _bwrap(place: Place) -> list[str]:
             words += ["--ro-bind", str(folder), str(folder)]
     names = ["ld.so.cache", "alternatives"]
     if place.network:
-        words += ["--share-net"]
         names += ["resolv.conf", "hosts", "nsswitch.conf", "ssl"]
     for name in names:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
@@ -123,7 +161,13 @@ def _unshare(place: Place) -> list[str]:
 
     So each process dies with the one above it: the kernel kills the last one when the worker is killed.
     """
-    spaces = ["--user", "--map-root-user", "--mount", "--ipc", "--uts", *([] if place.network else ["--net"])]
+    spaces = ["--user", "--map-root-user", "--mount", "--uts", *([] if place.network else ["--net"])]
+    spaces += [] if _root_bounds_system_v() else ["--ipc"]
     network = "yes" if place.network else "no"
-    setup: Sequence[str] = ["/bin/sh", str(SETUP), str(place.root), str(place.folder), network]
+    setup: Sequence[str] = ["/bin/sh", "-c", _setup(), "setup", str(place.root), str(place.folder), network]
     return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]
+
+
+@functools.cache
+def _setup() -> str:
+    return SETUP.read_text().replace("SET_SYSTEM_V", SET_SYSTEM_V)

@@ -1,25 +1,27 @@
 """Runs one command apart, and sees to it that nothing of it goes on.
 
-The kernel bounds each process; what it cannot bound without cgroups is looked at again and again: the memory of all
-processes together, and the disk. Whatever exceeds a bound ends the command.
+The kernel bounds each process, and with a control group the memory of all together. The disk, and memory where there is
+no such group, are looked at again and again. Whatever exceeds a bound ends the command.
 """
 
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import time
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes.copying import MAX_ENTRIES, disk_use
-from tools_app.processes.isolation import Bounds, Isolation, Place
+from tools_app.processes.groups import Group, make_group
+from tools_app.processes.isolation import SHARED_BYTES, Bounds, Isolation, Place
+from tools_app.processes.memory import children_of, memory_of
 
 MEMORY_CHECK_SECONDS: Final = 0.05
+MEMORY_CHECK_SHARE: Final = 4.0
+"""How much longer than a look the pause after it is: one at very many mappings takes long."""
 DISK_CHECK_SECONDS: Final = 0.5
 END_SECONDS: Final = 20.0
 MAX_READ_BYTES: Final = 64_000_000
@@ -55,6 +57,7 @@ class Running:
         self._bounds = bounds
         self._process: asyncio.subprocess.Process | None = None
         self._isolation: Isolation | None = None
+        self._group: Group | None = None
         self._end = End.EXITED
         self._enough = asyncio.Event()
 
@@ -68,11 +71,18 @@ class Running:
         began = time.monotonic()
         self._isolation = isolation
         words = isolation.command_line(command, self._place, self._bounds)
-        process = self._process = await _started(words, isolation)
+        if not isolation.is_supervised:  # an engine has groups of its own
+            name, memory = self._place.root.parent.name, self._bounds.memory_bytes + SHARED_BYTES
+            self._group = await asyncio.to_thread(make_group, name, memory)
+        if self._group is not None:
+            words = self._group.entering(words)
         try:
-            outputs = await self._outputs(process)
+            outputs = await self._run(words, isolation)
         finally:
-            await self._stop(process)
+            if self._group is not None:
+                await asyncio.to_thread(self._group.remove)
+        process = self._process
+        assert process is not None
         code = process.returncode if process.returncode is not None else -signal.SIGKILL
         if self._end is End.EXITED and isolation.is_no_start(self._place, code):
             raise SandboxUnavailable(f"The command could not be started: {outputs[1][:300].decode(errors='replace')}")
@@ -83,6 +93,16 @@ class Running:
             stderr=outputs[1],
             seconds=time.monotonic() - began,
         )
+
+    async def _run(self, words: list[str], isolation: Isolation) -> tuple[bytes, bytes]:
+        process = self._process = await _started(words, isolation)
+        try:
+            outputs = await self._outputs(process)
+        finally:
+            await self._stop(process)
+        if self._end is End.EXITED and self._group is not None and self._group.kills:
+            self._end = End.MEMORY
+        return outputs
 
     async def _outputs(self, process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
         assert process.stdout is not None
@@ -125,9 +145,14 @@ class Running:
 
     async def _watch_memory(self) -> None:
         while True:
-            if memory_of(self._watched()) > self._bounds.memory_bytes:
+            began = time.monotonic()
+            if await asyncio.to_thread(self._has_too_much):
                 self._kill(End.MEMORY)
-            await asyncio.sleep(MEMORY_CHECK_SECONDS)
+            await asyncio.sleep(max(MEMORY_CHECK_SECONDS, MEMORY_CHECK_SHARE * (time.monotonic() - began)))
+
+    def _has_too_much(self) -> bool:
+        most = self._bounds.memory_bytes
+        return (self._group is not None and self._group.kills > 0) or memory_of(self._watched(), most=most) > most
 
     async def _watch_disk(self) -> None:
         while True:
@@ -184,25 +209,3 @@ async def _started(words: list[str], isolation: Isolation) -> asyncio.subprocess
         )
     except OSError as error:
         raise SandboxUnavailable("The command could not be started.") from error
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started and that are still there; none where it is gone."""
-    found: list[int] = []
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            found += [int(child) for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split()]
-    return found
-
-
-def memory_of(pid: int) -> int:
-    """Memory in bytes of a process and all below it, without what they share with their program files."""
-    total = 0
-    waiting = [pid]
-    while waiting:
-        each = waiting.pop()
-        with contextlib.suppress(OSError, IndexError):  # it may just have ended
-            fields = Path(f"/proc/{each}/statm").read_text().split()
-            total += (int(fields[1]) - int(fields[2])) * resource.getpagesize()
-            waiting += children_of(each)
-    return total

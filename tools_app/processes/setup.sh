@@ -19,6 +19,8 @@ for name in null zero full random urandom; do
   : > "dev/$name"
   mount --bind "/dev/$name" "dev/$name"
 done
+mkdir dev/shm
+mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev tmpfs dev/shm
 ln -s /proc/self/fd dev/fd
 ln -s /proc/self/fd/0 dev/stdin
 ln -s /proc/self/fd/1 dev/stdout
@@ -35,6 +37,8 @@ echo "user:x:0:0::/workspace:/bin/sh" > etc/passwd
 echo "user:x:0:" > etc/group
 mount -t proc proc proc
 echo 0 > proc/sys/user/max_user_namespaces
+# Where root has not made the namespace of shared memory. Older kernels refuse it here.
+{ SET_SYSTEM_V; } 2> /dev/null || :
 mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev tmpfs tmp
 mount --bind "$workspace" workspace
 mount -o remount,bind,nosuid,nodev workspace

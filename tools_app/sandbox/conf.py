@@ -34,6 +34,19 @@ class SandboxSettings:
     )
     cpu_seconds = Setting("THINK_SANDBOX_CPU_SECONDS", 30, doc="Processor time of one run of code.")
 
+    may_lack = Setting(
+        "THINK_SANDBOX_MAY_LACK",
+        "",
+        doc="Walls that code may run without: `user`, `network`, `rights`, comma-separated, or `none`. Empty: as root "
+        "`network`, otherwise all three.",
+    )
+    copies_dir = Setting(
+        "THINK_SANDBOX_COPIES_DIR",
+        "",
+        doc="Folder for what code reads as another user, where the installation lies in a private one. Every user has "
+        "to be able to enter it. Empty: `/var/cache/think-sandbox`, or one in `/tmp`.",
+    )
+
     @property
     def packages_folder(self) -> Path:
         """The folder of packages."""

@@ -11,11 +11,17 @@ from weakref import WeakKeyDictionary
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.contract import DEFAULT_LIMITS, CallHandler, Limits, RunResult, Script
-from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, Program, Walls, candidates, start
+from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, Program, start
 from tools_app.sandbox.session import Session
 from tools_app.sandbox.slots import FairSlots, sandbox_runs
+from tools_app.sandbox.walls import Wall, Walls, allowed_to_lack, candidates, names
 
 logger = logging.getLogger(__name__)
+
+REFUSED = (
+    "Code cannot run here: a wall is missing ({walls}), and THINK_SANDBOX_MAY_LACK does not say that code may run "
+    "without. `manage.py think_doctor` says more."
+)
 
 
 @dataclass(eq=False)
@@ -115,17 +121,23 @@ class DenoSandbox:
 
     async def _first(self, state: _State, limits: Limits) -> Guest:
         """Start a guest behind the strongest walls that can be had here, and keep to them. Errors: as `walls`."""
-        error = NotStarted()
+        allowed = allowed_to_lack()
+        error, refused = NotStarted(), frozenset[Wall]()
         for walls in candidates():
+            if missing := walls.lacks - allowed:
+                refused = refused or missing  # of the strongest
+                continue
             try:
                 guest = await start(walls, limits, self._program)
-            except NotStarted as refused:  # one that is slow is no reason for weaker walls
-                facts = {"action": "sandbox_walls", "walls": walls.name}
+            except NotStarted as failure:  # one that is slow is no reason for weaker walls
+                facts = {"action": "sandbox_walls", "walls": walls.name, "reason": failure.message}
                 logger.warning("sandbox: these walls cannot be had here: %s", walls.name, extra=facts)
-                error = refused
+                error = failure
                 continue
             state.walls = walls
             return guest
+        if refused:
+            raise SandboxUnavailable(REFUSED.format(walls=names(refused))) from error
         raise error
 
     def _warm(self, state: _State, limits: Limits) -> None:

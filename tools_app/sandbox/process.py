@@ -21,6 +21,8 @@ from typing import Final
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.messages import Ready, Violation, read_message
+from tools_app.sandbox.readable import readable
+from tools_app.sandbox.walls import Wall, Walls
 
 RUNNER: Final = Path(__file__).parent / "runner" / "runner.js"
 START_SECONDS: Final = 60.0
@@ -43,7 +45,6 @@ SET_LIMITS: Final = (
     '&& shift 4 && exec "$@"'
 )
 OPEN_FILES: Final = 64
-NOBODY: Final = "65534"
 
 
 def deno_path() -> str:
@@ -57,45 +58,27 @@ def deno_path() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walls:
-    """Programs that start the guest, outermost first, and what they hold off."""
-
-    name: str
-    prefix: tuple[str, ...]
-
-
-def candidates() -> list[Walls]:
-    """Ways to start a guest, the strongest first. Which of them work here is tried, not guessed."""
-    is_root = os.geteuid() == 0
-    no_caps = ("--inh-caps=-all", "--bounding-set=-all") if is_root else ()
-    no_rights = (*no_caps, "--no-new-privs", "--pdeathsig", "KILL")
-    nobody = ("--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
-    network = ("unshare", "--net", "--ipc") if is_root else ("unshare", "--user", "--net", "--ipc")
-    found = []
-    if is_root:
-        found.append(Walls(name="no network, another user", prefix=(*network, "setpriv", *nobody, *no_rights)))
-    found += [
-        Walls(name="no network", prefix=(*network, "setpriv", *no_rights)),
-        Walls(name="no new rights", prefix=("setpriv", *no_rights)),
-        Walls(name="limits", prefix=()),
-    ]
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A trusted script for a guest, with flags of Deno and arguments of its own."""
+    """A trusted script for a guest, with flags of Deno.
+
+    `folder`: where the script and all that it imports lie; without one it stands alone. `reads`: a folder that it may
+    read, which is its argument.
+    """
 
     script: Path = RUNNER
     flags: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
+    folder: Path | None = None
+    reads: Path | None = None
 
 
 JAVASCRIPT: Final = Program()
 
 
 def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list[str]:
-    """The command line of a guest."""
+    """The command line of a guest. May block, where the guest is another user.
+
+    Errors: `SandboxUnavailable`; `NotStarted` where that user could not read what it needs.
+    """
     megabytes = max(16, limits.memory_bytes >> 20)
     kilobytes = (V8_BYTES + limits.memory_bytes) >> 10
     cpu = max(1, limits.cpu_seconds)
@@ -106,8 +89,24 @@ def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list
         _allowed(resource.RLIMIT_CPU, cpu + 1),
     )
     heap = f"--v8-flags=--max-old-space-size={megabytes}"
-    deno = [deno_path(), "run", *FLAGS, *program.flags, heap, str(program.script), *program.arguments]
-    return ["/bin/sh", "-c", SET_LIMITS, "sh", *(str(bound) for bound in bounds), *walls.prefix, *deno]
+    deno, script, flags, words = _files(walls, program)
+    guest = [deno, "run", *FLAGS, *program.flags, *flags, heap, script, *words]
+    return ["/bin/sh", "-c", SET_LIMITS, "sh", *(str(bound) for bound in bounds), *walls.prefix, *guest]
+
+
+def _files(walls: Walls, program: Program) -> tuple[str, str, list[str], list[str]]:
+    """The program Deno, the script, flags and arguments, where the guest can read them."""
+    deno, script, reads = Path(deno_path()), program.script, program.reads
+    if Wall.USER not in walls.lacks:
+        try:
+            deno = readable(deno)
+            folder = program.folder
+            script = readable(script) if folder is None else readable(folder) / script.relative_to(folder)
+            reads = None if reads is None else readable(reads)
+        except OSError as error:
+            raise NotStarted(f"The process for code did not start: {error}.") from error
+    flags, words = ([], []) if reads is None else ([f"--allow-read={reads}"], [str(reads)])
+    return str(deno), str(script), flags, words
 
 
 def _allowed(kind: int, wanted: int) -> int:
@@ -182,7 +181,7 @@ async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> 
     Errors: `NotStarted` where it ended by itself, `SandboxUnavailable` where it takes too long.
     """
     line_bytes = max(limits.call_bytes, limits.output_bytes) + LINE_SLACK
-    guest = await spawn(command(walls, limits, program), line_bytes)
+    guest = await spawn(await asyncio.to_thread(command, walls, limits, program), line_bytes)
     try:
         async with asyncio.timeout(START_SECONDS):
             line = await guest.stdout.readline()

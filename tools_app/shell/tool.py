@@ -119,7 +119,7 @@ def shell_program() -> Program:
     """The program that runs a script. Errors: `SandboxUnavailable` where it was not built."""
     if not BUNDLE.exists():
         raise SandboxUnavailable("The shell was not built: run `python -m tools_app.shell.bundling`.")
-    return Program(script=RUNNER / "bash_runner.js")
+    return Program(script=RUNNER / "bash_runner.js", folder=RUNNER)
 
 
 def shell_limits(seconds: float) -> Limits:

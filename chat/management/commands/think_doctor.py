@@ -189,9 +189,9 @@ def _stores_bytes() -> bool:
 
 
 def code_of_models() -> list[Finding]:
-    """Each kind of code that can run here, and why another cannot. Without any, agents that run code are refused."""
+    """Each kind of code that can run here, what its walls lack, and why another cannot run."""
     return [
-        Finding(f"code: {tier.tier}", State.OK if tier.is_available else State.NOTE, tier.reason)
+        Finding(f"code: {tier.tier}", State.OK if tier.is_available and not tier.is_weak else State.NOTE, tier.reason)
         for report in TIER_REPORTS
         for tier in asyncio.run(report())
     ]

@@ -106,6 +106,15 @@ def test_daphne_serves_where_it_is_chosen(make_run: Callable[..., Run]) -> None:
     assert run.ctrl_c() < 10
 
 
+def test_code_that_does_not_run_for_its_walls_is_said_at_the_start(make_run: Callable[..., Run]) -> None:
+    run = make_run(THINK_SANDBOX_MAY_LACK="users").start()
+    run.wait_until_ready(seconds=200)
+    assert "Sandbox: Code cannot run here: THINK_SANDBOX_MAY_LACK: 'users' is not a valid Wall." in run.output
+    log = run.data_dir / "logs" / "worker-1.log"
+    wait_for(lambda: "sandbox: Code cannot run here" in log.read_text(), seconds=20, what="the worker's warning")
+    assert run.ctrl_c() < 10
+
+
 def test_ctrl_c_while_it_starts_leaves_no_process(make_run: Callable[..., Run]) -> None:
     run = make_run().start()
     wait_for(lambda: run.children("thinkproject.run.server"), seconds=200, what="the first web process")

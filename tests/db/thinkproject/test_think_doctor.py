@@ -17,6 +17,7 @@ from chat.think import Origin, Relaxed, Think
 from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import ScheduleDraft, create_schedule
 from fibers.services import start_fiber
+from tests.fewer_walls import without_namespaces
 from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db
@@ -143,6 +144,24 @@ def test_storage_that_cannot_keep_files_is_wrong(settings: Settings, tmp_path: P
 def test_storage_is_tried_and_left_as_it_was() -> None:
     assert _examine()[1]["file storage"]["state"] == "ok"
     assert object_storage().listdir(DOCTOR_FOLDER)[1] == []
+
+
+def test_a_wall_that_is_missing_around_code_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_namespaces(monkeypatch, tmp_path)
+    found = _examine()[1]["code: javascript"]
+    assert found["state"] == "note"
+    assert "Code of models runs without a network namespace" in found["detail"]
+
+
+def test_code_that_does_not_run_for_a_missing_wall_is_noted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without_namespaces(monkeypatch, tmp_path)
+    settings.THINK_SANDBOX_MAY_LACK = "none"
+    found = _examine()[1]["code: javascript"]
+    assert found["state"] == "note"
+    assert "a wall is missing (" in found["detail"]
+    assert "no network" in found["detail"] or "another user" in found["detail"]
 
 
 def test_each_kind_of_code_is_told_with_its_walls_or_its_reason(settings: Settings, tmp_path: Path) -> None:

@@ -38,6 +38,11 @@ def test_packages_without_one_exact_version_are_an_error(settings: Any, value: o
     assert ids(settings, THINK_SANDBOX_PACKAGES=value) == ["think_tools.E003"]
 
 
+def test_walls_that_are_none_are_an_error(settings: Any) -> None:
+    assert ids(settings, THINK_SANDBOX_MAY_LACK="users") == ["think_tools.E006"]
+    assert ids(settings, THINK_SANDBOX_MAY_LACK="network, rights") == []
+
+
 @pytest.mark.parametrize("value", [["10.0.0.0/33"], ["example.com"], ["10.0.0.1/8"], [8], 8])
 def test_a_private_network_that_is_none_is_an_error(settings: Any, value: object) -> None:
     assert ids(settings, THINK_MCP_PRIVATE_NETWORKS=value) == ["think_tools.E020"]
