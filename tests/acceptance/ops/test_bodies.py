@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.acceptance.ops.test_server import SERVERS
+from tests.acceptance.ops.echo_server import SERVERS
 from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chat.client import ChatClient
-from tests.acceptance.ops.test_static import BROWSER, FOR_EVER, get, linked
+from tests.acceptance.ops.static_files import BROWSER, FOR_EVER, get, linked
 from tests.acceptance.product import ROOT, Product, wait_for
 from thinkproject.run.supervisor import listen
 

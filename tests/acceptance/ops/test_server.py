@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import socket
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -16,28 +15,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.acceptance.product import Process, base_environ, wait_for
+from tests.acceptance.ops.echo_server import SERVERS, counts, echo_command, start_server
+from tests.acceptance.product import Process, wait_for
 from thinkproject.run.supervisor import listen
 
 MIB = 1024 * 1024
-SERVERS = ("uvicorn", "daphne")
-
-
-def start_server(folder: Path, command: list[str], listener: socket.socket, **environ: str) -> Process:
-    process = Process("server", command, base_environ(folder) | environ, folder, pass_fds=[listener.fileno()])
-    process.port = listener.getsockname()[1]
-    process.start()
-    wait_for(lambda: counts(process) is not None, what="the server")
-    return process
-
-
-def counts(process: Process) -> dict[str, int] | None:
-    assert process.is_running, process.log
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{process.port}/?token=think_canary", timeout=5) as response:
-            return dict(json.load(response))
-    except OSError:
-        return None
 
 
 def send_many(client: Any, number: int) -> None:
@@ -61,10 +43,6 @@ def server(tmp_path: Path, listener: socket.socket, kind: str) -> Iterator[Proce
     process = start_server(tmp_path, echo_command(kind, listener), listener)
     yield process
     process.kill()
-
-
-def echo_command(kind: str, listener: socket.socket, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tests.acceptance.ops.echo_app", kind, str(listener.fileno()), *options]
 
 
 @pytest.mark.smoke
