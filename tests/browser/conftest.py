@@ -5,6 +5,7 @@ the scripted provider behind it; every connection of a page goes through a proxy
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct, start_product
+from tests.browser.odd_server import running_odd_server
 from tests.chromium import launched, require_chromium
 
 PATIENCE_MS = 20_000
@@ -101,3 +103,10 @@ def files(tab: ChatPage, live_product: LiveProduct) -> Files:
     made.put("/src/main.py", "def main():\n    return 1\n")
     made.put("/src/deep/er.txt", "deep")
     return made
+
+
+@pytest.fixture
+def odd_address(tmp_path: Path) -> Iterator[str]:
+    """The address of an MCP server in a process of its own."""
+    with running_odd_server(tmp_path) as address:
+        yield address

@@ -14,14 +14,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.product import ROOT, wait_for
-from tests.browser.chat_page import ChatPage
+from tests.browser.accessibility import check
+from tests.browser.chat_page import ChatPage, id_of
 from tests.browser.example_runs import Examples, running_examples
 from tests.browser.live_product import free_port
 from tests.browser.looks import SCHEMES, SIZES, look
-from tests.browser.test_accessibility import check
-from tests.browser.test_servers import accept, add, id_of, odd
-
-__all__ = ["odd"]  # a fixture
+from tests.browser.servers_panel import accept, add
 
 NEW = "/c/new?agent=personal-assistant"
 START, BACK = "/sign-in/provider/", "/sign-in/provider/back/"
@@ -216,10 +214,10 @@ def test_chats_of_a_person_share_files_and_memory_and_those_of_others_do_not(
 
 
 @pytest.mark.timeout(300)
-def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], odd: str) -> None:
+def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], odd_address: str) -> None:
     tab = person("Ada Lovelace")
     tab.ask("say: Hello.")
-    shown = add(tab, "odd", odd)
+    shown = add(tab, "odd", odd_address)
     expect(shown.get_by_role("status").last).to_have_text("Ready")
     accept(shown)
     read = f"async () => (await (await fetch('/api/v1/instances/{id_of(tab)}/mcp-servers')).json())"

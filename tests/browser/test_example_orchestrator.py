@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.example_page import look, send
 from tests.browser.example_runs import running_examples
 from tests.browser.looks import SIZES
-from tests.browser.test_examples import look, send
 
 Open = Callable[[str], Page]
 SLOW = 20_000

@@ -4,14 +4,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
+from tests.browser.accessibility import check
+from tests.browser.example_page import look, send
 from tests.browser.example_runs import running_examples
-from tests.browser.looks import SCHEMES, SIZES
-from tests.browser.test_accessibility import check
+from tests.browser.looks import SIZES
 
 NAMES = ("usechat", "react", "assistantui")
 LONG_WORD = "w" * 300
@@ -56,13 +56,6 @@ def note(request: Request) -> None:
     """Print what a page asks of the server, for the report of a test that fails."""
     if request.resource_type in {"fetch", "xhr"}:
         sys.stdout.write(f"{request.method} {request.url} {request.post_data or ''}\n")
-
-
-def send(page: Page, text: str) -> None:
-    question = page.get_by_label("Your message")
-    question.fill(text)
-    page.get_by_role("button", name="Send").click()  # there is none while an answer runs
-    expect(question).to_have_value("")
 
 
 def stop(page: Page, name: str) -> None:
@@ -161,15 +154,3 @@ def test_it_is_fit_to_be_seen(open_page: Callable[[str, str], Page], name: str) 
     for summary in page.locator("summary").all():
         summary.click()
     look(page, name, "rich", folder)
-
-
-def look(page: Page, name: str, state: str, folder: str | None) -> None:
-    for size, shape in SIZES.items():
-        page.set_viewport_size(shape)
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            check(page)
-            if folder:
-                page.screenshot(path=str(Path(folder) / f"example-{name}-{state}-{size}-{scheme}.png"))
-        width = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
-        assert width <= 0, f"{name}, {state}: wider than a {size}"

@@ -12,26 +12,10 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
+from tests.browser.reading import distance, history
 
 OpenTab = Callable[..., ChatPage]
 PLACE = "document.getElementById('scroller').scrollTop"
-
-
-def history(count: int) -> list[dict[str, Any]]:
-    """A path of so many messages."""
-    messages = []
-    for number in range(count):
-        role = "assistant" if number % 2 else "user"
-        text = f"Message {number}. " + ("A paragraph of some length, so that pages are tall. " * (3 + number % 5))
-        messages.append({"id": f"m{number}", "role": role, "parts": [{"type": "text", "text": text}]})
-    return messages
-
-
-def distance(tab: ChatPage) -> float:
-    """Pixels between what is shown and the end."""
-    return float(
-        tab.page.evaluate("(s => s.scrollHeight - s.scrollTop - s.clientHeight)(document.getElementById('scroller'))")
-    )
 
 
 def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> None:
