@@ -16,8 +16,8 @@ from tests.chaos.driver import database_of, make_instance, recite
 from tests.chaos.evidence import collect
 from tests.chaos.pages import PageTab, chromium
 from tests.chaos.published import PublishedTab
+from tests.chaos.spoiling import double, lose, swap
 from tests.chaos.stroll import stroll
-from tests.chaos.test_oracle import double, lose, swap
 
 TEXT = "marker: {name}\nstream 30 words at 60/s"
 SPOILS = (lose, double, swap)

@@ -5,37 +5,18 @@ from typing import Any
 import pytest
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.clients.calls import call
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
-CALL = """async ([method, args, options]) => {
-  const seen = {chunks: [], done: [], errors: []};
-  const stream = {
-    onChunk: (chunk) => seen.chunks.push(chunk),
-    onDone: (value) => seen.done.push(value ?? null),
-    onError: (text) => seen.errors.push(text),
-  };
-  const {streams, ...rest} = options;
-  try {
-    seen.result = await harness.agent.call(method, args, streams ? {...rest, stream} : rest) ?? null;
-  } catch (error) {
-    seen.error = error.message;
-  }
-  return streams ? seen : seen.error === undefined ? seen.result : {error: seen.error};
-}"""
 
 
 @pytest.fixture
 def room(make_room: MakeRoom) -> Room:
     """A board."""
     return make_room(agent="board")
-
-
-def call(tab: Tab, method: str, *arguments: Any, **options: Any) -> Any:
-    """Call a method and wait for what comes of it."""
-    return tab.page.evaluate(CALL, [method, list(arguments), options])
 
 
 def begin(tab: Tab, method: str, *arguments: Any) -> None:

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.clients.calls import call
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
-from tests.clients.test_state_and_calls import call
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 
