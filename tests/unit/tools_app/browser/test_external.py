@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Browser, Site, browser_of, context
-from tests.unit.tools_app.browser.test_code import opened
+from tests.unit.tools_app.browser.page_code import opened
 from tools_app.browser import starting
 from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.pool import pool

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tools_app.skills.skill_texts import text_of
 from tools_app.core.files.workspace import Entry
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
@@ -14,10 +15,6 @@ from tools_app.skills.skill import Loaded, Skill, SkillFault
 from tools_app.skills.sources import MAX_SKILL_BYTES, SkillDirectory, SkillsInCode, WorkspaceSkills
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
-
-
-def text_of(name: str, description: str = "For a test.", body: str = "Do it.") -> str:
-    return f"---\nname: {name}\ndescription: {description}\n---\n{body}\n"
 
 
 def write(root: Path, folder: str, text: str, **files: str) -> Path:
