@@ -7,19 +7,15 @@ from typing import Any, get_args
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
-from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
-from django.test import Client
 
 from chat.access import api_tokens
 from chat.core.wire import frames
 from chat.models import AgentInstance, Turn
-from chat.routing import websocket_urlpatterns
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say, text_message
+from tests.db.chat.sockets import connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "text of alices-question"
@@ -59,22 +55,6 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
     return make_turn(instance, status="running", request_id="alices-request")
 
 
-def connection(path: str, *, cookie: str = "", query: str = "", origin: str = "http://testserver") -> Any:
-    headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
-    if cookie:
-        headers.append((b"cookie", f"{django_settings.SESSION_COOKIE_NAME}={cookie}".encode()))
-    made = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path + (f"?{query}" if query else ""), headers)
-    made.scope["raw_path"] = path.encode()
-    return made
-
-
-def cookie_of(user: User) -> str:
-    client = Client()
-    client.force_login(user)
-    value: str = client.cookies[django_settings.SESSION_COOKIE_NAME].value
-    return value
-
-
 @pytest.fixture
 async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob))
@@ -82,13 +62,6 @@ async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
     assert connected
     yield socket
     await socket.disconnect()
-
-
-async def received(socket: Any, seconds: float = 0.3) -> list[str]:
-    found = []
-    while not await socket.receive_nothing(timeout=seconds):
-        found.append((await socket.receive_output(timeout=1)).get("text", ""))
-    return found
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame["type"])

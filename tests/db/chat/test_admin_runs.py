@@ -13,7 +13,7 @@ from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
 from tests.db.chat.notes import keys, served_notes
 from tests.db.chat.runs_by_hand import end_run, start_run
-from tests.db.chat.test_admin_calls import staff
+from tests.db.chat.staff import staff
 
 pytestmark = pytest.mark.django_db
 URL = "/admin/think_chat/agentrun/"

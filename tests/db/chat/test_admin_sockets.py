@@ -15,8 +15,7 @@ from chat.realtime import monitor
 from chat.testing import worker
 from sessions_app.messages import services
 from tests.db.chat.conftest import say, text_message
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.gated import gate, reached
 

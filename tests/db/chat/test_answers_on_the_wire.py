@@ -16,19 +16,18 @@ from chat.reads import snapshots
 from chat.realtime import commands
 from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.requests import RESPONSE, UPDATED, ask, frames_until_quiet, send
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.action_agents import Clerk
 from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.answering import GATE, Banker
-from tests.db.chat.turns.test_actions import _grant as grant
+from tests.db.chat.turns.refunds import grant_to
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Connect = Callable[[], Awaitable[Any]]
 LOCATE = "call tool where {}\nsay: You are at {result}."
 BOTH = 'call tool where {"n": 1}\ncall tool where {"n": 2}\nsay: Both: {results}.'
-UPDATED, RESPONSE = "cf_agent_message_updated", "cf_agent_use_chat_response"
 PENDING, RESUMING, NONE = (f"cf_agent_stream_{word}" for word in ("pending", "resuming", "resume_none"))
 
 
@@ -37,26 +36,6 @@ async def connect(alice: User) -> AsyncIterator[Connect]:
     MODELS["current"] = ScriptedModel()
     async with opening_sockets() as open_socket:
         yield lambda: open_socket(alice, f"{Banker.route_name()}/room")
-
-
-async def send(socket: Any, kind: str, **values: Any) -> None:
-    await socket.send_to(json.dumps({"type": kind, **values}))
-
-
-async def ask(socket: Any, script: str, request_id: str = "r1") -> list[dict[str, Any]]:
-    """Send a message and run its turn; returns the frames up to its end."""
-    message = {"id": f"u-{request_id}", "role": "user", "parts": [{"type": "text", "text": script}]}
-    body = json.dumps({"messages": [message], "trigger": "submit-message"})
-    await send(socket, "cf_agent_use_chat_request", id=request_id, init={"method": "POST", "body": body})
-    while not await db(Turn.objects.filter(request_id=request_id).exists):
-        await frames_until_quiet(socket)
-    await run_until_idle(skip_delays=True)
-    return await frames_until(socket, "done")
-
-
-async def frames_until_quiet(socket: Any) -> None:
-    """Let the consumer work; nothing is read."""
-    await socket.receive_nothing(timeout=0.05)
 
 
 def open_calls(found: list[dict[str, Any]]) -> list[str]:
@@ -244,7 +223,7 @@ async def test_approval_frames(connect: Connect, approved: bool, state: str) -> 
 async def test_a_question_that_lasts_is_decided_after_further_messages(alice: User) -> None:
     """No message is updated before the decision, and what follows it is a message of its own at the end."""
     MODELS["current"] = ScriptedModel()
-    await db(grant, alice.pk)
+    await db(grant_to, alice.pk)
     async with opening_sockets() as open_socket:
         tab, other = [await open_socket(alice, f"{Clerk.route_name()}/room") for _ in range(2)]
         [call] = open_calls(await ask(tab, 'call tool refund {"order": "A-1", "amount": 5}\nsay: {result}.'))

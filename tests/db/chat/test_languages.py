@@ -16,8 +16,7 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from chat.routing import websocket_urlpatterns
-from tests.db.chat.test_access_sockets import cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import cookie_of, frames_until
 from tests.db.statements import statements
 from thinkproject.catalogues.templates import find_loose
 from thinkproject.web.body_limits import BodyLimits

@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from chat.core.wire import frames
 from chat.realtime import inbound
 from tests.db.chat.conftest import text_message
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until, opening_sockets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from chat.models import AgentInstance
 from chat.runtime.handle import AgentHandle
 from chat.think import ChosenModel
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import connection, cookie_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 

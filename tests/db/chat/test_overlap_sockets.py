@@ -1,7 +1,6 @@
 """Overlapping messages on the wire: what the sender and another tab are sent, for each word of concurrency."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.requests import submit
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached
 from thinkproject.kernel.aio import db
@@ -37,12 +36,6 @@ def _model() -> None:
 async def connect(alice: User) -> AsyncIterator[Connect]:
     async with opening_sockets() as open_socket:
         yield lambda agent: open_socket(alice, f"{agent}/one")
-
-
-async def submit(socket: Any, request_id: str, message_id: str, *, trigger: str = "submit-message") -> None:
-    body = json.dumps({"messages": [text_message(message_id, "user")], "trigger": trigger})
-    request = {"type": "cf_agent_use_chat_request", "id": request_id, "init": {"method": "POST", "body": body}}
-    await socket.send_to(json.dumps(request))
 
 
 async def dones(socket: Any, count: int) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from chat.models import AgentInstance
-from tests.db.chat.api.test_approvals import ask
+from tests.db.chat.api.questions import ask
 from tests.db.chat.conftest import say
 
 Make = Callable[..., AgentInstance]

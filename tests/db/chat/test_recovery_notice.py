@@ -18,8 +18,7 @@ from chat.streams.records import Append
 from fibers.core.states import RECOVERED
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KIND = "cf_agent_chat_recovering"

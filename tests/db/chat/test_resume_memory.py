@@ -20,8 +20,7 @@ from chat.realtime.monitor import connections
 from chat.realtime.resume_memory import MAX_LABEL, client_label, client_query
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS, say
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Frames = list[dict[str, Any]]

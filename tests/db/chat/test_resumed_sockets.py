@@ -16,8 +16,7 @@ from chat.realtime.events import InstanceEvents
 from chat.turns.admission.admission import resume_turn
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS
-from tests.db.chat.sockets import Open, opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import Open, frames_until, opening_sockets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFFER = "cf_agent_stream_resuming"

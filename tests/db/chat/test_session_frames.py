@@ -12,8 +12,7 @@ from chat.core.wire.server_frames import parse_server
 from chat.instances.notifications import SessionPhaseChanged, group_of, notify_context_usage, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.jsonvalue import dump
 
 pytestmark = pytest.mark.django_db(transaction=True)

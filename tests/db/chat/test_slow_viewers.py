@@ -18,10 +18,9 @@ from chat.streams.logs.log import close_logs, get_log
 from chat.streams.records import Append, Record
 from fibers.models import Fiber
 from tests.db.chat.notes import ROOT, Connect, opener, served_notes
+from tests.db.chat.run_events import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.runs_by_hand import end_run, start_run
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_runs_on_the_wire import STEP, delta, events, events_until, sequences, text_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -26,7 +26,7 @@ from chat.turns.admission.admission import clear_instance
 from fibers.models import Fiber
 from sessions_app.messages.services import put_assistant
 from tests.db.chat.conftest import CHUNKS, make_turn, text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,16 +38,6 @@ async def socket(alice: User, running: Turn) -> AsyncIterator[Any]:
     assert connected
     yield made
     await made.disconnect()
-
-
-async def frames_until(socket: Any, kind: str) -> list[dict[str, Any]]:
-    """Frames up to the first of a kind: a frame's type, or `done`."""
-    found: list[dict[str, Any]] = []
-    async with asyncio.timeout(15):
-        while True:
-            found.append(json.loads(await socket.receive_from(timeout=10)))
-            if found[-1]["type"] == kind or (kind == "done" and found[-1].get("done")):
-                return found
 
 
 async def chunks_until(socket: Any, body: str) -> list[dict[str, Any]]:

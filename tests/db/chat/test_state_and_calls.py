@@ -20,8 +20,7 @@ from chat.realtime import rpc as realtime_rpc
 from chat.realtime.connection import Connection
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.jsonvalue import JSONValue
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -32,8 +32,7 @@ from tests.db.chat.notes import (
     opener,
     served_notes,
 )
-from tests.db.chat.test_access_sockets import connection, received
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, frames_until, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -35,7 +35,7 @@ from tests.db.chat.notes import (
     request_frame,
     served_notes,
 )
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until
 from tests.db.chat.use_chat import Page, asks, chunks_of
 from tests.db.chat.use_chat import user as asked
 from thinkproject.kernel.aio import db

@@ -14,9 +14,8 @@ from chat.realtime import monitor
 from chat.realtime.events import InstanceEvents
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_overlap_sockets import submit
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.requests import submit
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached
 from tests.db.chat.turns.notifications import listen, notification_of

@@ -14,8 +14,7 @@ from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime.connection import Connection
 from chat.realtime.monitor import Connections
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.statements import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)

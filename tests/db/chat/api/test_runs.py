@@ -13,7 +13,7 @@ from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, AgentRun, Turn
 from chat.reads import runs
 from fibers.models import Fiber
-from tests.db.chat.api.test_problems import assert_problem
+from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient, make_turn
 from tests.db.chat.notes import keys, served_notes
 from tests.db.chat.runs_by_hand import end_run, start_run

@@ -16,8 +16,7 @@ from chat.realtime import monitor
 from chat.turns.state.compaction_queue import request_compaction
 from fibers.testing import run_until_idle
 from sessions_app.compactions.services import compactions
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 

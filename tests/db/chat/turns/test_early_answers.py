@@ -14,9 +14,8 @@ from thinkproject.kernel.aio import db
 from tools_app import services
 
 from .agents import CALLS, MODELS
-from .answering import GATE, Desk
+from .answering import GATE, Desk, last_text, turns_of
 from .conftest import MakeRoom
-from .test_call_answers import last_text, turns_of
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from django.contrib.auth.models import User
 
 from chat.think import RecoveryDecision
 from fibers.testing import crash_after
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from chat.agent.think import Think
 from chat.runtime.agent_factory import started_agent
 from chat.user_code.extension_services import AgentServices
-from tests.unit.tools_app.sandbox.test_escapes import PROBES, SECRET
+from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionUnloaded, ToolError

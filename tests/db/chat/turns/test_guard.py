@@ -22,7 +22,7 @@ from .answering import on_record
 from .conftest import MakeRoom, Room, text_of
 from .gated import until
 from .guarded_agents import DONE, MAIL, Guarded, Web, calls, served_web
-from .test_query_counts import kinds
+from .statement_kinds import kinds
 from .working import call, one_after_another, parts_of_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)

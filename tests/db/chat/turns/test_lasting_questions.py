@@ -24,7 +24,7 @@ from .action_agents import EFFECTS, Clerk, Rules
 from .agents import CALLS
 from .answering import Desk, pay
 from .conftest import MakeRoom, status_of, text_of
-from .test_actions import REFUND, grant, part
+from .refunds import REFUND, grant, part
 
 NEXT = "say: Something else."
 
