@@ -23,25 +23,25 @@ Start = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def start_example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Run an example's command, once each, and give the address that it prints."""
     with running_examples(tmp_path_factory.mktemp("examples")) as examples:
         yield examples.start
 
 
 @pytest.fixture
-def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], Page]]:
+def open_page(shared_chromium: Browser, start_example: Start) -> Iterator[Callable[[str, str], Page]]:
     """Open a conversation of an example in a profile of its own."""
     contexts = []
     errors: list[str] = []
 
     def make(name: str, conversation: str) -> Page:
-        context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
+        context = shared_chromium.new_context(viewport=SIZES["desktop"], locale="en-GB")
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", note)
-        page.goto(start(name).replace("/#", f"/?name={conversation}#"))
+        page.goto(start_example(name).replace("/#", f"/?name={conversation}#"))
         page.get_by_label("Your message").wait_for(timeout=20_000)
         assert "token" not in page.url
         return page

@@ -16,12 +16,6 @@ OpenTab = Callable[..., ChatPage]
 NOTHING = "There’s no summary of this conversation yet."
 
 
-@pytest.fixture
-def keeper(open_tab: OpenTab) -> ChatPage:
-    """A tab with the agent that remembers in every way."""
-    return open_tab("/c/new?agent=keeper")
-
-
 def overview(tab: ChatPage) -> Locator:
     if not panel(tab).is_visible():
         toggle(tab).click()

@@ -80,12 +80,6 @@ def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     assert not phone.page.evaluate("document.querySelector('.sidebar').inert")
 
 
-@pytest.fixture
-def keeper(open_tab: OpenTab) -> ChatPage:
-    """A tab with the agent that remembers in every way."""
-    return open_tab("/c/new?agent=keeper")
-
-
 def block(tab: ChatPage, label: str) -> Locator:
     return panel(tab).get_by_role("article").filter(has=tab.page.get_by_role("heading", name=label, exact=True))
 

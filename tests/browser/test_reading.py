@@ -143,12 +143,12 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
 
 
 @pytest.mark.smoke
-def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
+def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, page_line: CuttingProxy) -> None:
     tab.ask("say: Begin.")
-    proxy.go_offline()
+    page_line.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=20_000)
     tab.input.fill("a draft")
-    proxy.go_online()
+    page_line.go_online()
     with suppress(PlaywrightTimeout):  # it may have come back by itself in between
         tab.page.get_by_role("button", name="Try now").click(timeout=2_000)
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=20_000)
