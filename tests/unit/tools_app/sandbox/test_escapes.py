@@ -22,7 +22,7 @@ def secret_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def port() -> object:
+async def loopback_port() -> object:
     """A server on loopback that anybody on this machine reaches."""
     reached: list[bytes] = []
 
@@ -37,11 +37,13 @@ async def port() -> object:
     assert reached == []
 
 
-async def test_every_way_out_is_closed(run: Run, secret_file: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_way_out_is_closed(
+    run: Run, secret_file: Path, loopback_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
 
     async def probe(name: str) -> str | None:
-        body = PROBES[name].replace("FILE", str(secret_file)).replace("PORT", str(port))
+        body = PROBES[name].replace("FILE", str(secret_file)).replace("PORT", str(loopback_port))
         result = await run(body)
         if result.outcome not in {Outcome.ERROR, Outcome.CRASHED} or SECRET in repr(result):
             return f"{name}: {result}"
