@@ -48,7 +48,7 @@ def test_every_frame_has_a_row() -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
+def her_turn(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
     """Alice's running turn, in a conversation named `talk`."""
     instance = make_instance(alice, "talk", title="Private")
     say(instance, "alices-question", "alices-answer")
@@ -56,7 +56,7 @@ def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
 
 
 @pytest.fixture
-async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
+async def his_socket(bob: User, her_turn: Turn) -> AsyncIterator[Any]:
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob))
     connected, _ = await socket.connect(timeout=5)
     assert connected
@@ -65,9 +65,9 @@ async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame["type"])
-async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, hers: Turn, frame: Any) -> None:
+async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, her_turn: Turn, frame: Any) -> None:
     before = await sync_to_async(all_rows)()
-    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", hers.request_id))
+    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", her_turn.request_id))
     texts = await received(his_socket)
     assert SECRET not in "".join(texts)
     assert "alices-answer" not in "".join(texts)
@@ -82,7 +82,7 @@ async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
 
 
 @pytest.mark.parametrize(("path", "code"), [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401)])
-async def test_an_anonymous_socket_is_closed_with_4401(hers: Turn, path: str, code: int) -> None:
+async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str, code: int) -> None:
     socket = connection(path)
     assert await socket.connect(timeout=5) == (True, None)
     closed = await socket.receive_output(timeout=5)

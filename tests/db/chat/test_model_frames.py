@@ -24,7 +24,7 @@ NONE = {"model": None, "reasoning_effort": None, "temperature": None, "top_p": N
 
 
 @pytest.fixture(autouse=True)
-def _offered(settings: Any) -> None:
+def _two_models(settings: Any) -> None:
     settings.THINK_MODEL = "openai/gpt-5-mini"
     settings.THINK_MODELS = ["openai/gpt-5"]
 

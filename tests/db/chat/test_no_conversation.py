@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
+def _counter_and_refuser() -> Iterator[None]:
     MODELS["current"] = ScriptedModel("say: yes")
 
     class Counter(Agent):

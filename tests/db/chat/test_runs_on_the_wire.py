@@ -1,6 +1,5 @@
 """Runs of other agents as the sockets of their parent get them: live, late, once more, and when notices are lost."""
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -15,25 +14,17 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.records import Record
 from fibers.testing import run_until_idle
 from tests.db.chat.conftest import make_turn
-from tests.db.chat.notes import ROOT, Connect, keys, opener, served_notes
+from tests.db.chat.notes import ROOT, Connect, keys
 from tests.db.chat.run_events import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.runs_by_hand import end_run, start_run
 from thinkproject.kernel.aio import db
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 
 
 @pytest.fixture(autouse=True)
-def _served(settings: Any) -> Iterator[None]:
+def _idle_soon(settings: Any) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
-    with served_notes():
-        yield
-
-
-@pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
-    async with opener(alice) as go:
-        yield go
 
 
 def said(run: AgentRun, texts: list[str], *, first: int = 0) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pytest
+
 from chat.models import Turn
 from chat.think import Allow, Block, Think, Tool, ToolCallContext, ToolContext, client_tool, tool
 from chat.turns.admission.continuation import Replied, reply_to_call
@@ -21,7 +23,7 @@ from tools_app.models import ApprovalEvent, ToolCallRecord
 from tools_app.services import Actor
 
 from .agents import CALLS, MODELS, SEEN, add
-from .conftest import Room, text_of
+from .conftest import MakeRoom, Room, text_of
 
 
 @tool(title="Payment", needs_approval=True, approval_text="Pay {amount} EUR?", editable=True)
@@ -157,3 +159,8 @@ async def turns_of(room: Room) -> list[Turn]:
 
 async def last_text(room: Room) -> str:
     return text_of((await room.transcript())[-1])
+
+
+@pytest.fixture
+def desk(make_room: MakeRoom) -> Desk:
+    return Desk(make_room("banker"))

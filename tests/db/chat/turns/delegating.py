@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
+import pytest
+
 from chat.agent.base import InstanceKey
 from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
@@ -204,3 +206,9 @@ async def instance_of(key: InstanceKey) -> AgentInstance:
     found = await db(find_instance, key)
     assert found is not None
     return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_delegated() -> None:
+    ENDED.clear()
+    WORKED.clear()

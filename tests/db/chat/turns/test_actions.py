@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -28,21 +27,16 @@ from tools_app.core.tool_calls import CallStatus
 from tools_app.errors import EditInvalid
 from tools_app.models import ActionRecord, ToolCallRecord
 
-from .action_agents import EFFECTS, PNG, Rules
+from .action_agents import EFFECTS, PNG, Rules, fresh_rules
 from .answering import Desk, on_record
 from .conftest import MakeRoom, status_of, text_of
 from .refunds import REFUND, grant, part
 
+__all__ = ["fresh_rules"]  # a fixture
+
 RENAME = 'call tool rename {"name": "bob"} id=one\nsay: It says {result}.'
 SEND = 'call tool send {"to": "bob"} id=one\nsay: It says {result}.'
 POST = 'call tool post {"to": "bob"} id=one\nsay: It says {result}.'
-
-
-@pytest.fixture(autouse=True)
-def _fresh_rules() -> Iterator[None]:
-    Rules.reset()
-    yield
-    Rules.reset()
 
 
 @pytest.fixture

@@ -22,15 +22,11 @@ from tools_app.models import ToolCallRecord
 from .agents import MODELS
 from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, instance_of, only_run, runs, turns_of
+from .delegating import ENDED, WORKED, Chief, Errand, call, instance_of, nothing_delegated, only_run, runs, turns_of
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    ENDED.clear()
-    WORKED.clear()
 
 
 async def test_code_outside_of_a_turn_waits_for_the_end_and_the_same_id_is_the_same_run(make_room: MakeRoom) -> None:

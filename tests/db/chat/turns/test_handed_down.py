@@ -141,7 +141,7 @@ class Trusting(Boss):
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _no_hand() -> Iterator[None]:
     MODELS.pop("hand", None)
     DONE.clear()
     ASKED.clear()
