@@ -67,9 +67,9 @@ def fixtures(tree: ast.Module) -> Iterator[str]:
             for call in filter(None, map(_fixture_call, node.decorator_list)):
                 yield _own_name(call, node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            call = _fixture_call(node.value)
-            if call is not None and isinstance(node.targets[0], ast.Name):
-                yield _own_name(call, node.targets[0].id)
+            made = _fixture_call(node.value)
+            if made is not None and isinstance(node.targets[0], ast.Name):
+                yield _own_name(made, node.targets[0].id)
 
 
 def repeated(modules: dict[str, ast.Module]) -> list[Finding]:

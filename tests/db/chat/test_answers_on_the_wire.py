@@ -16,7 +16,7 @@ from chat.reads import snapshots
 from chat.realtime import commands
 from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
-from tests.db.chat.requests import RESPONSE, UPDATED, ask, frames_until_quiet, send
+from tests.db.chat.socket_requests import RESPONSE, UPDATED, ask, frames_until_quiet, send
 from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.action_agents import Clerk
 from tests.db.chat.turns.agents import MODELS

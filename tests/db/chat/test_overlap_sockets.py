@@ -14,7 +14,7 @@ from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message
-from tests.db.chat.requests import submit
+from tests.db.chat.socket_requests import submit
 from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached

@@ -12,7 +12,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.realtime import commands
 from chat.turns.admission.admission import cancel_turn
 from fibers.testing import worker
-from tests.db.chat.requests import UPDATED, ask, send
+from tests.db.chat.socket_requests import UPDATED, ask, send
 from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, Plain
 
