@@ -62,6 +62,6 @@ def products() -> Iterator[Callable[..., Product]]:
 
 
 @pytest.fixture
-def product(make_product: Callable[..., Product]) -> Product:
+def own_product(make_product: Callable[..., Product]) -> Product:
     """One web server, one worker, the scripted provider, Redis."""
     return make_product()

@@ -25,3 +25,10 @@ def change_boot(tab: ChatPage, change: Callable[[dict[str, Any]], object], pages
         route.fulfill(response=response, body=_BOOT.sub(patched, response.text()))
 
     tab.page.route(pages, answer)
+
+
+def with_model(tab: ChatPage, model: dict[str, Any]) -> None:
+    """Open the page as if this model answered."""
+    change_boot(tab, lambda boot: boot.update(model=model))
+    tab.page.route("**/api/v1/models?*", lambda route: route.fulfill(json={"items": []}))
+    tab.open("/c/new")

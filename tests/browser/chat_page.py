@@ -92,3 +92,8 @@ class ChatPage:
     def spoken(self) -> str:
         """What the live region holds."""
         return self.page.locator("#live").inner_text()
+
+
+def id_of(tab: ChatPage) -> str:
+    """The id of the conversation that is shown."""
+    return tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")

@@ -5,6 +5,7 @@ the scripted provider behind it; every connection of a page goes through a proxy
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct, start_product
+from tests.browser.odd_server import running_odd_server
 from tests.chromium import launched, require_chromium
 
 PATIENCE_MS = 20_000
@@ -30,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def shared_chromium() -> Iterator[Browser]:
     """Chromium for the tests of this folder: starting one takes longer than most of them."""
     expect.set_options(timeout=PATIENCE_MS)
     with launched() as chromium:
@@ -45,7 +47,7 @@ def live_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveProdu
 
 
 @pytest.fixture
-def proxy(live_product: LiveProduct) -> Iterator[CuttingProxy]:
+def page_line(live_product: LiveProduct) -> Iterator[CuttingProxy]:
     """The line between pages and product; tests may cut it."""
     line = CuttingProxy([live_product.port])
     yield line
@@ -53,13 +55,13 @@ def proxy(live_product: LiveProduct) -> Iterator[CuttingProxy]:
 
 
 @pytest.fixture
-def new_context(browser: Browser, live_product: LiveProduct) -> Iterator[Callable[..., BrowserContext]]:
+def new_context(shared_chromium: Browser, live_product: LiveProduct) -> Iterator[Callable[..., BrowserContext]]:
     """Make a signed-in browser profile of a fresh user: `new_context(PHONE, color_scheme="dark")`."""
     contexts: list[BrowserContext] = []
     cookies = live_product.sign_in()
 
     def make(shape: dict[str, Any] = DESKTOP, **options: Any) -> BrowserContext:
-        context = browser.new_context(**{**shape, "timezone_id": "UTC", "locale": "en-GB", **options})
+        context = shared_chromium.new_context(**{**shape, "timezone_id": "UTC", "locale": "en-GB", **options})
         context.add_cookies(cookies)  # type: ignore[arg-type]  # plain dicts, as the driver gives them back
         contexts.append(context)
         return context
@@ -70,13 +72,13 @@ def new_context(browser: Browser, live_product: LiveProduct) -> Iterator[Callabl
 
 
 @pytest.fixture
-def open_tab(new_context: Callable[..., BrowserContext], proxy: CuttingProxy) -> Iterator[Callable[..., ChatPage]]:
+def open_tab(new_context: Callable[..., BrowserContext], page_line: CuttingProxy) -> Iterator[Callable[..., ChatPage]]:
     """Open a tab: `open_tab("/c/new")`, in a new profile or in a given one. Any script error fails the test."""
     tabs: list[ChatPage] = []
 
     def make(path: str = "/c/new", context: BrowserContext | None = None, **options: Any) -> ChatPage:
         page = (context or new_context(**options)).new_page()
-        tab = ChatPage(page, f"http://127.0.0.1:{proxy.port}")
+        tab = ChatPage(page, f"http://127.0.0.1:{page_line.port}")
         tabs.append(tab)
         return tab.open(path)
 
@@ -101,3 +103,16 @@ def files(tab: ChatPage, live_product: LiveProduct) -> Files:
     made.put("/src/main.py", "def main():\n    return 1\n")
     made.put("/src/deep/er.txt", "deep")
     return made
+
+
+@pytest.fixture
+def odd_address(tmp_path: Path) -> Iterator[str]:
+    """The address of an MCP server in a process of its own."""
+    with running_odd_server(tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+def keeper(open_tab: Callable[..., ChatPage]) -> ChatPage:
+    """A tab with the agent that remembers in every way."""
+    return open_tab("/c/new?agent=keeper")

@@ -1,16 +1,15 @@
 """axe finds nothing on the pages people see most, in light and dark, wide and narrow."""
 
-import json
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.live_product import LiveProduct
-from tests.browser.test_states import call, text
+from tests.browser.parts import call, message
 
 OpenTab = Callable[..., ChatPage]
 RICH = (
@@ -20,13 +19,6 @@ RICH = (
     "```python\\ndef f():\\n    return 1  # note\\n```\\n\\n"
     "| a | b |\\n|---|--:|\\n| 1 | 2 |\\n\\n> quote\\n\\n![pic](https://evil.example/p.png)\\n\\n- item"
 )
-
-
-def check(page: Page) -> None:
-    """Run axe; the policy of the page forbids injected scripts, so it is given to the page by the driver."""
-    violations = Axe().run(page).response["violations"]
-    found = [(rule["id"], [node["target"] for node in rule["nodes"]][:5]) for rule in violations]
-    assert not found, json.dumps(found, indent=1)
 
 
 @pytest.mark.smoke("phone-dark")
@@ -67,12 +59,13 @@ def test_rare_states(open_tab: OpenTab, live_product: LiveProduct, scheme: str) 
     tab = open_tab(color_scheme=scheme)
     calls = [call(number) for number in range(6)]
     tab.open(
-        "/c/" + live_product.seed("Calls", [text("u", "user", "Go"), {**text("a", "assistant", ""), "parts": calls}])
+        "/c/"
+        + live_product.seed("Calls", [message("u", "user", "Go"), {**message("a", "assistant", ""), "parts": calls}])
     )
     for summary in tab.page.locator("#messages summary").all():
         summary.click()
     check(tab.page)
-    tab.open("/c/" + live_product.seed("Old", [text("u2", "user", "line\n" * 60)], agent="retired-agent"))
+    tab.open("/c/" + live_product.seed("Old", [message("u2", "user", "line\n" * 60)], agent="retired-agent"))
     expect(tab.page.locator("#read-only")).to_be_visible()
     check(tab.page)
     tab.open("/c/new")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
-from tests.browser.test_accessibility import check
-from tests.browser.test_content import say
+from tests.browser.script_lines import say
 
 OpenTab = Callable[..., ChatPage]
 FORMULAS = (

@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.acceptance.product import wait_for
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 

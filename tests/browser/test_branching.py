@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
+from tests.browser.branches import TREES, ids, text
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import SIZES, look
-from tests.browser.test_accessibility import check
-from tests.browser.test_finding import TREES, ids, text
-from tests.browser.test_reading import history
+from tests.browser.reading import history
 
 OpenTab = Callable[..., ChatPage]
 

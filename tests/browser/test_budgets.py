@@ -14,7 +14,7 @@ from playwright.sync_api import BrowserContext
 
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.live_product import LiveProduct
-from tests.browser.test_reading import history
+from tests.browser.reading import history
 
 SCRIPT_BUDGET = 100_000
 """Bytes of script, compressed, that a first visit may load before the page can be used."""

@@ -9,6 +9,7 @@ from playwright.sync_api import ConsoleMessage, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
+from tests.browser.script_lines import say
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -108,11 +109,6 @@ SPLIT = """async ([texts, seeds]) => {
     }
     return results;
 }"""
-
-
-def say(text: str) -> str:
-    """A script line that answers with this text."""
-    return "say: " + text.replace("\n", "\\n")
 
 
 def test_hostile_text_runs_nothing_and_fetches_nothing(tab: ChatPage) -> None:

@@ -377,19 +377,19 @@ def test_message_of_one_tab_appears_in_the_other(tab: ChatPage, open_tab: OpenTa
     expect(second.page.locator(".message.is-user").last).to_contain_text("From the first tab")
 
 
-def test_message_written_while_the_line_is_down_is_sent_once(tab: ChatPage, proxy: CuttingProxy) -> None:
+def test_message_written_while_the_line_is_down_is_sent_once(tab: ChatPage, page_line: CuttingProxy) -> None:
     tab.ask("say: Begin.")
-    proxy.go_offline()
+    page_line.go_offline()
     tab.write("Written offline\nsay: Got it.")
     expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent when you’re back online")
-    proxy.go_online()
+    page_line.go_online()
     expect(tab.answers.last.locator(".md")).to_have_text("Got it.", timeout=30_000)
     tab.rest()
     expect(tab.page.locator(".message.is-user", has_text="Written offline")).to_have_count(1)
 
 
 @pytest.mark.smoke
-def test_unsent_message_survives_a_reload_and_can_be_taken_back(tab: ChatPage, proxy: CuttingProxy) -> None:
+def test_unsent_message_survives_a_reload_and_can_be_taken_back(tab: ChatPage, page_line: CuttingProxy) -> None:
     tab.ask("say: Begin.")
     tab.page.route("**/turns", lambda route: route.abort())
     tab.write("Not yet\nsay: Late.")

@@ -14,14 +14,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.product import ROOT, wait_for
-from tests.browser.chat_page import ChatPage
+from tests.browser.accessibility import check
+from tests.browser.chat_page import ChatPage, id_of
 from tests.browser.example_runs import Examples, running_examples
 from tests.browser.live_product import free_port
 from tests.browser.looks import SCHEMES, SIZES, look
-from tests.browser.test_accessibility import check
-from tests.browser.test_servers import accept, add, id_of, odd
-
-__all__ = ["odd"]  # a fixture
+from tests.browser.servers_panel import accept, add
 
 NEW = "/c/new?agent=personal-assistant"
 START, BACK = "/sign-in/provider/", "/sign-in/provider/back/"
@@ -38,7 +36,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The example, with a provider in a process of its own that can be made to lie."""
     folder, port = tmp_path_factory.mktemp("assistant"), free_port()
     issuer = f"http://127.0.0.1:{port}"
@@ -56,19 +54,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def person(browser: Browser, site: Site) -> Iterator[Callable[[str], ChatPage]]:
+def person(shared_chromium: Browser, example: Site) -> Iterator[Callable[[str], ChatPage]]:
     """Sign a person in, in a profile of their own, as people do."""
     tabs = []
 
     def make(name: str) -> ChatPage:
-        context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
-        tab = ChatPage(context.new_page(), site.url)
+        context = shared_chromium.new_context(viewport=SIZES["desktop"], locale="en-GB")
+        tab = ChatPage(context.new_page(), example.url)
         tabs.append(tab)
-        tab.page.goto(site.url + NEW)
+        tab.page.goto(example.url + NEW)
         tab.page.get_by_role("link", name="Sign in with Test Company").click()
         tab.page.get_by_role("link", name=name).click()
         tab.page.wait_for_selector("html[data-ready]", state="attached")
-        assert tab.page.url == site.url + NEW  # where the person wanted to go
+        assert tab.page.url == example.url + NEW  # where the person wanted to go
         return tab
 
     yield make
@@ -78,9 +76,9 @@ def person(browser: Browser, site: Site) -> Iterator[Callable[[str], ChatPage]]:
 
 
 @pytest.fixture
-def http(site: Site) -> Iterator[httpx.Client]:
+def http(example: Site) -> Iterator[httpx.Client]:
     """A browser without a window, which follows nothing by itself."""
-    with httpx.Client(base_url=site.url, timeout=20) as client:
+    with httpx.Client(base_url=example.url, timeout=20) as client:
         yield client
 
 
@@ -123,26 +121,26 @@ def sign_out(client: httpx.Client) -> httpx.Response:
     return client.post("/sign-out/", headers={"X-CSRFToken": token})
 
 
-def test_the_request_has_state_nonce_and_a_challenge_that_are_new_each_time(http: httpx.Client, site: Site) -> None:
+def test_the_request_has_state_nonce_and_a_challenge_that_are_new_each_time(http: httpx.Client, example: Site) -> None:
     first, second = (dict(parse_qsl(urlsplit(to_provider(http)).query)) for _ in range(2))
-    assert first["redirect_uri"] == site.url + BACK
+    assert first["redirect_uri"] == example.url + BACK
     assert first["code_challenge_method"] == "S256"
     assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
 
 
-def test_an_account_is_made_once_and_found_by_its_subject(http: httpx.Client, site: Site) -> None:
+def test_an_account_is_made_once_and_found_by_its_subject(http: httpx.Client, example: Site) -> None:
     assert name_of(http) is None
     answer = sign_in(http)
     assert (answer.status_code, answer.headers["location"]) == (302, "/")
     ada = name_of(http)
     assert ada is not None
     assert ada.startswith("ada-")
-    with httpx.Client(base_url=site.url) as elsewhere:
+    with httpx.Client(base_url=example.url) as elsewhere:
         sign_in(elsewhere)
         assert name_of(elsewhere) == ada
         sign_in(elsewhere, "grace")
         assert name_of(elsewhere) not in {ada, None}
-    with httpx.Client(base_url=site.url) as mallory:  # whose provider says that Ada's name and address are hers
+    with httpx.Client(base_url=example.url) as mallory:  # whose provider says that Ada's name and address are hers
         assert sign_in(mallory, fault="takeover").status_code == 302
         assert name_of(mallory) not in {ada, None}
 
@@ -154,9 +152,9 @@ def test_a_wrong_state_signs_no_one_in(http: httpx.Client) -> None:
     assert name_of(http) is None
 
 
-def test_an_answer_to_another_browser_signs_no_one_in(http: httpx.Client, site: Site) -> None:
+def test_an_answer_to_another_browser_signs_no_one_in(http: httpx.Client, example: Site) -> None:
     back = from_provider(to_provider(http))
-    with httpx.Client(base_url=site.url) as victim:
+    with httpx.Client(base_url=example.url) as victim:
         to_provider(victim)
         assert victim.get(back).status_code == 403
         assert name_of(victim) is None
@@ -180,7 +178,7 @@ def test_an_id_token_with_a_fault_signs_no_one_in(http: httpx.Client, fault: str
     assert name_of(http) is None
 
 
-def test_refusals_say_so_and_lead_nowhere_else(http: httpx.Client, site: Site) -> None:
+def test_refusals_say_so_and_lead_nowhere_else(http: httpx.Client, example: Site) -> None:
     state = dict(parse_qsl(urlsplit(to_provider(http)).query))["state"]
     refused = http.get(BACK, params={"error": "access_denied", "error_description": "<b>No</b>", "state": state})
     assert refused.status_code == 403
@@ -189,7 +187,7 @@ def test_refusals_say_so_and_lead_nowhere_else(http: httpx.Client, site: Site) -
     for stranger in ("https://evil.example/", "//evil.example/", "javascript:alert(1)"):
         back = from_provider(to_provider(http, next=stranger))
         assert http.get(back).headers["location"] == "/"
-    assert site.url  # the example's own
+    assert example.url  # the example's own
 
 
 @pytest.mark.timeout(300)
@@ -216,10 +214,10 @@ def test_chats_of_a_person_share_files_and_memory_and_those_of_others_do_not(
 
 
 @pytest.mark.timeout(300)
-def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], odd: str) -> None:
+def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], odd_address: str) -> None:
     tab = person("Ada Lovelace")
     tab.ask("say: Hello.")
-    shown = add(tab, "odd", odd)
+    shown = add(tab, "odd", odd_address)
     expect(shown.get_by_role("status").last).to_have_text("Ready")
     accept(shown)
     read = f"async () => (await (await fetch('/api/v1/instances/{id_of(tab)}/mcp-servers')).json())"
@@ -229,22 +227,22 @@ def test_a_server_that_a_person_adds_is_used(person: Callable[[str], ChatPage], 
 
 
 @pytest.mark.timeout(300)
-def test_an_answer_goes_on_when_its_worker_is_killed(person: Callable[[str], ChatPage], site: Site) -> None:
+def test_an_answer_goes_on_when_its_worker_is_killed(person: Callable[[str], ChatPage], example: Site) -> None:
     tab = person("Ada Lovelace")
     tab.write("stream 60 words at 12/s\nmarker: killed")
     expect(tab.answers.last).to_contain_text(re.compile(r"[a-z]3 "))
-    assert site.examples.kill_workers("assistant") > 0
+    assert example.examples.kill_workers("assistant") > 0
     wait_for(lambda: len(tab.text_of_last().split()) >= 60, seconds=60, what="the rest of the answer")
     tab.rest()
     assert len(tab.text_of_last().split()) == 60
 
 
 @pytest.mark.timeout(300)
-def test_pages_of_the_sign_in_are_fit_to_be_seen(browser: Browser, site: Site) -> None:
-    context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
+def test_pages_of_the_sign_in_are_fit_to_be_seen(shared_chromium: Browser, example: Site) -> None:
+    context = shared_chromium.new_context(viewport=SIZES["desktop"], locale="en-GB")
     page = context.new_page()
     for name, path in (("sign-in", NEW), ("refused", f"{BACK}?code=x&state=y")):
-        page.goto(site.url + path)
+        page.goto(example.url + path)
         for size, shape in SIZES.items():
             page.set_viewport_size(shape)
             for scheme in SCHEMES:

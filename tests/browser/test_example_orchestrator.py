@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.example_page import look, send
 from tests.browser.example_runs import running_examples
 from tests.browser.looks import SIZES
-from tests.browser.test_examples import look, send
 
 Open = Callable[[str], Page]
 SLOW = 20_000
@@ -24,13 +24,13 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, address: str) -> Iterator[Open]:
+def open_orchestrator(shared_chromium: Browser, address: str) -> Iterator[Open]:
     """Open a conversation in a profile of its own."""
     contexts = []
     errors: list[str] = []
 
     def make(conversation: str) -> Page:
-        context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
+        context = shared_chromium.new_context(viewport=SIZES["desktop"], locale="en-GB")
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -54,8 +54,8 @@ def answers(page: Page) -> Locator:
 
 
 @pytest.mark.timeout(300)
-def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_once(open_page: Open) -> None:
-    first, second = open_page("relay"), open_page("relay")
+def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_once(open_orchestrator: Open) -> None:
+    first, second = open_orchestrator("relay"), open_orchestrator("relay")
     task = "stream 60 words at 12/s\nmarker: relayed"
     send(first, f"{ask_worker('delegate', 'researcher', task)}\nsay: It has begun.")
     expect(answers(first).first).to_have_text("It has begun.", timeout=SLOW)  # the answer does not wait
@@ -64,7 +64,7 @@ def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_o
         expect(run.locator("summary").first).to_have_text("Researcher · running", timeout=SLOW)
         expect(run).to_contain_text(re.compile(r"[a-z]3 "), timeout=SLOW)  # word by word, while it works
         expect(page.locator("[data-registry]")).to_contain_text("Known: 1 · busy: 1", timeout=SLOW)
-    late = open_page("relay")
+    late = open_orchestrator("relay")
     pages = (first, second, late)
     for page in pages:
         expect(page.locator("li.run summary").first).to_have_text("Researcher · completed", timeout=SLOW)
@@ -82,8 +82,8 @@ def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_o
 
 
 @pytest.mark.timeout(300)
-def test_an_asked_worker_answers_within_the_turn_and_the_next_finds_its_files(open_page: Open) -> None:
-    page = open_page("files")
+def test_an_asked_worker_answers_within_the_turn_and_the_next_finds_its_files(open_orchestrator: Open) -> None:
+    page = open_orchestrator("files")
     note = 'call tool write {"path": "/notes/cranes.md", "content": "One leg."}\nsay: Noted.'
     send(page, f"{ask_worker('ask', 'researcher', note)}\nsay: Asked: {{result}}")
     expect(answers(page).first).to_contain_text("Noted.", timeout=SLOW)
@@ -94,8 +94,8 @@ def test_an_asked_worker_answers_within_the_turn_and_the_next_finds_its_files(op
 
 
 @pytest.mark.timeout(300)
-def test_a_person_gives_a_task_and_talks_to_the_worker(open_page: Open) -> None:
-    page = open_page("person")
+def test_a_person_gives_a_task_and_talks_to_the_worker(open_orchestrator: Open) -> None:
+    page = open_orchestrator("person")
     page.get_by_label("Worker", exact=True).select_option("writer")
     page.get_by_label("Task", exact=True).fill("say: Written.")
     page.get_by_role("button", name="Give it").click()

@@ -4,14 +4,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
+from tests.browser.accessibility import check
+from tests.browser.example_page import look, send
 from tests.browser.example_runs import running_examples
-from tests.browser.looks import SCHEMES, SIZES
-from tests.browser.test_accessibility import check
+from tests.browser.looks import SIZES
 
 NAMES = ("usechat", "react", "assistantui")
 LONG_WORD = "w" * 300
@@ -23,25 +23,25 @@ Start = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def start_example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Run an example's command, once each, and give the address that it prints."""
     with running_examples(tmp_path_factory.mktemp("examples")) as examples:
         yield examples.start
 
 
 @pytest.fixture
-def open_page(browser: Browser, start: Start) -> Iterator[Callable[[str, str], Page]]:
+def open_page(shared_chromium: Browser, start_example: Start) -> Iterator[Callable[[str, str], Page]]:
     """Open a conversation of an example in a profile of its own."""
     contexts = []
     errors: list[str] = []
 
     def make(name: str, conversation: str) -> Page:
-        context = browser.new_context(viewport=SIZES["desktop"], locale="en-GB")
+        context = shared_chromium.new_context(viewport=SIZES["desktop"], locale="en-GB")
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", note)
-        page.goto(start(name).replace("/#", f"/?name={conversation}#"))
+        page.goto(start_example(name).replace("/#", f"/?name={conversation}#"))
         page.get_by_label("Your message").wait_for(timeout=20_000)
         assert "token" not in page.url
         return page
@@ -56,13 +56,6 @@ def note(request: Request) -> None:
     """Print what a page asks of the server, for the report of a test that fails."""
     if request.resource_type in {"fetch", "xhr"}:
         sys.stdout.write(f"{request.method} {request.url} {request.post_data or ''}\n")
-
-
-def send(page: Page, text: str) -> None:
-    question = page.get_by_label("Your message")
-    question.fill(text)
-    page.get_by_role("button", name="Send").click()  # there is none while an answer runs
-    expect(question).to_have_value("")
 
 
 def stop(page: Page, name: str) -> None:
@@ -161,15 +154,3 @@ def test_it_is_fit_to_be_seen(open_page: Callable[[str, str], Page], name: str) 
     for summary in page.locator("summary").all():
         summary.click()
     look(page, name, "rich", folder)
-
-
-def look(page: Page, name: str, state: str, folder: str | None) -> None:
-    for size, shape in SIZES.items():
-        page.set_viewport_size(shape)
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            check(page)
-            if folder:
-                page.screenshot(path=str(Path(folder) / f"example-{name}-{state}-{size}-{scheme}.png"))
-        width = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
-        assert width <= 0, f"{name}, {state}: wider than a {size}"

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.test_panel import check_both, panel, toggle
+from tests.browser.side_panel import check_both, panel, tools
 
 OpenTab = Callable[..., ChatPage]
 SOURCE = """\
@@ -30,13 +30,6 @@ MANIFEST = {"name": "halver", "version": "1.0.0", "description": "Halves numbers
 HALVER = (
     '({ tools: { half: { description: "Halve.", parameters: { n: { type: "number" } }, execute: ({ n }) => n / 2 } } })'
 )
-
-
-def tools(tab: ChatPage) -> Locator:
-    if not panel(tab).is_visible():
-        toggle(tab).click()
-    tab.page.get_by_role("tab", name="Tools").click()
-    return tab.page.get_by_role("tabpanel", name="Tools")
 
 
 def part(tab: ChatPage, name: str) -> Locator:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Dialog, Locator, Route, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 PIXEL = bytes.fromhex(

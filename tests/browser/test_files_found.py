@@ -7,9 +7,9 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
 from tests.browser.files_panel import Files
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 
 def test_files_are_found_by_a_part_of_their_name(files: Files) -> None:

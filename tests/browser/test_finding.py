@@ -9,22 +9,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
+from tests.browser.accessibility import check
+from tests.browser.branches import TREES, ids, text
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import SIZES, look
-from tests.browser.test_accessibility import check
-from tests.browser.test_reading import history
+from tests.browser.reading import history
 
 OpenTab = Callable[..., ChatPage]
-TREES = "tests.browser.trees"
 IN_SIGHT = """element => {
     const [box, frame] = [element, document.getElementById("scroller")].map((item) => item.getBoundingClientRect());
     return box.top >= frame.top && box.bottom <= frame.bottom;
 }"""
-
-
-def text(key: str, role: str, words: str) -> dict[str, Any]:
-    """A message of one text."""
-    return {"id": key, "role": role, "parts": [{"type": "text", "text": words}]}
 
 
 def orchard(live_product: Any) -> str:
@@ -41,11 +36,6 @@ def search(page: Page, words: str) -> None:
     """Type into the list's search and wait for the answer."""
     with page.expect_response("**/search?*"):
         page.locator("#search").fill(words)
-
-
-def ids(tab: ChatPage) -> list[str]:
-    """Ids of what is shown."""
-    return tab.page.eval_on_selector_all("#messages > .message", "all => all.map((one) => one.dataset.id)")  # type: ignore[no-any-return]  # a list of strings, as the script says
 
 
 @pytest.mark.smoke

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 LONG = "a-very-long-name-of-a-file-" * 6 + ".txt"

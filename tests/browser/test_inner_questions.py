@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 CALLS = re.compile(r"/instances/[^/]+/calls$")
 OpenTab = Callable[..., ChatPage]

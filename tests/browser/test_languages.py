@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
-from tests.browser.test_states import call, text
+from tests.browser.parts import call, message
 
 OpenTab = Callable[..., ChatPage]
 TEXTS = """() => {
@@ -48,7 +48,8 @@ def test_every_text_is_from_a_catalogue(open_tab: OpenTab, live_product: LivePro
     expect(tab.page.locator("html")).to_have_attribute("dir", "rtl" if language == "ar-XB" else "ltr")
     assert english(tab) == []
     key = live_product.seed(
-        "Calls", [text("u", "user", "Go"), {**text("a", "assistant", "Done."), "parts": [call(n) for n in range(6)]}]
+        "Calls",
+        [message("u", "user", "Go"), {**message("a", "assistant", "Done."), "parts": [call(n) for n in range(6)]}],
     )
     tab.open(f"/c/{key}?panel=context")
     expect(tab.page.locator(".context-bar")).to_be_visible()
@@ -83,7 +84,9 @@ def test_it_holds_together(open_tab: OpenTab, live_product: LiveProduct, languag
     tab = open_tab("/c/new", locale=language, **({"shape": shape} if shape else {}))
     look(tab, f"language-{language}-new")
     check(tab.page)
-    key = live_product.seed("Calls", [text("u", "user", "Go"), {**text("a", "assistant", ""), "parts": [call(1)]}])
+    key = live_product.seed(
+        "Calls", [message("u", "user", "Go"), {**message("a", "assistant", ""), "parts": [call(1)]}]
+    )
     tab.open(f"/c/{key}")
     look(tab, f"language-{language}-answer")
     tab.open(f"/c/{key}?panel=context")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 

@@ -6,22 +6,8 @@ from typing import Any
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
-from tests.browser.test_reading import history
-
-WATCH = """() => {
-    window.busy = 0;
-    window.longest = 0;
-    new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
-        busy += entry.duration;
-        longest = Math.max(longest, entry.duration);
-    })).observe({ type: "longtask", buffered: false });
-    window.touched = 0;
-    const frozen = [...document.querySelectorAll(".message")];
-    new MutationObserver((list) => {
-        const isIn = ({ target }) => frozen.some((node) => node !== target && node.contains(target));
-        touched += list.filter(isIn).length;
-    }).observe(document.getElementById("messages"), { subtree: true, childList: true, characterData: true });
-}"""
+from tests.browser.main_thread import WATCH, metrics
+from tests.browser.reading import history
 
 
 def test_four_hundred_messages_and_fifteen_hundred_chunks(tab: ChatPage, live_product: Any) -> None:
@@ -46,8 +32,3 @@ def test_four_hundred_messages_and_fifteen_hundred_chunks(tab: ChatPage, live_pr
     print(f"main thread busy {share:.0%}, long tasks {long_tasks:.0f} ms in all, longest {longest:.0f} ms")  # noqa: T201 - the figure is the report
     assert touched == 0, "a message that is not being written was changed while another one streamed"
     assert len(tab.text_of_last().split()) == 1500
-
-
-def metrics(session: Any) -> dict[str, float]:
-    """Chromium's own counters of the main thread, in seconds."""
-    return {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}

@@ -7,26 +7,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
-from tests.browser.test_reading import history
+from tests.browser.parts import PIXEL, said, text
+from tests.browser.reading import history
 
 OpenTab = Callable[..., ChatPage]
-PIXEL = (
-    "data:image/png;base64,"
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
-)
 SVG_LIKE = {"mediaType": "image/svg+xml", "url": "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>"}
-
-
-def said(message_id: str, role: str, *parts: dict[str, Any]) -> dict[str, Any]:
-    return {"id": message_id, "role": role, "parts": list(parts)}
-
-
-def text(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words, "state": "done"}
 
 
 def top(element: Locator) -> float:

@@ -2,20 +2,12 @@
 changed on their way, since one server has one model."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.boot import change_boot
+from tests.browser.boot import with_model
 from tests.browser.chat_page import ChatPage
-
-
-def with_model(tab: ChatPage, model: dict[str, Any]) -> None:
-    """Open the page as if this model answered."""
-    change_boot(tab, lambda boot: boot.update(model=model))
-    tab.page.route("**/api/v1/models?*", lambda route: route.fulfill(json={"items": []}))
-    tab.open("/c/new")
 
 
 def test_small_model_states_that_it_is_small_until_dismissed(tab: ChatPage) -> None:

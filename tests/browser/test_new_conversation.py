@@ -93,8 +93,8 @@ def test_a_reload_during_the_first_send_sends_once(tab: ChatPage) -> None:
     assert titles(tab) == ["Only one"]
 
 
-def test_back_and_forward_keep_new_conversations_apart(tab: ChatPage, proxy: CuttingProxy) -> None:
-    proxy.go_offline()
+def test_back_and_forward_keep_new_conversations_apart(tab: ChatPage, page_line: CuttingProxy) -> None:
+    page_line.go_offline()
     tab.write("Written first\nsay: One.")
     pending = tab.page.locator(".message.is-pending")
     expect(pending).to_contain_text("Written first")
@@ -105,7 +105,7 @@ def test_back_and_forward_keep_new_conversations_apart(tab: ChatPage, proxy: Cut
     tab.page.go_back()
     expect(pending).to_contain_text("Written first")
     expect(tab.messages).to_have_count(1)
-    proxy.go_online()
+    page_line.go_online()
     expect(tab.answers.last.locator(".md")).to_have_text("One.", timeout=30_000)
     tab.rest()
     expect(tab.page).to_have_url(STORED)
@@ -116,14 +116,14 @@ def test_back_and_forward_keep_new_conversations_apart(tab: ChatPage, proxy: Cut
 
 
 def test_what_a_closed_tab_could_not_send_becomes_its_own_conversation(
-    tab: ChatPage, open_tab: OpenTab, proxy: CuttingProxy
+    tab: ChatPage, open_tab: OpenTab, page_line: CuttingProxy
 ) -> None:
-    proxy.go_offline()
+    page_line.go_offline()
     tab.write("From the closed tab\nsay: Found.")
     expect(tab.page.locator(".message.is-pending")).to_contain_text("From the closed tab")
     context = tab.page.context
     tab.page.close()
-    proxy.go_online()
+    page_line.go_online()
     other = open_tab(context=context)
     expect(other.page.locator("#conversations .row-title")).to_have_text("From the closed tab", timeout=30_000)
     expect(other.messages).to_have_count(0)

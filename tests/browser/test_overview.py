@@ -9,16 +9,11 @@ from playwright.sync_api import Locator, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.looks import look
-from tests.browser.test_panel import LONG, check_both, panel, remember, toggle
+from tests.browser.script_lines import remember
+from tests.browser.side_panel import LONG, check_both, panel, toggle
 
 OpenTab = Callable[..., ChatPage]
 NOTHING = "There’s no summary of this conversation yet."
-
-
-@pytest.fixture
-def keeper(open_tab: OpenTab) -> ChatPage:
-    """A tab with the agent that remembers in every way."""
-    return open_tab("/c/new?agent=keeper")
 
 
 def overview(tab: ChatPage) -> Locator:

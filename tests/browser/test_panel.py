@@ -10,35 +10,12 @@ from playwright.sync_api import Locator, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
-from tests.browser.looks import SCHEMES, look
-from tests.browser.test_accessibility import check
-from tests.browser.test_reading import history
+from tests.browser.looks import look
+from tests.browser.reading import history
+from tests.browser.script_lines import remember
+from tests.browser.side_panel import LONG, check_both, panel, piece, toggle
 
 OpenTab = Callable[..., ChatPage]
-TOGGLE = "Context, memory, files and tools"
-LONG = "verylongwordwithoutanyspace" * 12
-
-
-def toggle(tab: ChatPage) -> Locator:
-    return tab.page.get_by_role("button", name=TOGGLE, exact=True)
-
-
-def panel(tab: ChatPage) -> Locator:
-    return tab.page.get_by_role("complementary", name=TOGGLE)
-
-
-def piece(tab: ChatPage, name: str) -> Locator:
-    return panel(tab).locator("details.context-piece", has=tab.page.locator("summary", has_text=name))
-
-
-def check_both(tab: ChatPage) -> None:
-    for scheme in SCHEMES:
-        tab.page.emulate_media(color_scheme=scheme)
-        check(tab.page)
-
-
-def remember(label: str, content: str) -> str:
-    return f"call tool set_context {json.dumps({'label': label, 'content': content})}\nsay: Noted."
 
 
 @pytest.mark.smoke
@@ -101,12 +78,6 @@ def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     phone.page.keyboard.press("Escape")
     expect(about).to_be_focused()
     assert not phone.page.evaluate("document.querySelector('.sidebar').inert")
-
-
-@pytest.fixture
-def keeper(open_tab: OpenTab) -> ChatPage:
-    """A tab with the agent that remembers in every way."""
-    return open_tab("/c/new?agent=keeper")
 
 
 def block(tab: ChatPage, label: str) -> Locator:

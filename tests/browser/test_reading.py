@@ -12,26 +12,10 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
+from tests.browser.reading import distance, history
 
 OpenTab = Callable[..., ChatPage]
 PLACE = "document.getElementById('scroller').scrollTop"
-
-
-def history(count: int) -> list[dict[str, Any]]:
-    """A path of so many messages."""
-    messages = []
-    for number in range(count):
-        role = "assistant" if number % 2 else "user"
-        text = f"Message {number}. " + ("A paragraph of some length, so that pages are tall. " * (3 + number % 5))
-        messages.append({"id": f"m{number}", "role": role, "parts": [{"type": "text", "text": text}]})
-    return messages
-
-
-def distance(tab: ChatPage) -> float:
-    """Pixels between what is shown and the end."""
-    return float(
-        tab.page.evaluate("(s => s.scrollHeight - s.scrollTop - s.clientHeight)(document.getElementById('scroller'))")
-    )
 
 
 def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> None:
@@ -159,12 +143,12 @@ def test_reduced_motion_stops_animations(open_tab: OpenTab) -> None:
 
 
 @pytest.mark.smoke
-def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, proxy: CuttingProxy) -> None:
+def test_offline_is_reported_and_writing_goes_on(tab: ChatPage, page_line: CuttingProxy) -> None:
     tab.ask("say: Begin.")
-    proxy.go_offline()
+    page_line.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("Trying again in", timeout=20_000)
     tab.input.fill("a draft")
-    proxy.go_online()
+    page_line.go_online()
     with suppress(PlaywrightTimeout):  # it may have come back by itself in between
         tab.page.get_by_role("button", name="Try now").click(timeout=2_000)
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=20_000)

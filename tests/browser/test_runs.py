@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
 
 OpenTab = Callable[..., ChatPage]
 LOOKS = 'call tool look {"seconds": 6}'
@@ -56,7 +56,7 @@ def test_a_card_shows_how_far_an_agent_is_and_opens_to_what_it_says(open_tab: Op
     expect(cards(tab).locator(".run-milestones li")).to_have_text(["Sources found"])
 
 
-def test_two_tabs_and_a_cut_line_show_the_same_run_once(open_tab: OpenTab, proxy: CuttingProxy) -> None:
+def test_two_tabs_and_a_cut_line_show_the_same_run_once(open_tab: OpenTab, page_line: CuttingProxy) -> None:
     tab = open_editor(open_tab)
     tab.write(given("stream 40 words at 10/s"))
     card = cards(tab)
@@ -64,7 +64,7 @@ def test_two_tabs_and_a_cut_line_show_the_same_run_once(open_tab: OpenTab, proxy
     expect(card.locator(".run-body .md")).to_contain_text(" ")
     other = open_tab(re.sub(r"^.*?(/c/)", r"\1", tab.page.url), context=tab.page.context)
     cards(other).locator("summary").first.click()
-    proxy.cut()
+    page_line.cut()
     for each in (tab, other):
         expect(cards(each).locator(".run-note")).to_contain_text("Done")
         expect(cards(each)).to_have_count(1)

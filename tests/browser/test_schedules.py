@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.test_panel import LONG, check_both, panel, toggle
+from tests.browser.side_panel import LONG, check_both, panel, toggle
 
 
 def schedules(tab: ChatPage) -> Locator:

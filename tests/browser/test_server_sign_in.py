@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.test_servers import add
+from tests.browser.servers_panel import add
 from tests.mcp.guarded import guarded_server
 
 

@@ -1,64 +1,18 @@
 """MCP servers on the page: a person adds one, reads and accepts its tools, and the agent uses them (A10)."""
 
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from tests.browser.chat_page import ChatPage
-from tests.browser.live_product import LiveProduct, free_port
+from tests.browser.chat_page import ChatPage, id_of
+from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_extensions import tools
-from tests.browser.test_panel import LONG, check_both
+from tests.browser.servers_panel import accept, add
+from tests.browser.side_panel import LONG, check_both, tools
 
 OpenTab = Callable[..., ChatPage]
-ODD = Path(__file__).parents[1] / "mcp" / "odd_server.py"
-
-
-@pytest.fixture
-def odd(tmp_path: Path) -> Iterator[str]:
-    """The address of an MCP server in a process of its own."""
-    port = free_port()
-    command = [sys.executable, str(ODD), "http", str(port), str(tmp_path)]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    deadline = time.monotonic() + 30
-    while not _listens(port):
-        assert process.poll() is None, (tmp_path / "log").read_text()
-        assert time.monotonic() < deadline, "the server does not listen"
-        time.sleep(0.1)
-    try:
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()  # asked to end, it would wait for those that listen to it
-        process.wait(15)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as sock:
-        return sock.connect_ex(("127.0.0.1", port)) == 0
-
-
-def add(tab: ChatPage, name: str, url: str) -> Locator:
-    """Add a server in the panel; its view is shown."""
-    shown = tools(tab)
-    shown.get_by_role("button", name="Add a server").click()
-    shown.get_by_role("textbox", name="Name", exact=True).fill(name)
-    shown.get_by_role("textbox", name="Address").fill(url)
-    shown.get_by_role("button", name="Add", exact=True).click()
-    expect(shown.get_by_role("heading", name=name)).to_be_visible()
-    return shown
-
-
-def id_of(tab: ChatPage) -> str:
-    """The id of the conversation that is shown."""
-    return tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")
 
 
 def prefix_of_tools(tab: ChatPage) -> str:
@@ -67,25 +21,18 @@ def prefix_of_tools(tab: ChatPage) -> str:
     return f"tool_{tab.page.evaluate(read)}"
 
 
-def accept(shown: Locator) -> None:
-    """Say that the tools of the server were looked at."""
-    button = shown.get_by_role("button", name="Accept these tools")
-    button.click()
-    expect(button).to_have_count(0)
-
-
 def allow(tab: ChatPage) -> None:
     """Let the agent make the call that it asks about."""
     tab.page.locator(".question").get_by_role("button", name="Allow").click()
 
 
 @pytest.mark.smoke
-def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd: str) -> None:
+def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd_address: str) -> None:
     tab.ask("say: Hello.")
     expect(tools(tab)).to_contain_text("No servers yet.")
     look(tab, "tools-empty")
     check_both(tab)
-    shown = add(tab, "odd", odd)
+    shown = add(tab, "odd", odd_address)
     expect(shown.get_by_role("status")).to_have_text("Ready")
     expect(shown).to_contain_text("1 tool can’t be used:")
     shown.locator("summary", has_text="Echo").click()
@@ -109,9 +56,9 @@ def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd: str
     tab.rest()
 
 
-def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
+def test_server_asks_a_person_within_a_call(tab: ChatPage, odd_address: str) -> None:
     tab.ask("say: Hello.")
-    shown = add(tab, "odd", odd)
+    shown = add(tab, "odd", odd_address)
     expect(shown.get_by_role("status")).to_have_text("Ready")
     accept(shown)
     tab.write(f"call tool {prefix_of_tools(tab)}_name {{}}\nsay: {{result}}")
@@ -130,9 +77,9 @@ def test_server_asks_a_person_within_a_call(tab: ChatPage, odd: str) -> None:
     expect(tab.answers.last.locator(".md").last).to_contain_text("accept {'name': 'Ada'}")
 
 
-def test_choices_of_a_question_are_shown_by_their_titles(tab: ChatPage, odd: str) -> None:
+def test_choices_of_a_question_are_shown_by_their_titles(tab: ChatPage, odd_address: str) -> None:
     tab.ask("say: Hello.")
-    shown = add(tab, "odd", odd)
+    shown = add(tab, "odd", odd_address)
     expect(shown.get_by_role("status")).to_have_text("Ready")
     accept(shown)
     tab.write(f'call tool {prefix_of_tools(tab)}_name {{"kind": "wishes"}}\nsay: {{result}}')

@@ -8,33 +8,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.boot import with_model
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_load import WATCH, metrics
-from tests.browser.test_model_notice import with_model
-from tests.browser.test_reading import distance, history
+from tests.browser.main_thread import WATCH, metrics
+from tests.browser.parts import call, message
+from tests.browser.reading import distance, history
 
 OpenTab = Callable[..., ChatPage]
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
 LONG_TITLE = f"{WORD} and more"[:100]
-
-
-def text(message_id: str, role: str, words: str) -> dict[str, Any]:
-    return {"id": message_id, "role": role, "parts": [{"type": "text", "text": words, "state": "done"}]}
-
-
-def call(number: int, **more: Any) -> dict[str, Any]:
-    """A settled tool call."""
-    return {
-        "type": "tool-read_file",
-        "toolCallId": f"c{number}",
-        "toolName": "read_file",
-        "state": "output-available",
-        "input": {"path": f"src/a/rather/long/path/of/some/module_{number}.py", "limit": 200},
-        "output": f"line {number}\n" * 3,
-        **more,
-    }
 
 
 # --- nothing there --------------------------------------------------------------------------------------------------
@@ -90,7 +74,7 @@ def test_failure_gives_a_reason_and_a_retry_answers(tab: ChatPage) -> None:
 
 
 def test_very_long_title(tab: ChatPage, live_product: LiveProduct) -> None:
-    key = live_product.seed(LONG_TITLE, [text("u", "user", "Hello"), text("a", "assistant", "Hello.")])
+    key = live_product.seed(LONG_TITLE, [message("u", "user", "Hello"), message("a", "assistant", "Hello.")])
     tab.open(f"/c/{key}")
     expect(tab.page.locator("#title")).to_have_text(LONG_TITLE)
     expect(tab.page.locator("#title")).to_have_attribute("title", LONG_TITLE)
@@ -116,7 +100,7 @@ def huge_answer() -> str:
 
 def test_very_long_answer(tab: ChatPage, live_product: LiveProduct) -> None:
     answer = huge_answer()
-    key = live_product.seed("Long", [text("u", "user", "Everything, please"), text("a", "assistant", answer)])
+    key = live_product.seed("Long", [message("u", "user", "Everything, please"), message("a", "assistant", answer)])
     tab.open(f"/c/{key}")
     expect(tab.answers.locator("figure.code").first).to_be_attached()
     code = tab.answers.locator("figure.code pre").first
@@ -160,7 +144,9 @@ def test_forty_tool_calls_are_one_line_that_opens(tab: ChatPage, live_product: L
         parts += [{"type": "step-start"}, call(number)]
     parts[10] = call(4, state="output-error", errorText="No such file.", output=None)
     parts.append({"type": "text", "text": "All of them were read.", "state": "done"})
-    key = live_product.seed("Many calls", [text("u", "user", "Read"), {"id": "a", "role": "assistant", "parts": parts}])
+    key = live_product.seed(
+        "Many calls", [message("u", "user", "Read"), {"id": "a", "role": "assistant", "parts": parts}]
+    )
     tab.open(f"/c/{key}")
     run = tab.page.locator("details.tool-run")
     expect(run.locator("> summary")).to_contain_text("40 tool calls")
@@ -204,7 +190,7 @@ def test_durations_of_tool_calls_are_there_after_a_reload(tab: ChatPage, live_pr
 def test_conversation_of_a_retired_agent_can_be_read_and_not_continued(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:
-    messages = [text("u", "user", "What did it say?"), text("a", "assistant", "It said **this**.")]
+    messages = [message("u", "user", "What did it say?"), message("a", "assistant", "It said **this**.")]
     key = live_product.seed("From before", messages, agent="retired-agent")
     sockets: list[str] = []
     tab.page.on("websocket", lambda socket: sockets.append(socket.url))

@@ -8,8 +8,8 @@ from playwright.sync_api import Locator, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_panel import check_both, panel, piece, toggle
-from tests.browser.test_reading import history
+from tests.browser.reading import history
+from tests.browser.side_panel import check_both, panel, piece, toggle
 
 OpenTab = Callable[..., ChatPage]
 ASKED = "Keep the names.\nwait 2 s\nsay: They spoke of **tea**.\\n\\n- one\\n- two"

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_accessibility import check
-from tests.browser.test_messages import PIXEL, said, text
+from tests.browser.parts import PIXEL, said, text
 
 OpenTab = Callable[..., ChatPage]
 PYTHON = '"""A module."""\n\n\ndef double(value: int) -> int:\n    return value * 2\n'

@@ -93,23 +93,23 @@ def test_second_tab_in_mid_answer(tab: ChatPage, calm: Held, open_tab: OpenTab) 
     assert held(tab) == calm
 
 
-def test_offline_and_back(tab: ChatPage, calm: Held, proxy: CuttingProxy) -> None:
+def test_offline_and_back(tab: ChatPage, calm: Held, page_line: CuttingProxy) -> None:
     begin(tab)
-    proxy.go_offline()
+    page_line.go_offline()
     expect(tab.page.locator("#connection")).to_contain_text("Connection lost", timeout=20_000)
-    proxy.go_online()
+    page_line.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
     assert held(tab) == calm
 
 
 def test_offline_until_the_answer_is_over(
-    tab: ChatPage, calm: Held, proxy: CuttingProxy, live_product: LiveProduct
+    tab: ChatPage, calm: Held, page_line: CuttingProxy, live_product: LiveProduct
 ) -> None:
     begin(tab)
-    proxy.go_offline()
+    page_line.go_offline()
     live_product.wait_until_idle()
-    proxy.go_online()
+    page_line.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
     assert held(tab) == calm

@@ -38,13 +38,13 @@ def find_browser() -> str:
 
 
 @pytest.fixture
-def browser() -> str:
+def chromium_path() -> str:
     """Path of a Chromium, or nothing."""
     return find_browser()
 
 
 @pytest.fixture
-def clients(browser: str) -> Iterator[str]:
+def clients(chromium_path: str) -> Iterator[str]:
     """Address of the pages with the published clients, or nothing."""
-    with served_bundles() if browser else nullcontext("") as address:
+    with served_bundles() if chromium_path else nullcontext("") as address:
         yield address

@@ -36,11 +36,13 @@ def judge(brief_path: Path) -> tuple[int, str]:
 
 @pytest.mark.chaos
 @pytest.mark.timeout(3600 if IS_LONG else 600)
-def test_nothing_is_lost_while_processes_die(make_product: Callable[..., Product], browser: str, clients: str) -> None:
+def test_nothing_is_lost_while_processes_die(
+    make_product: Callable[..., Product], chromium_path: str, clients: str
+) -> None:
     environ = UNLIMITED | {"THINK_STREAM_HOT_RETENTION_SECONDS": "7200"}
     product = make_product(webs=2, workers=2, environ=environ | {"THINK_ALLOWED_ORIGINS": clients})
     sys.stdout.write(f"seed {SEED}\n")
-    score = Score(turns=TURNS, seed=SEED, min_kills=MIN_KILLS, browser=browser, clients=clients)
+    score = Score(turns=TURNS, seed=SEED, min_kills=MIN_KILLS, browser=chromium_path, clients=clients)
     brief = asyncio.run(play(product, score))
     path = product.folder / "brief.json"
     path.write_text(json.dumps(brief), encoding="utf-8")

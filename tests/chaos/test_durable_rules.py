@@ -13,7 +13,7 @@ DUE = "2026-01-01T00:00:02+00:00"
 
 
 @pytest.fixture
-def world() -> World:
+def durable_world() -> World:
     asked = {
         "text": "marker: e1",
         "says": "[end e1]",
@@ -46,15 +46,15 @@ def world() -> World:
     }
 
 
-def test_a_sound_world_breaks_no_rule(world: World) -> None:
-    assert rules.broken(world) == []
-    assert rules.takeovers(world) == [12.0]
+def test_a_sound_world_breaks_no_rule(durable_world: World) -> None:
+    assert rules.broken(durable_world) == []
+    assert rules.takeovers(durable_world) == [12.0]
 
 
 @pytest.mark.parametrize("at", [5.0, 10.1, 21.0])
-def test_a_takeover_without_another_worker_is_not_measured(world: World, at: float) -> None:
-    world["kills"].append({"name": "worker1", "at": at})
-    assert rules.takeovers(world) == []
+def test_a_takeover_without_another_worker_is_not_measured(durable_world: World, at: float) -> None:
+    durable_world["kills"].append({"name": "worker1", "at": at})
+    assert rules.takeovers(durable_world) == []
 
 
 def _set(path: str, value: Any) -> Callable[[World], None]:
@@ -106,6 +106,6 @@ LIES: list[tuple[Callable[[World], None], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "line"), LIES, ids=[line for _, line in LIES])
-def test_a_lie_is_found(world: World, spoil: Callable[[World], None], line: str) -> None:
-    spoil(world)
-    assert line in rules.broken(world)
+def test_a_lie_is_found(durable_world: World, spoil: Callable[[World], None], line: str) -> None:
+    spoil(durable_world)
+    assert line in rules.broken(durable_world)

@@ -16,8 +16,8 @@ from tests.chaos.driver import database_of, make_instance, recite
 from tests.chaos.evidence import collect
 from tests.chaos.pages import PageTab, chromium
 from tests.chaos.published import PublishedTab
+from tests.chaos.spoiling import double, lose, swap
 from tests.chaos.stroll import stroll
-from tests.chaos.test_oracle import double, lose, swap
 
 TEXT = "marker: {name}\nstream 30 words at 60/s"
 SPOILS = (lose, double, swap)
@@ -171,11 +171,11 @@ SPOIL_PAGE = """(how) => {
 
 
 @pytest.fixture
-def browsers(browser: str, clients: str) -> tuple[str, str]:
+def browsers(chromium_path: str, clients: str) -> tuple[str, str]:
     """Path of a Chromium and address of the published clients; `conftest.py` was loud about what is missing."""
     if not clients:
         pytest.skip("there are no browsers")
-    return browser, clients
+    return chromium_path, clients
 
 
 async def recite_to_browsers(product: Product, names: Sequence[str], browser: str, clients: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from tests.acceptance.product import ROOT
 from tests.chaos import oracle, tally
 from tests.chaos.reading import message_parts
+from tests.chaos.spoiling import double, lose, swap
 
 pytestmark = pytest.mark.smoke
 
@@ -21,19 +22,7 @@ PRODUCT = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject", "djang
 
 VIEWS = ("client A transcript", "client B transcript", "sdk7 published", "page 1 page")
 
-Spoil = Any  # one of the three functions below
-
-
-def lose(items: list[Any], at: int) -> None:
-    del items[at]
-
-
-def double(items: list[Any], at: int) -> None:
-    items.insert(at, items[at])
-
-
-def swap(items: list[Any], at: int) -> None:
-    items[at], items[at + 1] = items[at + 1], items[at]
+Spoil = Any  # one of `tests.chaos.spoiling`
 
 
 def _chunks() -> list[dict[str, Any]]:

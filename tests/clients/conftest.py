@@ -20,6 +20,7 @@ from tests.clients.bundle import DIST, PAGES, served_bundles
 from tests.clients.dom_page import DomPage
 from tests.clients.room import Hops, Room
 from tests.clients.tab import Tab
+from tests.clients.ways import look_on
 
 PATIENT = {"THINK_MODEL_STALL_SECONDS": "170"}  # a test holds the provider for as long as a busy machine needs
 
@@ -32,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class MakeRoom(Protocol):
-    """Makes a conversation: `make_room("name", line="sdk6", agent="desk")`."""
+    """Makes a conversation: `room_of("name", line="sdk6", agent="desk")`."""
 
     def __call__(
         self, name: str = "", *, line: str = "sdk7", agent: str = "assistant", entry: str = "app", sub: Hops = ()
@@ -68,15 +69,15 @@ def product(_shared_product: Product) -> Product:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def client_browser() -> Iterator[Browser]:
     """Chromium for the tests of this folder: starting one takes longer than most of them."""
     with launched() as chromium:
         yield chromium
 
 
 @pytest.fixture(scope="package")
-def _shared_context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context()
+def _shared_context(client_browser: Browser) -> Iterator[BrowserContext]:
+    made = client_browser.new_context()
     yield made
     made.close()
 
@@ -87,11 +88,11 @@ GIVES_OPTIONS = ("test_agent_options.py", "test_hook_options.py", "test_side_fra
 
 @pytest.fixture
 def context(
-    request: pytest.FixtureRequest, browser: Browser, _shared_context: BrowserContext
+    request: pytest.FixtureRequest, client_browser: Browser, _shared_context: BrowserContext
 ) -> Iterator[BrowserContext]:
     """A browser profile without pages and cookies. It keeps its cache: the scripts of the pages are large."""
     if request.path.name in GIVES_OPTIONS:
-        own = browser.new_context()
+        own = client_browser.new_context()
         yield own
         own.close()
         return
@@ -102,7 +103,7 @@ def context(
 
 
 @pytest.fixture
-def make_room(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
+def room_of(product: Product, pages: str, context: BrowserContext) -> MakeRoom:
     """Make conversations."""
 
     def make(
@@ -140,9 +141,22 @@ def make_dom_room(product: Product, pages: str) -> Iterator[MakeRoom]:
 
 
 @pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    """An empty conversation, talked to with AI SDK 7."""
-    return make_room()
+def line() -> str:
+    """The AI SDK of the pages, where a test is not run with each."""
+    return "sdk7"
+
+
+@pytest.fixture
+def room(request: pytest.FixtureRequest, room_of: MakeRoom, line: str) -> Room:
+    """An empty conversation. A mark says of whom, and on which page: `pytest.mark.room(agent="crier")`."""
+    mark = request.node.get_closest_marker("room")
+    return room_of(line=line, **(mark.kwargs if mark else {}))
+
+
+@pytest.fixture
+def observer(room: Room) -> Tab:
+    """A user who looks on."""
+    return look_on(room)
 
 
 @pytest.fixture

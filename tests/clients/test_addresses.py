@@ -18,8 +18,8 @@ def test_ready_resolves_with_the_identity(room: Room) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "Grüße, Zoë", "rooms/7 %", "日本"])
-def test_encoded_name(make_room: MakeRoom, name: str) -> None:
-    room = make_room(name)
+def test_encoded_name(room_of: MakeRoom, name: str) -> None:
+    room = room_of(name)
     tab, observer = room.open_two()
     assert tab.events("identity")[-1]["name"] == name
     room.ask_and_rest(tab, "stream 10 words at 40/s")
@@ -29,8 +29,8 @@ def test_encoded_name(make_room: MakeRoom, name: str) -> None:
 
 
 @pytest.mark.smoke
-def test_name_that_the_browser_encodes_is_the_same_instance(make_room: MakeRoom) -> None:
-    room = make_room("Müller & co")
+def test_name_that_the_browser_encodes_is_the_same_instance(room_of: MakeRoom) -> None:
+    room = room_of("Müller & co")
     plain = room.open("plain", name=room.name)
     encoded = room.open("encoded", name=quote(room.name, safe=""))
     room.ask_and_rest(plain, "say: One room.")

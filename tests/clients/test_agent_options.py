@@ -10,12 +10,7 @@ from tests.clients.room import Room
 from tests.clients.tab import Tab
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    """Something that announces."""
-    return make_room(agent="crier")
+pytestmark = pytest.mark.room(agent="crier")
 
 
 def count(tab: Tab, kind: str) -> int:
@@ -23,10 +18,8 @@ def count(tab: Tab, kind: str) -> int:
 
 
 @LINES
-def test_async_query_is_asked_once_for_its_dependencies(
-    make_room: MakeRoom, context: BrowserContext, line: str
-) -> None:
-    room = make_room(line=line)
+def test_async_query_is_asked_once_for_its_dependencies(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
+    room = room_of(line=line)
     token = room.product.token("alice")
     query = f"async () => {{ note('asked', {{}}); return {{token: '{token}'}}; }}"
     give(context, agent=f"{{query: {query}, queryDeps: ['alice'], cacheTtl: 60000}}")
@@ -49,9 +42,9 @@ def test_async_query_is_asked_again_once_it_is_stale(room: Room, context: Browse
 
 
 @LINES
-def test_base_path_instead_of_agent_and_name(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_base_path_instead_of_agent_and_name(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     """The names come from the server's identity."""
-    room = make_room(line=line)
+    room = room_of(line=line)
     give(context, agent=f"{{basePath: 'agents/assistant', path: '{room.name}', agent: 'unknown', name: 'unknown'}}")
     tab = room.open("first")
     assert [(event["name"], event["agent"]) for event in tab.events("identity")] == [(room.name, "assistant")]
@@ -73,8 +66,8 @@ def test_path_below_an_instance_is_the_same_instance(room: Room, context: Browse
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_what_the_hook_returns(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="crier")
+def test_what_the_hook_returns(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="crier")
     tab = room.open("first")
     tab.page.evaluate("() => harness.agent.ready")
     found = tab.page.evaluate(

@@ -23,11 +23,6 @@ PENDING = "cf_agent_stream_pending"
 ENDS = "harness.events.filter(event => event.kind === 'turn-end').length"
 
 
-@pytest.fixture
-def room(make_room: MakeRoom, line: str) -> Room:
-    return make_room(line=line)
-
-
 @USE_CHAT
 def test_a_reload_before_the_first_chunk(room: Room, transport: str) -> None:
     tab, observer = enter(room, transport), look_on(room)
@@ -126,8 +121,8 @@ def come_back(tab: Tab, transport: str) -> None:
     tab.do("harness.chat.resumeStream()")
 
 
-def test_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, "stream 700 words at 24/s")
+def test_the_web_server_dies_in_mid_answer(room_of: MakeRoom) -> None:
+    everything = open_everything(room_of, "stream 700 words at 24/s")
     product = everything[0][0].product
     with product.provider.paused():  # the answers are not over before the pages are back, however long that takes
         product.webs[0].restart()
@@ -143,8 +138,8 @@ def test_the_web_server_dies_in_mid_answer(make_room: MakeRoom) -> None:
         assert observer.events("turn-end")[-1]["outcome"] == "completed"
 
 
-def test_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, SLOW)
+def test_the_worker_dies_in_mid_answer(room_of: MakeRoom) -> None:
+    everything = open_everything(room_of, SLOW)
     everything[0][0].product.workers[0].restart()
     for room, transport, tab, observer in everything:
         [_, answer] = room.rest(seconds=60)
@@ -156,8 +151,8 @@ def test_the_worker_dies_in_mid_answer(make_room: MakeRoom) -> None:
         assert [end["outcome"] for end in observer.events("turn-end")] == ["completed"]
 
 
-def test_the_worker_dies_and_the_agent_does_not_go_on(make_room: MakeRoom) -> None:
-    everything = open_everything(make_room, SLOW, agent="gives-up")
+def test_the_worker_dies_and_the_agent_does_not_go_on(room_of: MakeRoom) -> None:
+    everything = open_everything(room_of, SLOW, agent="gives-up")
     everything[0][0].product.workers[0].restart()
     for room, transport, tab, observer in everything:
         tab.wait("harness.chat.status === 'error'", seconds=60)

@@ -13,8 +13,8 @@ LONG = "stream 400 words at 50/s"
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_stop_in_mid_stream_keeps_the_partial(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_stop_in_mid_stream_keeps_the_partial(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask(tab, LONG)
     observer.wait_text(60)
@@ -77,8 +77,8 @@ def test_stop_from_a_tab_that_resumed(room: Room) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_clear_in_mid_stream(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_clear_in_mid_stream(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask(tab, LONG)
     observer.wait_text(60)
@@ -104,8 +104,8 @@ def test_clear_when_idle_reaches_the_observer(room: Room) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_regenerate(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_regenerate(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "say: First.")
     room.ask_and_rest(tab, "stream 20 words at 40/s")
@@ -134,8 +134,8 @@ def test_regenerate_in_the_middle(room: Room) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_edit_of_an_earlier_message(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_edit_of_an_earlier_message(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "say: Answer to what was meant otherwise.")
     room.ask_and_rest(tab, "say: Later.")
@@ -154,8 +154,8 @@ def test_edit_of_an_earlier_message(make_room: MakeRoom, line: str) -> None:
 
 
 @LINES
-def test_two_tabs_talk_at_once(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_two_tabs_talk_at_once(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, other = room.open_two()
     observer = room.open("third")
     first = room.ask(tab, "stream 60 words at 40/s")
@@ -169,8 +169,8 @@ def test_two_tabs_talk_at_once(make_room: MakeRoom, line: str) -> None:
 
 
 @LINES
-def test_one_tab_talks_on_while_it_is_answered(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_one_tab_talks_on_while_it_is_answered(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     first = room.ask(tab, "stream 60 words at 40/s")
     tab.wait_text(20)

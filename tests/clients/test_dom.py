@@ -13,57 +13,57 @@ ENDS = "harness.events.filter(event => event.kind === 'turn-end').length"
 
 
 @pytest.fixture
-def room(make_dom_room: MakeRoom, line: str) -> Room:
+def dom_room(make_dom_room: MakeRoom, line: str) -> Room:
     return make_dom_room(line=line)
 
 
 @EVERY_WAY
-def test_a_conversation_in_a_document(room: Room, transport: str) -> None:
+def test_a_conversation_in_a_document(dom_room: Room, transport: str) -> None:
     """5.1 to 5.4 and 5.8."""
-    tab, observer = enter(room, transport), look_on(room)
-    room.ask_and_rest(tab, "stream 30 words at 60/s")
-    [_, answer] = room.rest()
-    assert text_of(answer) == room.answers()[0] != ""
+    tab, observer = enter(dom_room, transport), look_on(dom_room)
+    dom_room.ask_and_rest(tab, "stream 30 words at 60/s")
+    [_, answer] = dom_room.rest()
+    assert text_of(answer) == dom_room.answers()[0] != ""
     assert tab.statuses() == ["ready", "submitted", "streaming", "ready"]
     assert observer.statuses() == ["ready"]
     assert observer.statuses("isServerStreaming") == [False, True, False]
     shown = tab.page.evaluate("() => [...document.querySelectorAll('li')].map(item => item.textContent)")
     assert shown[1] == text_of(answer)
-    room.ask_and_rest(tab, 'call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
-    room.ask_and_rest(tab, "stream 20 words at 60/s")
-    before = room.rest()
+    dom_room.ask_and_rest(tab, 'call tool current_time {"time_zone": "Europe/Berlin"}\nsay: It is {result}.')
+    dom_room.ask_and_rest(tab, "stream 20 words at 60/s")
+    before = dom_room.rest()
     tab.do("harness.chat.regenerate()")
     observer.wait(f"{ENDS} === 4")
-    after = room.rest()
+    after = dom_room.rest()
     assert len(after) == 6
     assert after[5]["id"] != before[5]["id"]
-    room.ask(tab, "stream 400 words at 40/s")
+    dom_room.ask(tab, "stream 400 words at 40/s")
     observer.wait("harness.chat.isServerStreaming")
     tab.wait_text(40)
     tab.do("(harness.stop ?? harness.chat.stop)()")
     observer.wait(f"{ENDS} === 5")
     assert observer.events("turn-end")[-1]["outcome"] == "aborted"
-    kept = text_of(room.stored()[-1])
+    kept = text_of(dom_room.stored()[-1])
     assert 0 < len(kept.split()) < 400
 
 
 @EVERY_WAY
-def test_a_reload_in_mid_stream_in_a_document(room: Room, transport: str) -> None:
-    tab, _observer = enter(room, transport), look_on(room)
-    room.ask(tab, "stream 300 words at 40/s")  # longer than a new process takes on a busy machine
+def test_a_reload_in_mid_stream_in_a_document(dom_room: Room, transport: str) -> None:
+    tab, _observer = enter(dom_room, transport), look_on(dom_room)
+    dom_room.ask(tab, "stream 300 words at 40/s")  # longer than a new process takes on a busy machine
     tab.wait_text(40)
     tab.reload()
     tab.wait("harness.seen.some(seen => seen.status === 'streaming')", what="the rest of the stream")
-    [_, answer] = room.rest()
-    assert text_of(answer) == room.answers()[0]
+    [_, answer] = dom_room.rest()
+    assert text_of(answer) == dom_room.answers()[0]
 
 
 @EVERY_WAY
-def test_an_error_in_a_document(room: Room, transport: str) -> None:
-    tab, observer = enter(room, transport), look_on(room)
-    room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
-    wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the partial answer")
-    room.rest()
+def test_an_error_in_a_document(dom_room: Room, transport: str) -> None:
+    tab, observer = enter(dom_room, transport), look_on(dom_room)
+    dom_room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
+    wait_for(lambda: len(dom_room.stored()) == 2, seconds=20, what="the partial answer")
+    dom_room.rest()
     assert tab.status == "error"
     assert tab.error
     assert observer.status == "ready"

@@ -15,8 +15,8 @@ BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_error_before_anything(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_error_before_anything(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "error 400 times 1")
     stored = room.rest()
@@ -31,8 +31,8 @@ def test_error_before_anything(make_room: MakeRoom, line: str) -> None:
 
 
 @LINES
-def test_error_in_the_middle_keeps_the_partial(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_error_in_the_middle_keeps_the_partial(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, BROKEN)
     [_, partial] = room.rest()
@@ -48,8 +48,8 @@ def test_error_in_the_middle_keeps_the_partial(make_room: MakeRoom, line: str) -
 
 
 @LINES
-def test_failure_that_no_client_saw_is_sent_once(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_failure_that_no_client_saw_is_sent_once(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask(tab, BROKEN)
     tab.wait_text(20)
@@ -68,9 +68,9 @@ def test_failure_that_no_client_saw_is_sent_once(make_room: MakeRoom, line: str)
 
 @LINES
 def test_failure_while_the_network_is_gone_is_sent_on_the_way_back(
-    make_room: MakeRoom, proxy: CuttingProxy, line: str
+    room_of: MakeRoom, proxy: CuttingProxy, line: str
 ) -> None:
-    room = make_room(line=line)
+    room = room_of(line=line)
     tab = room.open("first", port=proxy.port)
     room.ask(tab, BROKEN)
     tab.wait_text(20)

@@ -16,12 +16,7 @@ from tests.clients.tab import Json, Tab, text_of
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 LONG = "stream 60 words at 60/s"
 REQUEST = "cf_agent_use_chat_request"
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    """Something that has calls of every kind and tells what it gets."""
-    return make_room(agent="crier")
+pytestmark = pytest.mark.room(agent="crier")
 
 
 def sent(tab: Tab, kind: str) -> list[Json]:
@@ -50,16 +45,16 @@ def returned(tab: Tab, expression: str) -> Any:
 @pytest.mark.smoke("object-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["object", "function", "async"])
-def test_body_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, line: str, how: str) -> None:
+def test_body_reaches_the_agent(room_of: MakeRoom, context: BrowserContext, line: str, how: str) -> None:
     value = "{tone: 'dry', n: 1}"
     body = {"object": value, "function": f"() => ({value})", "async": f"async () => ({value})"}[how]
     give(context, chat=f"{{body: {body}}}")
-    tab = make_room(line=line, agent="crier").open("first")
+    tab = room_of(line=line, agent="crier").open("first")
     assert echo(tab) == {"tone": "dry", "n": 1}
 
 
 @LINES
-def test_prepared_request_reaches_the_agent(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_prepared_request_reaches_the_agent(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     """What is prepared wins over the body; the ids and the trigger are sent."""
     give(
         context,
@@ -69,7 +64,7 @@ def test_prepared_request_reaches_the_agent(make_room: MakeRoom, context: Browse
             ({body: {from: 'prepared', count: messages.length, why: trigger, edits: messageId ?? null}}),
         }""",
     )
-    tab = make_room(line=line, agent="crier").open("first")
+    tab = room_of(line=line, agent="crier").open("first")
     first = echo(tab)
     assert (first["tone"], first["from"], first["count"], first["why"]) == ("dry", "prepared", 1, "submit-message")
     tab.do("harness.chat.regenerate()")
@@ -78,9 +73,9 @@ def test_prepared_request_reaches_the_agent(make_room: MakeRoom, context: Browse
 
 
 @LINES
-def test_ids_that_the_page_makes_are_stored(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_ids_that_the_page_makes_are_stored(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(context, chat="{generateId: (() => { let n = 0; return () => `mine-${Date.now()}-${n++}`; })()}")
-    room = make_room(line=line)
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask_and_rest(tab, "say: hello")
     assert room.rest()[0]["id"].startswith("mine-")
@@ -90,8 +85,8 @@ def test_ids_that_the_page_makes_are_stored(make_room: MakeRoom, context: Browse
 
 
 @LINES
-def test_messages_that_the_page_gets_by_itself(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
-    room = make_room(line=line)
+def test_messages_that_the_page_gets_by_itself(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask_and_rest(tab, "say: hello")
     room.close(tab)
@@ -142,9 +137,9 @@ def test_headers_and_credentials_of_the_first_fetch(room: Room, context: Browser
 
 
 @LINES
-def test_page_that_resumes_nothing(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_page_that_resumes_nothing(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(context, chat=js({"resume": False}))
-    room = make_room(line=line)
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask(tab, LONG)
     tab.wait_text(20)
@@ -183,7 +178,7 @@ def test_throttle_shows_less_often_and_all_at_the_end(room: Room, context: Brows
 
 
 @LINES
-def test_data_parts_are_sent_and_stored(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_data_parts_are_sent_and_stored(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(
         context,
         chat="""{
@@ -195,7 +190,7 @@ def test_data_parts_are_sent_and_stored(make_room: MakeRoom, context: BrowserCon
       messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) => ({value})}},
     }""",
     )
-    room = make_room(line=line, agent="crier")
+    room = room_of(line=line, agent="crier")
     tab = room.open("first")
     echo(tab)
     expected = {"type": "data-place", "id": "d1", "data": {"city": "Ghent"}}
@@ -209,7 +204,7 @@ def test_data_parts_are_sent_and_stored(make_room: MakeRoom, context: BrowserCon
 
 
 @LINES
-def test_ends_are_sent(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_ends_are_sent(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(
         context,
         chat="""{
@@ -217,7 +212,7 @@ def test_ends_are_sent(make_room: MakeRoom, context: BrowserContext, line: str) 
           onError: (error) => note('failed', {text: error.message}),
         }""",
     )
-    room = make_room(line=line)
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask_and_rest(tab, "say: hello")
     question, answer = room.rest()
@@ -239,8 +234,8 @@ def test_ends_are_sent(make_room: MakeRoom, context: BrowserContext, line: str) 
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_streaming_flags(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_streaming_flags(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, LONG)
     room.rest()
@@ -254,8 +249,8 @@ def test_streaming_flags(make_room: MakeRoom, line: str) -> None:
 @pytest.mark.smoke("addToolOutput-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["addToolOutput", "addToolResult", "addToolApprovalResponse"])
-def test_a_continuation_is_distinguished_from_a_new_message(make_room: MakeRoom, line: str, how: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_a_continuation_is_distinguished_from_a_new_message(room_of: MakeRoom, line: str, how: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab = room.open("first")
     call = 'pay {"amount": 5}' if how == "addToolApprovalResponse" else "locate {}"
     room.ask(tab, f"call tool {call}\nstream 20 words at 60/s")
@@ -299,9 +294,9 @@ def test_history_that_is_cleared(room: Room) -> None:
 
 
 @LINES
-def test_stream_that_is_resumed_by_hand(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_stream_that_is_resumed_by_hand(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(context, chat=js({"resume": False}))
-    room = make_room(line=line)
+    room = room_of(line=line)
     tab = room.open("first")
     tab.do("harness.chat.resumeStream().then(() => harness.events.push({kind: 'resumed', at: 0}))")
     tab.wait("harness.events.some(e => e.kind === 'resumed')", what="an answer that there is nothing")
@@ -348,7 +343,7 @@ def test_queue_of_the_page(room: Room, context: BrowserContext) -> None:
 
 
 @LINES
-def test_calls_that_need_a_confirmation_of_the_page(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_calls_that_need_a_confirmation_of_the_page(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     """The old pair of options: the page runs the one, waits for a person with the other, and sends by itself."""
     give(
         context,
@@ -364,7 +359,7 @@ def test_calls_that_need_a_confirmation_of_the_page(make_room: MakeRoom, context
           },
         }""",
     )
-    room = make_room(line=line, agent="desk")
+    room = room_of(line=line, agent="desk")
     tab = room.open("first")
     room.ask(tab, "call tool roam {}\ncall tool ask {}\nparallel calls\nsay: Both: {results}.")
     tab.wait("harness.chat.messages.flatMap(m => m.parts).some(p => p.type === 'tool-ask')", what="the calls")
@@ -381,14 +376,14 @@ def test_calls_that_need_a_confirmation_of_the_page(make_room: MakeRoom, context
 
 @LINES
 def test_messages_sent_by_themselves_once_calls_are_complete(
-    make_room: MakeRoom, context: BrowserContext, line: str
+    room_of: MakeRoom, context: BrowserContext, line: str
 ) -> None:
     complete = "messages.at(-1).role === 'assistant' && messages.at(-1).parts.at(-1)?.state === 'output-available'"
     give(
         context,
         chat=f"{{autoContinueAfterToolResult: false, sendAutomaticallyWhen: ({{messages}}) => {complete}}}",
     )
-    room = make_room(line=line, agent="desk")
+    room = room_of(line=line, agent="desk")
     tab = room.open("first")
     room.ask(tab, "call tool locate {}\nsay: You are at {result}.")
     tab.wait("harness.chat.status === 'ready' && harness.chat.messages.at(-1)?.parts.some(p => p.toolCallId)")
@@ -404,8 +399,8 @@ def test_messages_sent_by_themselves_once_calls_are_complete(
 
 
 @LINES
-def test_helpers_of_the_package(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_helpers_of_the_package(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab = room.open("first")
     room.ask(tab, 'call tool pay {"amount": 5}\nsay: {result}')
     tab.wait("harness.chat.status === 'ready' && harness.chat.messages.at(-1)?.parts.some(p => p.approval)")
@@ -450,7 +445,7 @@ def test_a_refused_connection_is_reported_by_both_hooks(room: Room) -> None:
 # The transport by itself
 
 
-def test_options_of_the_transport(make_room: MakeRoom, context: BrowserContext, proxy: CuttingProxy) -> None:
+def test_options_of_the_transport(room_of: MakeRoom, context: BrowserContext, proxy: CuttingProxy) -> None:
     give(
         context,
         transport="""{
@@ -460,7 +455,7 @@ def test_options_of_the_transport(make_room: MakeRoom, context: BrowserContext, 
           onRequestBuffered: (messageId) => note('buffered', {messageId}),
         }""",
     )
-    room = make_room(agent="crier", entry="use-chat")
+    room = room_of(agent="crier", entry="use-chat")
     tab = room.open("first", port=proxy.port, transport="socket")
     assert echo(tab) == {"count": 1, "why": "submit-message"}
     assert tab.page.evaluate("() => active.size") == 0
@@ -474,9 +469,9 @@ def test_options_of_the_transport(make_room: MakeRoom, context: BrowserContext, 
     assert tab.events("buffered")[0]["messageId"]
 
 
-def test_transport_that_cancels_on_demand(make_room: MakeRoom, context: BrowserContext) -> None:
+def test_transport_that_cancels_on_demand(room_of: MakeRoom, context: BrowserContext) -> None:
     give(context, transport=js({"cancelOnClientAbort": False}))
-    room = make_room(entry="use-chat")
+    room = room_of(entry="use-chat")
     tab = room.open("first", transport="socket")
     room.ask(tab, "stream 200 words at 60/s")
     tab.wait_text(20)

@@ -15,8 +15,8 @@ RESUMING = "cf_agent_stream_resuming"
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_reload_in_mid_stream(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_reload_in_mid_stream(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, _observer = room.open_two()
     room.ask(tab, "stream 150 words at 40/s")
     tab.wait_text(60)
@@ -28,8 +28,8 @@ def test_reload_in_mid_stream(make_room: MakeRoom, line: str) -> None:
 
 
 @LINES
-def test_late_tab_in_mid_stream(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_late_tab_in_mid_stream(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab = room.open("first")
     room.ask(tab, "stream 200 words at 50/s")
     tab.wait_text(60)
@@ -42,8 +42,8 @@ def test_late_tab_in_mid_stream(make_room: MakeRoom, line: str) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_network_drop_in_mid_stream(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
-    room = make_room(line=line)
+def test_network_drop_in_mid_stream(room_of: MakeRoom, proxy: CuttingProxy, line: str) -> None:
+    room = room_of(line=line)
     tab, _observer = room.open("first", port=proxy.port), room.open("observer")
     room.ask(tab, LONG)
     tab.wait_text(60)
@@ -91,8 +91,8 @@ def test_message_sent_while_the_network_is_gone(room: Room, proxy: CuttingProxy)
 
 
 @LINES
-def test_reconnect_before_the_first_chunk(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
-    room = make_room(line=line)
+def test_reconnect_before_the_first_chunk(room_of: MakeRoom, proxy: CuttingProxy, line: str) -> None:
+    room = room_of(line=line)
     tab = room.open("first", port=proxy.port)
     room.product.workers[0].kill()
     room.ask(tab, "stream 30 words at 40/s")
@@ -113,8 +113,8 @@ def test_reconnect_before_the_first_chunk(make_room: MakeRoom, proxy: CuttingPro
 
 
 @LINES
-def test_history_comes_by_http_when_the_socket_does_not(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_history_comes_by_http_when_the_socket_does_not(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     room.ask_and_rest(room.open("first"), "stream 20 words at 40/s")
     late = room.open("late", is_waiting=False, liar=lambda socket: None)
     late.wait("harness.chat?.messages.length === 2")
@@ -168,9 +168,9 @@ def leave_in_mid_answer(
 @pytest.mark.parametrize("is_asking", [True, False])
 @pytest.mark.parametrize(("line", "is_edit"), [("sdk7", True), ("sdk6", False)])
 def test_back_while_another_path_is_answered(
-    make_room: MakeRoom, proxy: CuttingProxy, line: str, is_edit: bool, is_asking: bool
+    room_of: MakeRoom, proxy: CuttingProxy, line: str, is_edit: bool, is_asking: bool
 ) -> None:
-    room = make_room(line=line)
+    room = room_of(line=line)
     first = "say: First." if is_edit else "stream 200 words at 50/s"
     tab, observer = leave_in_mid_answer(room, proxy, is_asking=is_asking, first=first)
     [question, answer, *_] = observer.messages

@@ -46,8 +46,8 @@ def check_after_reload(room: Room, transport: str, *tabs: Tab) -> list[Json]:
 
 @pytest.mark.smoke("sdk7-socket")
 @USE_CHAT
-def test_a_second_message_waits_its_turn(make_room: MakeRoom, line: str, transport: str) -> None:
-    room = make_room(line=line)
+def test_a_second_message_waits_its_turn(room_of: MakeRoom, line: str, transport: str) -> None:
+    room = room_of(line=line)
     tab = enter(room, transport)
     observer, first = begin(room)
     second = room.ask(tab, "stream 10 words at 40/s")
@@ -60,8 +60,8 @@ def test_a_second_message_waits_its_turn(make_room: MakeRoom, line: str, transpo
 
 @EVERY_WAY
 @pytest.mark.parametrize("agent", ["newest-first", "together", "patient"])
-def test_latest_merge_debounce(make_room: MakeRoom, line: str, transport: str, agent: str) -> None:
-    room = make_room(line=line, agent=agent)
+def test_latest_merge_debounce(room_of: MakeRoom, line: str, transport: str, agent: str) -> None:
+    room = room_of(line=line, agent=agent)
     tab, other = enter(room, transport, "second"), enter(room, transport, "third")
     observer, first = begin(room)
     early = room.ask(tab, "say: Early.")
@@ -80,8 +80,8 @@ def test_latest_merge_debounce(make_room: MakeRoom, line: str, transport: str, a
 
 
 @LINES
-def test_a_dropped_message_is_taken_back(make_room: MakeRoom, line: str) -> None:
-    room = make_room(agent="one-at-a-time", line=line)
+def test_a_dropped_message_is_taken_back(room_of: MakeRoom, line: str) -> None:
+    room = room_of(agent="one-at-a-time", line=line)
     first, second = room.open_two()
     asked = room.ask(first, LONG)
     first.wait_text(60)
@@ -95,9 +95,9 @@ def test_a_dropped_message_is_taken_back(make_room: MakeRoom, line: str) -> None
 
 @pytest.mark.smoke("sdk7-http")
 @USE_CHAT
-def test_a_second_message_is_dropped(make_room: MakeRoom, line: str, transport: str) -> None:
+def test_a_second_message_is_dropped(room_of: MakeRoom, line: str, transport: str) -> None:
     """Over HTTP the refusal is an error that the page can read; over the socket the turn ends with nothing said."""
-    room = make_room(agent="one-at-a-time", line=line)
+    room = room_of(agent="one-at-a-time", line=line)
     tab = enter(room, transport)
     _, asked = begin(room)
     tab.send("say: Not now.")

@@ -37,8 +37,8 @@ def wait_for(tab: Tab, status: str, *, count: int = 1) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_a_run_is_followed_live_late_and_after_a_reload(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="editor")
+def test_a_run_is_followed_live_late_and_after_a_reload(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="editor")
     tab, observer = room.open_two()
     room.ask(tab, given('say: Looking.\ncall tool look {"seconds": 2}\nsay: Found it.'))
     for each in (tab, observer):
@@ -60,8 +60,8 @@ def test_a_run_is_followed_live_late_and_after_a_reload(make_room: MakeRoom, lin
 
 
 @LINES
-def test_a_cut_line_loses_and_doubles_nothing_of_a_run(make_room: MakeRoom, proxy: CuttingProxy, line: str) -> None:
-    room = make_room(line=line, agent="editor")
+def test_a_cut_line_loses_and_doubles_nothing_of_a_run(room_of: MakeRoom, proxy: CuttingProxy, line: str) -> None:
+    room = room_of(line=line, agent="editor")
     tab = room.open("first", port=proxy.port)
     room.ask(tab, given("stream 60 words at 20/s"))
     tab.wait(f"{FIRST}?.parts.some(part => part.type === 'text' && part.text.length > 40)")
@@ -74,8 +74,8 @@ def test_a_cut_line_loses_and_doubles_nothing_of_a_run(make_room: MakeRoom, prox
 
 
 @LINES
-def test_a_run_that_fails_and_one_beside_it(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="editor")
+def test_a_run_that_fails_and_one_beside_it(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="editor")
     tab = room.open("first")
     room.ask(tab, given("error 401", "say: Mine is well."))
     wait_for(tab, "error")

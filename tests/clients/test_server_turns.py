@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from tests.acceptance.product import wait_for
-from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
 from tests.clients.tab import Json, text_of
 from tests.clients.ways import LINES, USE_CHAT, enter, look_on, shows_all
@@ -14,11 +13,6 @@ from tests.clients.ways import LINES, USE_CHAT, enter, look_on, shows_all
 SPEAKING = "tests.acceptance.desk.speaking"
 ENDS = "harness.events.filter(event => event.kind === 'turn-end').length"
 CHUNK = "cf_agent_use_chat_response"
-
-
-@pytest.fixture
-def room(make_room: MakeRoom, line: str) -> Room:
-    return make_room(line=line)
 
 
 def speak(room: Room, how: str, *arguments: str) -> str:

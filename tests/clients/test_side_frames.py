@@ -16,9 +16,9 @@ def announce(tab: Tab, what: str) -> None:
 
 
 @LINES
-def test_mcp_servers_reach_the_hook_as_they_are(make_room: MakeRoom, context: BrowserContext, line: str) -> None:
+def test_mcp_servers_reach_the_hook_as_they_are(room_of: MakeRoom, context: BrowserContext, line: str) -> None:
     give(context, agent="{onMcpUpdate: (mcp) => note('mcp', {mcp})}")
-    tab = make_room(line=line, agent="crier").open("first")
+    tab = room_of(line=line, agent="crier").open("first")
     tab.wait("harness.events.some(e => e.kind === 'mcp')", what="the empty lists")
     announce(tab, "mcp")
     tab.wait("harness.events.filter(e => e.kind === 'mcp').length === 2")
@@ -28,10 +28,10 @@ def test_mcp_servers_reach_the_hook_as_they_are(make_room: MakeRoom, context: Br
 
 @LINES
 def test_clients_add_and_remove_servers_and_see_their_states(
-    make_room: MakeRoom, context: BrowserContext, line: str
+    room_of: MakeRoom, context: BrowserContext, line: str
 ) -> None:
     give(context, agent="{onMcpUpdate: (mcp) => note('mcp', {mcp})}")
-    tab = make_room(line=line, agent="crier").open("first")
+    tab = room_of(line=line, agent="crier").open("first")
     tab.wait("harness.events.some(e => e.kind === 'mcp')", what="the empty lists")
     url = "https://10.0.0.1/mcp?token=canary"
     tab.do(f"harness.agent.call('addMcpServer', ['Inside', '{url}']).then(a => (harness.added = a))")
@@ -49,8 +49,8 @@ def test_clients_add_and_remove_servers_and_see_their_states(
 
 
 @LINES
-def test_runs_of_agents_as_tools_reach_their_hook(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="crier").open("first")
+def test_runs_of_agents_as_tools_reach_their_hook(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="crier").open("first")
     announce(tab, "runs")
     tab.wait("harness.runs.runsById.r4?.status === 'interrupted'")
     runs = tab.page.evaluate("() => JSON.parse(JSON.stringify(harness.runs.runsById))")
@@ -78,8 +78,8 @@ def test_runs_of_agents_as_tools_reach_their_hook(make_room: MakeRoom, line: str
 
 
 @LINES
-def test_recovering_is_shown(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="crier").open("first")
+def test_recovering_is_shown(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="crier").open("first")
     assert tab.page.evaluate("() => harness.chat.isRecovering") is False
     announce(tab, "recovering")
     tab.wait("harness.chat.isRecovering === true")
@@ -89,8 +89,8 @@ def test_recovering_is_shown(make_room: MakeRoom, line: str) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_frames_of_the_session_are_ignored(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="crier")
+def test_frames_of_the_session_are_ignored(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="crier")
     tab = room.open("first")
     announce(tab, "session")
     room.ask_and_rest(tab, "say: Still here.")

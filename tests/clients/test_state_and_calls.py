@@ -5,37 +5,13 @@ from typing import Any
 import pytest
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.clients.calls import call
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
-CALL = """async ([method, args, options]) => {
-  const seen = {chunks: [], done: [], errors: []};
-  const stream = {
-    onChunk: (chunk) => seen.chunks.push(chunk),
-    onDone: (value) => seen.done.push(value ?? null),
-    onError: (text) => seen.errors.push(text),
-  };
-  const {streams, ...rest} = options;
-  try {
-    seen.result = await harness.agent.call(method, args, streams ? {...rest, stream} : rest) ?? null;
-  } catch (error) {
-    seen.error = error.message;
-  }
-  return streams ? seen : seen.error === undefined ? seen.result : {error: seen.error};
-}"""
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    """A board."""
-    return make_room(agent="board")
-
-
-def call(tab: Tab, method: str, *arguments: Any, **options: Any) -> Any:
-    """Call a method and wait for what comes of it."""
-    return tab.page.evaluate(CALL, [method, list(arguments), options])
+pytestmark = pytest.mark.room(agent="board")
 
 
 def begin(tab: Tab, method: str, *arguments: Any) -> None:
@@ -64,16 +40,16 @@ def sent(tab: Tab) -> list[tuple[list[str], str]]:
 
 
 @LINES
-def test_state_of_the_server_comes_with_the_identity(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="board").open("first")
+def test_state_of_the_server_comes_with_the_identity(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="board").open("first")
     wait_items(tab)
     assert sent(tab) == [([], "server")]
 
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_set_state_reaches_the_other_tab_a_late_one_and_a_reload(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="board")
+def test_set_state_reaches_the_other_tab_a_late_one_and_a_reload(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="board")
     tab, other = room.open_two()
     set_items(tab, "milk")
     wait_items(other, "milk")
@@ -95,14 +71,14 @@ def test_a_call_that_sets_the_state_updates_both_tabs(room: Room) -> None:
 
 
 @LINES
-def test_stub_calls_by_name(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="board").open("first")
+def test_stub_calls_by_name(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="board").open("first")
     assert tab.page.evaluate("() => harness.agent.stub.add('milk')") == 1
 
 
 @LINES
-def test_streaming_call(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="board").open("first")
+def test_streaming_call(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="board").open("first")
     seen = call(tab, "count", 3, streams=True)
     assert seen == {"chunks": [0, 1, 2], "done": [None], "errors": [], "result": None}
     assert call(tab, "count", 0, streams=True)["done"] == [None]
@@ -110,8 +86,8 @@ def test_streaming_call(make_room: MakeRoom, line: str) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_streaming_call_that_ends_with_a_value(make_room: MakeRoom, line: str) -> None:
-    tab = make_room(line=line, agent="board").open("first")
+def test_streaming_call_that_ends_with_a_value(room_of: MakeRoom, line: str) -> None:
+    tab = room_of(line=line, agent="board").open("first")
     seen = call(tab, "total", 3, streams=True)
     assert seen == {"chunks": [0, 1, 2], "done": [3], "errors": [], "result": 3}
 
@@ -167,8 +143,8 @@ def test_state_set_while_a_tab_was_away(room: Room, proxy: CuttingProxy) -> None
 
 
 @LINES
-def test_a_viewer_learns_that_it_may_only_read(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="board")
+def test_a_viewer_learns_that_it_may_only_read(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="board")
     viewer, editor = room.open("viewer", mode="view"), room.open("editor")
     set_items(viewer, "mine")
     viewer.wait("harness.events.some(e => e.kind === 'state-error')")

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.clients.calls import call
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
-from tests.clients.test_state_and_calls import call
 
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 
@@ -21,10 +21,10 @@ LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 @LINES
 @pytest.mark.parametrize("sub", [(("note", "one"),), (("note", "a b/ü"), ("note", "sub"))], ids=["child", "nested"])
 def test_a_sub_agent_chats_and_its_parent_receives_nothing(
-    make_room: MakeRoom, line: str, sub: tuple[tuple[str, str], ...]
+    room_of: MakeRoom, line: str, sub: tuple[tuple[str, str], ...]
 ) -> None:
-    room = make_room(line=line, agent="board", sub=sub)
-    parent = make_room(room.name, line=line, agent="board").open("parent")
+    room = room_of(line=line, agent="board", sub=sub)
+    parent = room_of(room.name, line=line, agent="board").open("parent")
     tab, observer = room.open_two()
     [identity] = tab.events("identity")
     assert (identity["agent"], identity["name"]) == sub[-1]
@@ -36,9 +36,9 @@ def test_a_sub_agent_chats_and_its_parent_receives_nothing(
     assert len(parent.received("cf_agent_chat_messages")) == 1
 
 
-def test_the_page_opens_a_sub_agent_and_follows_it(make_room: MakeRoom) -> None:
+def test_the_page_opens_a_sub_agent_and_follows_it(room_of: MakeRoom) -> None:
     """The web UI at a child's id: its own transcript, its own socket."""
-    room = make_room(agent="board", sub=(("note", "one"),))
+    room = room_of(agent="board", sub=(("note", "one"),))
     tab = room.open("first")
     room.ask_and_rest(tab, "say: From before.")
     [root] = api(room, f"instances?agent=board&search={room.name}")["items"]
@@ -66,8 +66,8 @@ def api(room: Room, path: str) -> Any:
         return json.loads(answer.read())
 
 
-def test_a_sub_agent_over_a_reload_and_a_cut_line(make_room: MakeRoom, proxy: CuttingProxy) -> None:
-    room = make_room(agent="board", sub=(("note", "one"),))
+def test_a_sub_agent_over_a_reload_and_a_cut_line(room_of: MakeRoom, proxy: CuttingProxy) -> None:
+    room = room_of(agent="board", sub=(("note", "one"),))
     tab, observer = room.open("first", port=proxy.port), room.open("observer")
     room.ask(tab, "stream 60 words at 30/s")
     tab.wait_text(20)
@@ -81,8 +81,8 @@ def test_a_sub_agent_over_a_reload_and_a_cut_line(make_room: MakeRoom, proxy: Cu
 @pytest.mark.parametrize(
     "sub", [[("note", "closed")], [("desk", "x")], [("nobody", "x")], [("note", "one"), ("board", "x")]]
 )
-def test_a_refused_sub_agent_is_refused_for_good(make_room: MakeRoom, sub: list[tuple[str, str]]) -> None:
-    room = make_room(agent="board")
+def test_a_refused_sub_agent_is_refused_for_good(room_of: MakeRoom, sub: list[tuple[str, str]]) -> None:
+    room = room_of(agent="board")
     chain = json.dumps([{"agent": agent, "name": name} for agent, name in sub])
     tab = room.open("refused", is_waiting=False, sub=chain)
     tab.wait("harness.events.some(e => e.kind === 'connection-error')", what="a connection error")
@@ -92,11 +92,11 @@ def test_a_refused_sub_agent_is_refused_for_good(make_room: MakeRoom, sub: list[
 
 
 @LINES
-def test_identity_change(make_room: MakeRoom, line: str, proxy: CuttingProxy) -> None:
+def test_identity_change(room_of: MakeRoom, line: str, proxy: CuttingProxy) -> None:
     """The server answers under another name from the next connection on: the client shows that conversation."""
     first, second = f"first-{uuid.uuid4().hex[:8]}", f"second-{uuid.uuid4().hex[:8]}"
-    room = make_room(line=line, agent="board")
-    tab = make_room(first, line=line, agent="board").open("direct")
+    room = room_of(line=line, agent="board")
+    tab = room_of(first, line=line, agent="board").open("direct")
     call(tab, "point", room.name, first)
     tab.page.close()
     tab = room.open("first", port=proxy.port)

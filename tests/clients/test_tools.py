@@ -48,8 +48,8 @@ def wait_answer(room: Room, *tabs: Tab, messages: int = 3) -> None:
 @pytest.mark.smoke("call-sdk7")
 @LINES
 @pytest.mark.parametrize("how", ["call", "execute"])
-def test_client_tool_round_trip(make_room: MakeRoom, line: str, how: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_client_tool_round_trip(room_of: MakeRoom, line: str, how: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open("first", answers=how), room.open("observer")
     name = "roam" if how == "execute" else "locate"
     room.ask(tab, f"call tool {name} {{}}\nsay: You are at {{result}}.")
@@ -67,8 +67,8 @@ def test_client_tool_round_trip(make_room: MakeRoom, line: str, how: str) -> Non
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_parallel_batch_is_one_continuation(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_parallel_batch_is_one_continuation(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open("first", answers="call", wait="50"), room.open("observer")
     room.ask(tab, BOTH)
     wait_answer(room, tab, observer)
@@ -78,8 +78,8 @@ def test_parallel_batch_is_one_continuation(make_room: MakeRoom, line: str) -> N
 
 
 @LINES
-def test_a_failing_client_tool_continues_nothing(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_a_failing_client_tool_continues_nothing(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open("first", answers="fail"), room.open("observer")
     room.ask(tab, LOCATE)
     for each in (tab, observer):
@@ -118,9 +118,9 @@ class Held:
             self._page.send(text)
 
 
-def test_two_tabs_answer_and_the_first_result_wins(make_room: MakeRoom) -> None:
+def test_two_tabs_answer_and_the_first_result_wins(room_of: MakeRoom) -> None:
     """The other tab does not know of the first result when it sends its own: its line is held."""
-    room = make_room(agent="desk")
+    room = room_of(agent="desk")
     line = Held()
     tab, other = room.open("first"), room.open("other", liar=line.route)
     [part] = open_calls(room, tab, LOCATE, "input-available")
@@ -138,8 +138,8 @@ def test_two_tabs_answer_and_the_first_result_wins(make_room: MakeRoom) -> None:
     assert len(stored) == 3
 
 
-def test_answered_in_the_other_tab(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_answered_in_the_other_tab(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, other = room.open_two()
     [part] = open_calls(room, tab, LOCATE, "input-available")
     other.wait("harness.chat.messages.flatMap(m => m.parts).some(p => p.toolCallId)")
@@ -149,8 +149,8 @@ def test_answered_in_the_other_tab(make_room: MakeRoom) -> None:
 
 
 @LINES
-def test_reload_between_call_and_result(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_reload_between_call_and_result(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open_two()
     [part] = open_calls(room, tab, LOCATE, "input-available")
     tab.reload()
@@ -160,8 +160,8 @@ def test_reload_between_call_and_result(make_room: MakeRoom, line: str) -> None:
     assert "here" in text_of(room.rest()[2])
 
 
-def test_batch_answered_by_two_tabs(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_batch_answered_by_two_tabs(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, other = room.open_two()
     one, two = open_calls(room, tab, BOTH, "input-available", 2)
     answer(tab, one["toolCallId"], "one")
@@ -174,8 +174,8 @@ def test_batch_answered_by_two_tabs(make_room: MakeRoom) -> None:
 
 
 @LINES
-def test_the_answering_tab_reloads_at_once(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_the_answering_tab_reloads_at_once(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open_two()
     [part] = open_calls(room, tab, "call tool locate {}\nstream 80 words at 40/s", "input-available")
     answer(tab, part["toolCallId"])
@@ -185,8 +185,8 @@ def test_the_answering_tab_reloads_at_once(make_room: MakeRoom, line: str) -> No
     assert text_of(room.rest()[2]) == room.answers()[0]
 
 
-def test_the_answering_tab_closes(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_the_answering_tab_closes(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, observer = room.open_two()
     [part] = open_calls(room, tab, LOCATE, "input-available")
     answer(tab, part["toolCallId"])
@@ -196,8 +196,8 @@ def test_the_answering_tab_closes(make_room: MakeRoom) -> None:
     assert "here" in text_of(room.rest()[2])
 
 
-def test_the_network_drops_between_call_and_result(make_room: MakeRoom, proxy: CuttingProxy) -> None:
-    room = make_room(agent="desk")
+def test_the_network_drops_between_call_and_result(room_of: MakeRoom, proxy: CuttingProxy) -> None:
+    room = room_of(agent="desk")
     tab, observer = room.open("first", port=proxy.port), room.open("observer")
     [part] = open_calls(room, tab, LOCATE, "input-available")
     proxy.cut()
@@ -208,8 +208,8 @@ def test_the_network_drops_between_call_and_result(make_room: MakeRoom, proxy: C
 
 
 @LINES
-def test_without_auto_continuation_the_page_asks(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_without_auto_continuation_the_page_asks(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open("first", auto="no"), room.open("observer")
     [part] = open_calls(room, tab, LOCATE, "input-available")
     answer(tab, part["toolCallId"])
@@ -223,8 +223,8 @@ def test_without_auto_continuation_the_page_asks(make_room: MakeRoom, line: str)
 @pytest.mark.smoke("True-sdk7")
 @LINES
 @pytest.mark.parametrize("approved", [True, False])
-def test_approval(make_room: MakeRoom, line: str, approved: bool) -> None:
-    room = make_room(line=line, agent="desk")
+def test_approval(room_of: MakeRoom, line: str, approved: bool) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open_two()
     [part] = open_calls(room, tab, PAY, "approval-requested")
     decide(tab, part, approved=approved)
@@ -238,8 +238,8 @@ def test_approval(make_room: MakeRoom, line: str, approved: bool) -> None:
     assert tab.status == "ready"
 
 
-def test_approval_from_the_other_tab_and_after_a_reload(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_approval_from_the_other_tab_and_after_a_reload(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, other = room.open_two()
     [part] = open_calls(room, tab, PAY, "approval-requested")
     other.reload()
@@ -250,8 +250,8 @@ def test_approval_from_the_other_tab_and_after_a_reload(make_room: MakeRoom) -> 
 
 
 @LINES
-def test_several_approvals_continue_once(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_several_approvals_continue_once(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open_two()
     script = 'call tool pay {"amount": 1}\ncall tool pay {"amount": 2}\nparallel calls\nsay: {results}.'
     one, two = open_calls(room, tab, script, "approval-requested", 2)
@@ -263,8 +263,8 @@ def test_several_approvals_continue_once(make_room: MakeRoom, line: str) -> None
     assert len(stored) == 3
 
 
-def test_approval_without_auto_continuation(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_approval_without_auto_continuation(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, observer = room.open("first", auto="no"), room.open("observer")
     [part] = open_calls(room, tab, PAY, "approval-requested")
     decide(tab, part, approved=True)
@@ -274,8 +274,8 @@ def test_approval_without_auto_continuation(make_room: MakeRoom) -> None:
     assert "paid 5" in text_of(room.rest()[2])
 
 
-def test_approval_after_a_restart_of_everything(make_room: MakeRoom) -> None:
-    room = make_room(agent="desk")
+def test_approval_after_a_restart_of_everything(room_of: MakeRoom) -> None:
+    room = room_of(agent="desk")
     tab, observer = room.open_two()
     [part] = open_calls(room, tab, PAY, "approval-requested")
     for process in (*room.product.workers, *room.product.webs):
@@ -289,8 +289,8 @@ def test_approval_after_a_restart_of_everything(make_room: MakeRoom) -> None:
 
 
 @LINES
-def test_a_new_message_passes_the_question_by(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line, agent="desk")
+def test_a_new_message_passes_the_question_by(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line, agent="desk")
     tab, observer = room.open_two()
     open_calls(room, tab, PAY, "approval-requested")
     room.ask_and_rest(tab, "say: Let us talk of something else.")
@@ -300,9 +300,9 @@ def test_a_new_message_passes_the_question_by(make_room: MakeRoom, line: str) ->
     assert text_of(stored[3]) == "Let us talk of something else."
 
 
-def test_calls_of_a_continuation_are_answered_too(make_room: MakeRoom) -> None:
+def test_calls_of_a_continuation_are_answered_too(room_of: MakeRoom) -> None:
     """One continuation follows the other: the model calls the browser again."""
-    room = make_room(agent="desk")
+    room = room_of(agent="desk")
     tab, observer = room.open("first", answers="call"), room.open("observer")
     one, two = (f'call tool locate {{"n": {n}}}' for n in (1, 2))
     room.ask(tab, f"{one}\nwait 0.1 s\n{two}\nwait 0.1 s\nsay: At last: {{results}}.")

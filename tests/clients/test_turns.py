@@ -10,8 +10,8 @@ from tests.clients.ways import LINES
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_plain_turn(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_plain_turn(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     room.ask_and_rest(tab, "stream 40 words at 80/s")
     stored = room.rest()
@@ -51,8 +51,8 @@ def test_reasoning(room: Room) -> None:
 
 @pytest.mark.smoke("sdk7")
 @LINES
-def test_server_tool(make_room: MakeRoom, line: str) -> None:
-    room = make_room(line=line)
+def test_server_tool(room_of: MakeRoom, line: str) -> None:
+    room = room_of(line=line)
     tab, observer = room.open_two()
     script = ['call tool current_time {"time_zone": "Europe/Berlin"}', "wait 1 s", "say: It is {result}."]
     room.ask_and_rest(tab, "\n".join(script))

@@ -9,25 +9,14 @@ from playwright.sync_api import Page, Route
 
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
-from tests.clients.conftest import MakeRoom
 from tests.clients.oracle import has_ended, prompts_of
 from tests.clients.room import Room, outline
 from tests.clients.tab import Tab, text_of
-from tests.clients.ways import HTTP, USE_CHAT, enter, flat, holds, look_on
+from tests.clients.ways import HTTP, USE_CHAT, enter, flat, holds
 
 LONG = "stream 150 words at 60/s"
 BREAKS = "error in stream after {after} chunks code context_length_exceeded times {times}"
-
-
-@pytest.fixture
-def room(make_room: MakeRoom, line: str) -> Room:
-    return make_room(line=line, entry="use-chat")
-
-
-@pytest.fixture(autouse=True)
-def observer(room: Room) -> Tab:
-    """A user looks on in each of these."""
-    return look_on(room)
+pytestmark = [pytest.mark.room(entry="use-chat"), pytest.mark.usefixtures("observer")]
 
 
 @pytest.mark.smoke("sdk7-http")

@@ -6,25 +6,14 @@ from functools import partial
 import pytest
 
 from tests.acceptance.product import wait_for
-from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room, outline
 from tests.clients.tab import Tab, text_of
-from tests.clients.ways import USE_CHAT, enter, flat, holds, look_on, shows_all
+from tests.clients.ways import USE_CHAT, enter, flat, holds, shows_all
 
 DESK = "desk"
 TOOLS = {"clientTools": [{"name": "pick", "description": "Pick.", "parameters": {"type": "object"}}]}
 WAITS = "harness.chat.messages.at(-1)?.parts.some(part => part.state === '{}')"
-
-
-@pytest.fixture
-def room(make_room: MakeRoom, line: str) -> Room:
-    return make_room(line=line, entry="use-chat", agent=DESK)
-
-
-@pytest.fixture(autouse=True)
-def observer(room: Room) -> Tab:
-    """A user looks on in each of these."""
-    return look_on(room)
+pytestmark = [pytest.mark.room(entry="use-chat", agent=DESK), pytest.mark.usefixtures("observer")]
 
 
 def arrive(room: Room, transport: str) -> Tab:

@@ -24,7 +24,7 @@ from fibers.execution.inline import first_claimable
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import connection, cookie_of
 from tests.inprocess.quiet_loop import QuietLoop
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

@@ -31,8 +31,7 @@ from sessions_app.messages import selectors, services
 from sessions_app.models import Message
 from sessions_app.testing import text_message
 from tests.budget import examples
-
-from .test_tree import pairs_of, small_trees, store_tree
+from tests.properties.trees import pairs_of, small_trees, store_tree
 
 # Histories: texts, calls and their results in the same or in later messages, and former summaries.
 call_ids = st.sampled_from(["c1", "c2", "c3", "c4"])

@@ -36,7 +36,7 @@ JSON = st.recursive(
 
 
 @pytest.fixture(autouse=True)
-def _manual_dispatch(settings: Any) -> None:
+def _many_recoveries(settings: Any) -> None:
     settings.THINK_FIBER_DISPATCH = "manual"
     settings.THINK_FIBER_MAX_RECOVERIES = 100
 

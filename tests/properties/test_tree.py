@@ -1,6 +1,6 @@
 """Laws of the conversation tree, of what is cut from a message, and of its repair, for any input."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,19 +21,8 @@ from sessions_app.messages.services import Leaf
 from sessions_app.models import Message
 from sessions_app.testing import text_message
 from tests.budget import examples
+from tests.properties.trees import pairs_of, parents_lists, small_trees, store_tree
 from thinkproject.kernel.jsonvalue import byte_size, dump, load
-
-# Trees: each message hangs below an earlier one or is a root.
-parents_lists = st.lists(st.integers(min_value=-1, max_value=30), max_size=31).map(
-    lambda raw: [None if parent < 0 or index == 0 else parent % index for index, parent in enumerate(raw)]
-)
-
-
-small_trees = parents_lists.map(lambda parents: parents[:12])
-
-
-def pairs_of(parents: list[int | None]) -> list[tuple[str, str | None]]:
-    return [(f"m{index}", None if parent is None else f"m{parent}") for index, parent in enumerate(parents)]
 
 
 @given(parents_lists)
@@ -65,15 +54,6 @@ def test_the_newest_leaf_is_a_leaf_and_none_is_newer(parents: list[int | None]) 
 
 
 # The database walks the same tree.
-
-
-def store_tree(pairs: Iterable[tuple[str, str | None]]) -> str:
-    session = services.create_session()
-    for number, (name, parent) in enumerate(pairs):
-        services.append_messages(
-            session.pk, [text_message("user" if number % 3 else "assistant", name, name)], after=parent
-        )
-    return session.pk
 
 
 @pytest.mark.django_db

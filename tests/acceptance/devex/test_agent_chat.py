@@ -14,7 +14,7 @@ COMMAND = [sys.executable, "manage.py", "agent_chat", "assistant", "--user", "an
 
 
 @pytest.fixture
-def sit_down() -> Iterator[Callable[..., Terminal]]:
+def sit_at_terminal() -> Iterator[Callable[..., Terminal]]:
     sitting: list[Terminal] = []
 
     def start(product: Product, *words: str) -> Terminal:
@@ -43,8 +43,8 @@ def through_pipe(product: Product, lines: str, *words: str) -> "subprocess.Compl
 
 
 @pytest.mark.smoke
-def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
-    terminal = sit_down(shared_product, "--name", "streams")
+def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_at_terminal: Callable[..., Terminal]) -> None:
+    terminal = sit_at_terminal(shared_product, "--name", "streams")
     terminal.keys("stream 60 words at 20/s\r")
     first = terminal.wait_for(r"(\w+ ){5}")
     whole = terminal.wait_for(r"\n> .*\n> ")
@@ -56,9 +56,9 @@ def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_down: 
 
 
 def test_reasoning_is_dimmed_and_a_tool_call_is_a_line(
-    shared_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_at_terminal: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(shared_product, "--name", "tools")
+    terminal = sit_at_terminal(shared_product, "--name", "tools")
     terminal.keys("reason: Let me see.  \r")
     terminal.wait_for(r"\n> .*\n> ")
     assert "\x1b[2mLet me see." in terminal.raw
@@ -70,9 +70,9 @@ def test_reasoning_is_dimmed_and_a_tool_call_is_a_line(
 
 
 def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
-    shared_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_at_terminal: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(shared_product, "--name", "stops")
+    terminal = sit_at_terminal(shared_product, "--name", "stops")
     terminal.keys("stream 1000 words at 20/s\r")
     terminal.wait_for(r"(\w+ ){5}")
     terminal.keys("\x03")
@@ -87,9 +87,9 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
 
 @pytest.mark.smoke
 def test_a_failed_turn_is_reported_and_the_sitting_goes_on(
-    shared_product: Product, sit_down: Callable[..., Terminal]
+    shared_product: Product, sit_at_terminal: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(shared_product, "--name", "fails")
+    terminal = sit_at_terminal(shared_product, "--name", "fails")
     terminal.keys("error 401\r")
     terminal.wait_for(r"error: [^\n]+\n> ")
     terminal.keys("/clear\r")
@@ -98,8 +98,8 @@ def test_a_failed_turn_is_reported_and_the_sitting_goes_on(
     terminal.wait_for(r"\nWell\.\n> ")
 
 
-def test_older_messages_are_summarised(shared_product: Product, sit_down: Callable[..., Terminal]) -> None:
-    terminal = sit_down(shared_product, "--name", "long")
+def test_older_messages_are_summarised(shared_product: Product, sit_at_terminal: Callable[..., Terminal]) -> None:
+    terminal = sit_at_terminal(shared_product, "--name", "long")
     terminal.keys("/summarize\r")
     terminal.wait_for("There is nothing to summarise yet")
     for number in range(4):
@@ -122,10 +122,10 @@ def test_a_pipe_gets_answers_and_an_exit_code(shared_product: Product) -> None:
 
 
 def test_no_worker_is_reported_and_inline_does_without(
-    make_product: Callable[..., Product], sit_down: Callable[..., Terminal]
+    make_product: Callable[..., Product], sit_at_terminal: Callable[..., Terminal]
 ) -> None:
     product = make_product(webs=0, workers=0)
-    terminal = sit_down(product)
+    terminal = sit_at_terminal(product)
     terminal.keys("say: Hello.\r")
     terminal.wait_for(r"no worker has taken this up for 4 s.*--inline", seconds=15)
     terminal.keys("\x03")
@@ -139,9 +139,9 @@ def test_no_worker_is_reported_and_inline_does_without(
 
 
 def test_ctrl_c_stops_an_answer_given_inline(
-    make_product: Callable[..., Product], sit_down: Callable[..., Terminal]
+    make_product: Callable[..., Product], sit_at_terminal: Callable[..., Terminal]
 ) -> None:
-    terminal = sit_down(make_product(webs=0, workers=0), "--inline")
+    terminal = sit_at_terminal(make_product(webs=0, workers=0), "--inline")
     terminal.keys("stream 1000 words at 20/s\r")
     terminal.wait_for(r"(\w+ ){5}")
     terminal.keys("\x03")

@@ -85,18 +85,18 @@ async def check(
 
 
 @pytest.mark.smoke
-async def test_killed_worker(product: Product) -> None:
-    await check(product, "kill -9 of the worker", lambda p: p.workers[0].restart())
+async def test_killed_worker(own_product: Product) -> None:
+    await check(own_product, "kill -9 of the worker", lambda p: p.workers[0].restart())
 
 
-async def test_killed_web_server(product: Product) -> None:
-    line, _ = await check(product, "kill -9 of the web server", lambda p: p.webs[0].restart(), words=LONGER)
+async def test_killed_web_server(own_product: Product) -> None:
+    line, _ = await check(own_product, "kill -9 of the web server", lambda p: p.webs[0].restart(), words=LONGER)
     assert len(line.connections) > 1
 
 
-async def test_killed_redis(product: Product) -> None:
-    await check(product, "kill -9 of Redis", lambda p: p.redis.restart(), redis_killed=True)
-    assert product.workers[0].is_running
+async def test_killed_redis(own_product: Product) -> None:
+    await check(own_product, "kill -9 of Redis", lambda p: p.redis.restart(), redis_killed=True)
+    assert own_product.workers[0].is_running
 
 
 async def test_both_workers_killed(make_product: Callable[..., Product]) -> None:
@@ -130,16 +130,16 @@ def _runs_a_turn(product: Product, pid: int) -> bool:
     return any(f":{pid}:" in name for (name,) in workers)
 
 
-async def test_lost_message_of_the_broker(product: Product) -> None:
-    product.workers[0].stop()
-    url = product.url(f"/agents/assistant/lost?token={product.token('alice')}").replace("http", "ws", 1)
+async def test_lost_message_of_the_broker(own_product: Product) -> None:
+    own_product.workers[0].stop()
+    url = own_product.url(f"/agents/assistant/lost?token={own_product.token('alice')}").replace("http", "ws", 1)
     line = Line("A", "lost", url, random.Random(1))
     try:
         request = await line.ask([user_message("say: Here after all.")])
-        with redis.Redis(unix_socket_path=str(redis_socket(product.folder))) as client:
+        with redis.Redis(unix_socket_path=str(redis_socket(own_product.folder))) as client:
             assert await asyncio.to_thread(client.blmove, "think", "lost", 20)
         begun = time.monotonic()
-        product.workers[0].start()
+        own_product.workers[0].start()
         assert await line.wait(lambda: request in line.ended, seconds=60)
         assert line.text(request) == "Here after all."
         sys.stdout.write(f"lost message: answered {time.monotonic() - begun:.1f} s after the worker's start\n")

@@ -37,7 +37,7 @@ def _kept_runs(tree: Path) -> Iterator[list[Run]]:
 
 
 @pytest.fixture
-def running(_kept_runs: list[Run]) -> Run:
+def running_product(_kept_runs: list[Run]) -> Run:
     """One `make run` that is ready, for tests that leave it running or ended: its start takes seconds.
 
     It has two web processes and two workers, however many cores there are.

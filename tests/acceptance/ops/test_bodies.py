@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.acceptance.ops.test_server import SERVERS
+from tests.acceptance.ops.echo_server import SERVERS
 from tests.acceptance.product import Process, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 
@@ -23,7 +23,7 @@ PIECE = b"a" * (256 * KIB)
 
 
 @pytest.fixture(params=SERVERS, scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Process]:
+def any_server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Process]:
     tmp_path = tmp_path_factory.mktemp("bodies")
     with listen("127.0.0.1", 0) as listener:
         options = ["--fd", str(listener.fileno()), "--server", request.param]
@@ -72,34 +72,34 @@ def memory(web: Process) -> int:
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
 @pytest.mark.parametrize("path", ["/sign-in/", "/no/such/page", "/api/v1/files", "/api/v1/instances"])
-def test_a_large_body_is_refused_and_not_kept(web: Process, path: str, is_chunked: bool) -> None:
-    assert post(web, path, 10, is_chunked=is_chunked)[0] in {401, 403, 404}
-    before = memory(web)
-    status, answer = post(web, path, SENT, is_chunked=is_chunked)
+def test_a_large_body_is_refused_and_not_kept(any_server: Process, path: str, is_chunked: bool) -> None:
+    assert post(any_server, path, 10, is_chunked=is_chunked)[0] in {401, 403, 404}
+    before = memory(any_server)
+    status, answer = post(any_server, path, SENT, is_chunked=is_chunked)
     assert status == 413
     assert b"application/problem+json" in answer
-    assert memory(web) - before < GROWTH
-    assert is_alive(web)
+    assert memory(any_server) - before < GROWTH
+    assert is_alive(any_server)
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
-def test_each_route_has_a_limit_of_its_own(web: Process, is_chunked: bool) -> None:
+def test_each_route_has_a_limit_of_its_own(any_server: Process, is_chunked: bool) -> None:
     limits = {"/sign-in/": MIB, "/nowhere": MIB, "/api/v1/instances": 16 * MIB, "/api/v1/files": 20 * MIB + 64 * KIB}
     for path, limit in limits.items():
-        assert post(web, path, limit, is_chunked=is_chunked)[0] in {401, 403, 404}
-        assert post(web, path, limit + 1, is_chunked=is_chunked)[0] == 413
+        assert post(any_server, path, limit, is_chunked=is_chunked)[0] in {401, 403, 404}
+        assert post(any_server, path, limit + 1, is_chunked=is_chunked)[0] == 413
 
 
-def test_a_client_that_asks_first_is_refused_before_it_sends(web: Process) -> None:
+def test_a_client_that_asks_first_is_refused_before_it_sends(any_server: Process) -> None:
     head = f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {SENT}\r\nExpect: 100-continue\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", web.port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", any_server.port), timeout=60) as client:
         client.sendall(head.encode())
         assert client.recv(64 * KIB).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_client_that_reads_only_at_the_end_sees_the_refusal(web: Process) -> None:
+def test_a_client_that_reads_only_at_the_end_sees_the_refusal(any_server: Process) -> None:
     length = 8 * MIB
     head = f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", web.port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", any_server.port), timeout=60) as client:
         client.sendall(head.encode() + b"a" * length)
         assert client.recv(64 * KIB).startswith(b"HTTP/1.1 413 ")

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.acceptance.ops.test_server import SERVERS, counts, echo_command, start_server
+from tests.acceptance.ops.echo_server import SERVERS, counts, echo_command, start_server
 from tests.acceptance.product import Process, wait_for
 from thinkproject.run.supervisor import listen
 

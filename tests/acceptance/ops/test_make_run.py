@@ -75,8 +75,10 @@ def open_to_others(data_dir: Path) -> list[str]:
     return [f"{path.relative_to(data_dir)} {path.stat().st_mode:o}" for path in found]
 
 
-def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, make_run: Callable[..., Run]) -> None:
-    runs = [running, make_run(is_migrated=True).start()]
+def test_two_copies_run_side_by_side_with_cookies_of_their_own(
+    running_product: Run, make_run: Callable[..., Run]
+) -> None:
+    runs = [running_product, make_run(is_migrated=True).start()]
     names = set()
     for run in runs:
         run.wait_until_ready(seconds=200)
@@ -86,14 +88,14 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(running: Run, mak
     assert all(_has_all_services(run) for run in runs)
 
 
-def test_a_killed_child_is_started_again(running: Run) -> None:
-    kills = running.output.count("ended (SIGKILL)")
+def test_a_killed_child_is_started_again(running_product: Run) -> None:
+    kills = running_product.output.count("ended (SIGKILL)")
     for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):
-        before = running.children(word)
+        before = running_product.children(word)
         os.kill(before[0], signal.SIGKILL)
-        wait_for(partial(_are_new, running, word, before, killed=1), seconds=20, what=f"a new {word}")
-    running.wait_until_healthy()
-    assert running.output.count("ended (SIGKILL)") == kills + 4
+        wait_for(partial(_are_new, running_product, word, before, killed=1), seconds=20, what=f"a new {word}")
+    running_product.wait_until_healthy()
+    assert running_product.output.count("ended (SIGKILL)") == kills + 4
 
 
 @pytest.mark.smoke
@@ -136,57 +138,57 @@ def test_code_that_cannot_be_loaded_is_one_clear_line(make_run: Callable[..., Ru
 
 
 @pytest.mark.smoke
-def test_one_of_two_web_processes_and_workers_goes_and_the_other_one_serves(running: Run) -> None:
-    webs, workers = running.children("thinkproject.run.server"), running.children(" worker ")
+def test_one_of_two_web_processes_and_workers_goes_and_the_other_one_serves(running_product: Run) -> None:
+    webs, workers = running_product.children("thinkproject.run.server"), running_product.children(" worker ")
     assert (len(webs), len(workers)) == (2, 2)
     for name in ("web-1", "web-2", "worker-1", "worker-2"):
-        assert (running.data_dir / "logs" / f"{name}.log").exists()
+        assert (running_product.data_dir / "logs" / f"{name}.log").exists()
     os.kill(workers[0], signal.SIGSTOP)
     os.kill(webs[0], signal.SIGSTOP)  # it stays away, so what answers is the other one
     os.kill(webs[0], signal.SIGKILL)
-    while not _are_new(running, "thinkproject.run.server", webs, killed=1):
-        assert running.get("/health/live")[0] == 200
+    while not _are_new(running_product, "thinkproject.run.server", webs, killed=1):
+        assert running_product.get("/health/live")[0] == 200
     os.kill(workers[0], signal.SIGKILL)
-    wait_for(partial(_are_new, running, " worker ", workers, killed=1), seconds=20, what="a new worker")
-    assert running.get("/health/ready")[0] == 200
+    wait_for(partial(_are_new, running_product, " worker ", workers, killed=1), seconds=20, what="a new worker")
+    assert running_product.get("/health/ready")[0] == 200
 
 
-def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running: Run) -> None:
-    os.kill(running.child("thinkproject.run.supervisor"), signal.SIGKILL)
+def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running_product: Run) -> None:
+    os.kill(running_product.child("thinkproject.run.supervisor"), signal.SIGKILL)
 
-    wait_for(lambda: pids_of(running.data_dir) == {}, seconds=20, what="the end of all children")
-    running.start().wait_until_ready()
+    wait_for(lambda: pids_of(running_product.data_dir) == {}, seconds=20, what="the end of all children")
+    running_product.start().wait_until_ready()
 
 
-def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running: Run) -> None:
-    for pid in sorted(pids_of(running.data_dir)):
+def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running_product: Run) -> None:
+    for pid in sorted(pids_of(running_product.data_dir)):
         os.kill(pid, signal.SIGKILL)
-    assert (running.data_dir / "redis" / "redis.sock").exists()
-    wait_for(lambda: pids_of(running.data_dir) == {}, seconds=10, what="the end of all processes")
+    assert (running_product.data_dir / "redis" / "redis.sock").exists()
+    wait_for(lambda: pids_of(running_product.data_dir) == {}, seconds=10, what="the end of all processes")
 
-    running.start().wait_until_ready()
+    running_product.start().wait_until_ready()
 
 
-def test_an_edit_restarts_web_and_worker_and_nothing_else(running: Run, tree: Path) -> None:
+def test_an_edit_restarts_web_and_worker_and_nothing_else(running_product: Run, tree: Path) -> None:
     words = ("valkey-server", "thinkproject.run.server", " worker ", " beat ")
-    before = {word: running.children(word) for word in words}
+    before = {word: running_product.children(word) for word in words}
 
     agents = tree / "chat" / "apps.py"
     agents.write_text(agents.read_text(encoding="utf-8") + "\n", encoding="utf-8")
 
-    wait_for(lambda: "apps.py changed" in running.output, seconds=10, what="noticing the edit")
+    wait_for(lambda: "apps.py changed" in running_product.output, seconds=10, what="noticing the edit")
     for word in ("thinkproject.run.server", " worker "):
-        wait_for(partial(_are_new, running, word, before[word], killed=2), seconds=40, what=f"new {word}")
+        wait_for(partial(_are_new, running_product, word, before[word], killed=2), seconds=40, what=f"new {word}")
     for word in ("valkey-server", " beat "):
-        assert running.children(word) == before[word]
-    wait_for(lambda: _answers(running), seconds=20, what="the page")
+        assert running_product.children(word) == before[word]
+    wait_for(lambda: _answers(running_product), seconds=20, what="the page")
 
 
-def test_a_second_start_on_the_same_data_is_reported(running: Run, make_run: Callable[..., Run]) -> None:
-    second = make_run(data_dir=running.data_dir).start()
+def test_a_second_start_on_the_same_data_is_reported(running_product: Run, make_run: Callable[..., Run]) -> None:
+    second = make_run(data_dir=running_product.data_dir).start()
 
     assert second.wait() != 0
-    assert f"error: already running on {running.data_dir} (process " in second.output
+    assert f"error: already running on {running_product.data_dir} (process " in second.output
 
 
 def _answers(run: Run) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chat.client import ChatClient
-from tests.acceptance.ops.test_static import BROWSER, FOR_EVER, get, linked
+from tests.acceptance.ops.static_files import BROWSER, FOR_EVER, get, linked
 from tests.acceptance.product import ROOT, Product, wait_for
 from thinkproject.run.supervisor import listen
 
@@ -52,7 +52,7 @@ def site(folder: Path, port: int, upstream: int) -> str:
 
 
 @pytest.fixture
-def proxy(shared_product: Product, tmp_path: Path) -> Iterator[int]:
+def nginx(shared_product: Product, tmp_path: Path) -> Iterator[int]:
     """The port of an nginx before the first web process."""
     assert NGINX is not None
     with listen("127.0.0.1", 0) as listener:
@@ -78,44 +78,44 @@ def is_answering(port: int) -> bool:
         return False
 
 
-def test_files_are_kept_as_they_were_compressed(proxy: int, shared_product: Product) -> None:
-    files = linked(get(proxy, "/sign-in/").body)
+def test_files_are_kept_as_they_were_compressed(nginx: int, shared_product: Product) -> None:
+    files = linked(get(nginx, "/sign-in/").body)
     for path in files:
         for accepted in ("br, gzip", "gzip", "identity"):
             direct = get(shared_product.webs[0].port, path, Accept_Encoding=accepted)
-            for answer in (get(proxy, path, Accept_Encoding=accepted), get(proxy, path, Accept_Encoding=accepted)):
+            for answer in (get(nginx, path, Accept_Encoding=accepted), get(nginx, path, Accept_Encoding=accepted)):
                 assert answer.status == 200
                 assert answer.caching == FOR_EVER
                 assert answer.headers.get("content-encoding") == direct.headers.get("content-encoding")
                 assert answer.sent == direct.sent
 
 
-def test_a_file_is_read_from_the_web_process_once(proxy: int, shared_product: Product) -> None:
-    [style] = [path for path in linked(get(proxy, "/sign-in/").body) if path.endswith(".css")]
-    first = get(proxy, style, Accept_Encoding="br")
+def test_a_file_is_read_from_the_web_process_once(nginx: int, shared_product: Product) -> None:
+    [style] = [path for path in linked(get(nginx, "/sign-in/").body) if path.endswith(".css")]
+    first = get(nginx, style, Accept_Encoding="br")
     with shared_product.webs[0].paused():
-        assert get(proxy, style, Accept_Encoding="br") == first
+        assert get(nginx, style, Accept_Encoding="br") == first
 
 
-def test_a_file_without_a_compressed_form_gets_one(proxy: int) -> None:
+def test_a_file_without_a_compressed_form_gets_one(nginx: int) -> None:
     path = "/static/admin/css/base.css"
-    plain, zipped = get(proxy, path), get(proxy, path, Accept_Encoding="gzip")
+    plain, zipped = get(nginx, path), get(nginx, path, Accept_Encoding="gzip")
     assert zipped.headers["content-encoding"] == "gzip"
     assert zipped.body == plain.sent
     assert len(zipped.sent) < len(plain.sent) / 2
 
 
-def test_what_another_site_caused_stays_uncompressed(proxy: int) -> None:
-    assert get(proxy, "/sign-in/", **BROWSER).headers["content-encoding"] == "br"
-    answer = get(proxy, "/sign-in/", **{**BROWSER, "Sec-Fetch-Site": "cross-site"})
+def test_what_another_site_caused_stays_uncompressed(nginx: int) -> None:
+    assert get(nginx, "/sign-in/", **BROWSER).headers["content-encoding"] == "br"
+    answer = get(nginx, "/sign-in/", **{**BROWSER, "Sec-Fetch-Site": "cross-site"})
     assert "content-encoding" not in answer.headers
     assert b"<title>" in answer.sent
 
 
-def test_a_socket_passes(proxy: int, shared_product: Product) -> None:
+def test_a_socket_passes(nginx: int, shared_product: Product) -> None:
     async def connect() -> tuple[str, str] | None:
         token = shared_product.token("alice")
-        async with ChatClient(f"http://127.0.0.1:{proxy}", agent="assistant", name="by-proxy", token=token) as chat:
+        async with ChatClient(f"http://127.0.0.1:{nginx}", agent="assistant", name="by-proxy", token=token) as chat:
             return chat.identity
 
     assert asyncio.run(connect()) is not None

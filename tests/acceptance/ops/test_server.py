@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import socket
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -16,28 +15,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.acceptance.product import Process, base_environ, wait_for
+from tests.acceptance.ops.echo_server import SERVERS, counts, echo_command, start_server
+from tests.acceptance.product import Process, wait_for
 from thinkproject.run.supervisor import listen
 
 MIB = 1024 * 1024
-SERVERS = ("uvicorn", "daphne")
-
-
-def start_server(folder: Path, command: list[str], listener: socket.socket, **environ: str) -> Process:
-    process = Process("server", command, base_environ(folder) | environ, folder, pass_fds=[listener.fileno()])
-    process.port = listener.getsockname()[1]
-    process.start()
-    wait_for(lambda: counts(process) is not None, what="the server")
-    return process
-
-
-def counts(process: Process) -> dict[str, int] | None:
-    assert process.is_running, process.log
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{process.port}/?token=think_canary", timeout=5) as response:
-            return dict(json.load(response))
-    except OSError:
-        return None
 
 
 def send_many(client: Any, number: int) -> None:
@@ -57,19 +39,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(tmp_path: Path, listener: socket.socket, kind: str) -> Iterator[Process]:
+def echo_server(tmp_path: Path, listener: socket.socket, kind: str) -> Iterator[Process]:
     process = start_server(tmp_path, echo_command(kind, listener), listener)
     yield process
     process.kill()
 
 
-def echo_command(kind: str, listener: socket.socket, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tests.acceptance.ops.echo_app", kind, str(listener.fileno()), *options]
-
-
 @pytest.mark.smoke
-def test_a_message_may_have_16_mib_and_no_more(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/length", max_size=None) as client:
+def test_a_message_may_have_16_mib_and_no_more(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/length", max_size=None) as client:
         client.send("y" * (16 * MIB - 100))
         assert json.loads(client.recv(timeout=30))["length"] == 16 * MIB - 100
         with contextlib.suppress(ConnectionClosed):  # it may learn of the refusal while it still sends
@@ -78,20 +56,20 @@ def test_a_message_may_have_16_mib_and_no_more(server: Process) -> None:
             client.recv(timeout=30)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1009
-    assert counts(server) is not None
+    assert counts(echo_server) is not None
 
 
 @pytest.mark.smoke
-def test_a_message_of_64_mb_is_refused_without_being_kept(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/length", max_size=None) as client:
+def test_a_message_of_64_mb_is_refused_without_being_kept(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/length", max_size=None) as client:
         with contextlib.suppress(ConnectionClosed):
             client.send("y" * 64_000_000)
         with pytest.raises(ConnectionClosed) as caught:
             client.recv(timeout=30)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1009
-    assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
-    assert counts(server) is not None
+    assert psutil.Process(echo_server.pid).memory_info().rss < 200 * MIB
+    assert counts(echo_server) is not None
 
 
 @pytest.mark.smoke
@@ -109,52 +87,52 @@ def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket
 
 
 @pytest.mark.smoke
-def test_a_socket_whose_frames_are_not_taken_is_not_read(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/deaf", compression=None) as client:
+def test_a_socket_whose_frames_are_not_taken_is_not_read(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/deaf", compression=None) as client:
         client.socket.settimeout(3)
         with pytest.raises(ConnectionClosed):  # the system's buffers are full, and nothing is sent any more
             send_many(client, 300)
-        assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
-        assert counts(server) is not None
-        server.kill()
+        assert psutil.Process(echo_server.pid).memory_info().rss < 200 * MIB
+        assert counts(echo_server) is not None
+        echo_server.kill()
 
 
 @pytest.mark.smoke
-def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/late") as client, pytest.raises(ConnectionClosed) as caught:
+def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/late") as client, pytest.raises(ConnectionClosed) as caught:
         client.recv(timeout=30)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 4000
-    wait_for(lambda: (counts(server) or {})["frames"] == 1, what="the end of the application")
-    assert "closed protocol" not in server.log
+    wait_for(lambda: (counts(echo_server) or {})["frames"] == 1, what="the end of the application")
+    assert "closed protocol" not in echo_server.log
 
 
-def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
-    url = f"ws://127.0.0.1:{server.port}/flood"
+def test_a_reader_that_is_slow_holds_its_sender_back(echo_server: Process) -> None:
+    url = f"ws://127.0.0.1:{echo_server.port}/flood"
     with connect(url, max_size=None, max_queue=1, compression=None) as slow:
         time.sleep(1.5)
-        first = (counts(server) or {})["frames"]
+        first = (counts(echo_server) or {})["frames"]
         time.sleep(1.0)
-        assert (counts(server) or {})["frames"] == first, "frames pile up while nobody reads"
-        assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
+        assert (counts(echo_server) or {})["frames"] == first, "frames pile up while nobody reads"
+        assert psutil.Process(echo_server.pid).memory_info().rss < 200 * MIB
         for _ in range(200):
             slow.recv(timeout=10)
-        assert (counts(server) or {})["frames"] > first, "nothing goes on although there is room again"
+        assert (counts(echo_server) or {})["frames"] > first, "nothing goes on although there is room again"
 
 
 @pytest.mark.smoke
-def test_a_reader_that_leaves_frees_its_sender(server: Process) -> None:
-    url = f"ws://127.0.0.1:{server.port}/flood"
+def test_a_reader_that_leaves_frees_its_sender(echo_server: Process) -> None:
+    url = f"ws://127.0.0.1:{echo_server.port}/flood"
     leaving = connect(url, max_queue=1, compression=None, close_timeout=1)  # it does not wait for a farewell
     with contextlib.suppress(OSError, ConnectionClosed), leaving as client:
         client.socket.shutdown(socket.SHUT_RDWR)
-    wait_for(lambda: len(psutil.Process(server.pid).net_connections()) <= 1, what="the end of the socket")
-    assert counts(server) is not None
+    wait_for(lambda: len(psutil.Process(echo_server.pid).net_connections()) <= 1, what="the end of the socket")
+    assert counts(echo_server) is not None
 
 
 @pytest.mark.smoke
-def test_an_answer_that_fails_in_its_middle_is_cut(server: Process) -> None:
-    process = server
+def test_an_answer_that_fails_in_its_middle_is_cut(echo_server: Process) -> None:
+    process = echo_server
     for _ in range(2):  # the second one is cut as well: the first has left the server whole
         address = f"http://127.0.0.1:{process.port}/broken"
         with (
@@ -169,19 +147,19 @@ def test_an_answer_that_fails_in_its_middle_is_cut(server: Process) -> None:
 
 
 @pytest.mark.smoke
-def test_the_access_log_holds_no_query(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/length?token=think_canary") as client:
+def test_the_access_log_holds_no_query(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/length?token=think_canary") as client:
         client.send("a")
         assert json.loads(client.recv(timeout=10)) == {"length": 1, "scheme": "ws"}
-    wait_for(lambda: "disconnected /length" in server.log, seconds=10, what="the line of the socket")
-    assert "GET / 200" in server.log
-    assert "canary" not in server.log
+    wait_for(lambda: "disconnected /length" in echo_server.log, seconds=10, what="the line of the socket")
+    assert "GET / 200" in echo_server.log
+    assert "canary" not in echo_server.log
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("length", [1, 62, 63, 125, 126, 32_767, 32_768, 65_535, 65_536, 3 * MIB])
-def test_frames_of_every_length_arrive_whole(server: Process, length: int) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/large/{length}", max_size=None) as client:
+def test_frames_of_every_length_arrive_whole(echo_server: Process, length: int) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/large/{length}", max_size=None) as client:
         assert client.recv(timeout=20) == "ü" * length
         assert client.recv(timeout=20) == b"b" * length
 
@@ -201,40 +179,40 @@ def test_a_proxy_is_believed_only_when_there_is_one(
 
 
 @pytest.mark.smoke
-def test_frames_are_not_compressed(server: Process) -> None:
+def test_frames_are_not_compressed(echo_server: Process) -> None:
     """Compression takes more time and memory than it saves on a stream of small frames; a proxy may add it to pages."""
-    with connect(f"ws://127.0.0.1:{server.port}/length", compression="deflate") as client:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/length", compression="deflate") as client:
         assert client.protocol.extensions == []
 
 
 @pytest.mark.smoke
-def test_a_socket_whose_application_fails_is_closed_as_an_error(server: Process) -> None:
-    with connect(f"ws://127.0.0.1:{server.port}/fails") as client, pytest.raises(ConnectionClosed) as caught:
+def test_a_socket_whose_application_fails_is_closed_as_an_error(echo_server: Process) -> None:
+    with connect(f"ws://127.0.0.1:{echo_server.port}/fails") as client, pytest.raises(ConnectionClosed) as caught:
         client.recv(timeout=10)
     assert caught.value.rcvd is not None
     assert caught.value.rcvd.code == 1011
-    wait_for(lambda: "nobody foresaw this" in server.log, seconds=10, what="the log")
+    wait_for(lambda: "nobody foresaw this" in echo_server.log, seconds=10, what="the log")
 
 
 @pytest.mark.smoke
-def test_an_application_does_not_outlive_its_socket(server: Process) -> None:
+def test_an_application_does_not_outlive_its_socket(echo_server: Process) -> None:
     """One that waits for something else and never learns that its peer has gone is ended after a while."""
-    with connect(f"ws://127.0.0.1:{server.port}/deaf"):
-        wait_for(lambda: (counts(server) or {})["sockets"] == 1, what="the socket")
-    wait_for(lambda: (counts(server) or {})["sockets"] == 0, seconds=20, what="the end of its application")
+    with connect(f"ws://127.0.0.1:{echo_server.port}/deaf"):
+        wait_for(lambda: (counts(echo_server) or {})["sockets"] == 1, what="the socket")
+    wait_for(lambda: (counts(echo_server) or {})["sockets"] == 0, seconds=20, what="the end of its application")
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("part", ["path", "header", "headers"])
-def test_the_head_of_a_request_is_bounded(server: Process, part: str) -> None:
+def test_the_head_of_a_request_is_bounded(echo_server: Process, part: str) -> None:
     line = {"path": b"GET /" + b"a" * MIB, "header": b"GET / HTTP/1.1\r\nX: " + b"a" * MIB}
     line["headers"] = b"GET / HTTP/1.1\r\n" + b"X-Y: a\r\n" * 100_000
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", echo_server.port), timeout=10) as client:
         client.settimeout(10)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may learn of it while it still sends
             for _ in range(64):
                 client.sendall(line[part])
             while client.recv(64 * 1024):  # a refusal at most, then the end
                 pass
-    assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
-    assert counts(server) is not None
+    assert psutil.Process(echo_server.pid).memory_info().rss < 200 * MIB
+    assert counts(echo_server) is not None

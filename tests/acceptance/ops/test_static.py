@@ -1,7 +1,5 @@
 """How files and answers travel: names, encodings and caching headers of real servers, here and in production."""
 
-import gzip
-import http.client
 import json
 import os
 import re
@@ -9,18 +7,15 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import brotli
 import pytest
 
+from tests.acceptance.ops.static_files import BROWSER, FOR_EVER, get, linked
 from tests.acceptance.product import ROOT, Process, Product, base_environ, wait_for
 from thinkproject.run.supervisor import listen
 
 pytestmark = pytest.mark.smoke
 
-BROWSER = {"Accept-Encoding": "gzip, deflate, br, zstd", "Sec-Fetch-Site": "same-origin"}
-FOR_EVER = {"public", "max-age=31536000", "immutable"}
 PRODUCTION = """\
 from thinkproject.settings import *
 
@@ -28,39 +23,6 @@ INSTALLED_APPS = [name for name in INSTALLED_APPS if name != "ninja"]
 STATIC_ROOT = {root!r}
 """
 """Without the megabytes of the API's documentation, which take ten seconds to compress."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: dict[str, str]
-    sent: bytes
-
-    @property
-    def body(self) -> bytes:
-        """What the client sees, decoded."""
-        decode = {"br": brotli.decompress, "gzip": gzip.decompress}.get(self.headers.get("content-encoding", ""), bytes)
-        return bytes(decode(self.sent))
-
-    @property
-    def caching(self) -> set[str]:
-        return set(self.headers.get("cache-control", "").split(", "))
-
-
-def get(port: int, path: str, *, method: str = "GET", **headers: str) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        response = connection.getresponse()
-        found = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, found, response.read())
-    finally:
-        connection.close()
-
-
-def linked(page: bytes) -> list[str]:
-    """The addresses of what a page loads, in order."""
-    return list(dict.fromkeys(re.findall(r'(?:src|href)="(/static/[^"]+)"', page.decode())))
 
 
 @pytest.fixture(params=[("own machine", "uvicorn"), ("production", "daphne")], ids=str, scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.parking.test_paused_actions import beside
+from tests.acceptance.parking.visits import beside
 from tests.acceptance.product import ROOT, Product, wait_for
 
 

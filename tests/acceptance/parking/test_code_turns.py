@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.parking.test_paused_actions import beside, ended, say
+from tests.acceptance.parking.visits import beside, ended, say
 from tests.acceptance.product import Product, wait_for
 
 CODE = """const path = PATH;

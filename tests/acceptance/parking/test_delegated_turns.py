@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from tests.acceptance.parking.test_paused_actions import beside, ended, say
+from tests.acceptance.parking.visits import beside, ended, say
 from tests.acceptance.product import Product, wait_for
 
 

@@ -53,13 +53,13 @@ def is_no_crash(line: Line, end: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("agent", ["waiter", "fragile-waiter"])
-async def test_a_worker_killed_while_a_turn_is_parked_is_no_crash_of_the_turn(product: Product, agent: str) -> None:
-    line, request = await park(product, agent, ASK)
+async def test_a_worker_killed_while_a_turn_is_parked_is_no_crash_of_the_turn(own_product: Product, agent: str) -> None:
+    line, request = await park(own_product, agent, ASK)
     try:
-        await asyncio.to_thread(product.workers[0].restart)
-        assert answer(product, agent)
-        assert not answer(product, agent)
-        end = await finished(product, line, request)
+        await asyncio.to_thread(own_product.workers[0].restart)
+        assert answer(own_product, agent)
+        assert not answer(own_product, agent)
+        end = await finished(own_product, line, request)
         assert line.text(request) == "It says Friday."
         is_no_crash(line, end)
     finally:
@@ -67,28 +67,28 @@ async def test_a_worker_killed_while_a_turn_is_parked_is_no_crash_of_the_turn(pr
 
 
 @pytest.mark.parametrize("agent", ["waiter", "fragile-waiter"])
-async def test_a_worker_stopped_while_a_turn_is_parked_changes_nothing(product: Product, agent: str) -> None:
-    line, request = await park(product, agent, ASK)
+async def test_a_worker_stopped_while_a_turn_is_parked_changes_nothing(own_product: Product, agent: str) -> None:
+    line, request = await park(own_product, agent, ASK)
     try:
-        assert await asyncio.to_thread(product.workers[0].stop) == 0
-        assert answer(product, agent)
-        product.workers[0].start()
-        end = await finished(product, line, request)
+        assert await asyncio.to_thread(own_product.workers[0].stop) == 0
+        assert answer(own_product, agent)
+        own_product.workers[0].start()
+        end = await finished(own_product, line, request)
         assert line.text(request) == "It says Friday."
         is_no_crash(line, end)
     finally:
         await line.close()
 
 
-async def test_a_worker_stopped_when_a_turn_has_just_gone_on_hands_it_back(product: Product) -> None:
-    line, request = await park(product, "waiter", ASK_AND_TALK)
+async def test_a_worker_stopped_when_a_turn_has_just_gone_on_hands_it_back(own_product: Product) -> None:
+    line, request = await park(own_product, "waiter", ASK_AND_TALK)
     try:
-        assert answer(product, "waiter")
-        await until(product, "waiter", "running")
-        assert await asyncio.to_thread(product.workers[0].stop) == 0
-        assert standing(product, "waiter")["status"] == "pending"
-        product.workers[0].start()
-        await finished(product, line, request)
+        assert answer(own_product, "waiter")
+        await until(own_product, "waiter", "running")
+        assert await asyncio.to_thread(own_product.workers[0].stop) == 0
+        assert standing(own_product, "waiter")["status"] == "pending"
+        own_product.workers[0].start()
+        await finished(own_product, line, request)
         assert len(line.text(request).split()) == WORDS
         assert text_of(line.transcript[-1]) == line.text(request)
     finally:

@@ -6,9 +6,8 @@ import json
 import pytest
 
 from tests.acceptance.product import Product
+from tests.acceptance.wire.address import socket_url
 from tests.acceptance.wire.client import Tab
-
-from .test_turns import socket_url
 
 pytestmark = pytest.mark.smoke
 

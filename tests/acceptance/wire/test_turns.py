@@ -3,12 +3,8 @@
 import pytest
 
 from tests.acceptance.product import Product
+from tests.acceptance.wire.address import socket_url
 from tests.acceptance.wire.client import RESPONSE, Tab
-
-
-def socket_url(product: Product, name: str, *, agent: str = "assistant", web: int = 0) -> str:
-    token = product.token("alice")
-    return product.url(f"/agents/{agent}/{name}?token={token}", web=web).replace("http", "ws", 1)
 
 
 @pytest.mark.smoke

@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +23,8 @@ from chat.streams.records import Record
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages
+from tests.db.chat.notes import Connect, opener, served_notes
+from tests.db.chat.sockets import Open, opening_sockets
 from tests.db.chat.use_chat import Page
 from thinkproject.api import api
 from thinkproject.kernel.ids import new_id
@@ -244,3 +246,24 @@ def interrupted_fiber(alice: User, instance: AgentInstance, words: str = "") -> 
     )
     fiber.save()
     return fiber.pk
+
+
+@pytest.fixture
+async def connect(alice: User) -> AsyncIterator[Connect]:
+    """Open sockets of Alice's, or another's, which are closed at the end."""
+    async with opener(alice) as go:
+        yield go
+
+
+@pytest.fixture
+def notes() -> Iterator[None]:
+    """Agents with sub-agents, which are served during the test."""
+    with served_notes():
+        yield
+
+
+@pytest.fixture
+async def open_socket() -> AsyncIterator[Open]:
+    """Open sockets, which are closed at the end."""
+    async with opening_sockets() as go:
+        yield go

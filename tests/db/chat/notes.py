@@ -15,8 +15,7 @@ from chat.agent.callables import client_callable
 from chat.errors import InstanceNotFound
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 HEARD: list[tuple[InstanceKey, str]] = []
 

@@ -1,14 +1,19 @@
 """Sockets that tests open, each past its handshake, and that are closed at the end."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.conf import settings as django_settings
 from django.contrib.auth.models import User
+from django.test import Client
 
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from chat.routing import websocket_urlpatterns
 
 Open = Callable[[User, str], Awaitable[Any]]
 """Opens a socket of a user's at a path below `/agents`, such as `assistant/talk`."""
@@ -30,3 +35,36 @@ async def opening_sockets() -> AsyncIterator[Open]:
     yield go
     for made in opened:
         await made.disconnect()
+
+
+def connection(path: str, *, cookie: str = "", query: str = "", origin: str = "http://testserver") -> Any:
+    headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
+    if cookie:
+        headers.append((b"cookie", f"{django_settings.SESSION_COOKIE_NAME}={cookie}".encode()))
+    made = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path + (f"?{query}" if query else ""), headers)
+    made.scope["raw_path"] = path.encode()
+    return made
+
+
+def cookie_of(user: User) -> str:
+    client = Client()
+    client.force_login(user)
+    value: str = client.cookies[django_settings.SESSION_COOKIE_NAME].value
+    return value
+
+
+async def received(socket: Any, seconds: float = 0.3) -> list[str]:
+    found = []
+    while not await socket.receive_nothing(timeout=seconds):
+        found.append((await socket.receive_output(timeout=1)).get("text", ""))
+    return found
+
+
+async def frames_until(socket: Any, kind: str) -> list[dict[str, Any]]:
+    """Frames up to the first of a kind: a frame's type, or `done`."""
+    found: list[dict[str, Any]] = []
+    async with asyncio.timeout(15):
+        while True:
+            found.append(json.loads(await socket.receive_from(timeout=10)))
+            if found[-1]["type"] == kind or (kind == "done" and found[-1].get("done")):
+                return found

@@ -7,19 +7,15 @@ from typing import Any, get_args
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
-from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
-from django.test import Client
 
 from chat.access import api_tokens
 from chat.core.wire import frames
 from chat.models import AgentInstance, Turn
-from chat.routing import websocket_urlpatterns
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say, text_message
+from tests.db.chat.sockets import connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "text of alices-question"
@@ -52,31 +48,15 @@ def test_every_frame_has_a_row() -> None:
 
 
 @pytest.fixture
-def hers(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
+def her_turn(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
     """Alice's running turn, in a conversation named `talk`."""
     instance = make_instance(alice, "talk", title="Private")
     say(instance, "alices-question", "alices-answer")
     return make_turn(instance, status="running", request_id="alices-request")
 
 
-def connection(path: str, *, cookie: str = "", query: str = "", origin: str = "http://testserver") -> Any:
-    headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
-    if cookie:
-        headers.append((b"cookie", f"{django_settings.SESSION_COOKIE_NAME}={cookie}".encode()))
-    made = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path + (f"?{query}" if query else ""), headers)
-    made.scope["raw_path"] = path.encode()
-    return made
-
-
-def cookie_of(user: User) -> str:
-    client = Client()
-    client.force_login(user)
-    value: str = client.cookies[django_settings.SESSION_COOKIE_NAME].value
-    return value
-
-
 @pytest.fixture
-async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
+async def his_socket(bob: User, her_turn: Turn) -> AsyncIterator[Any]:
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob))
     connected, _ = await socket.connect(timeout=5)
     assert connected
@@ -84,17 +64,10 @@ async def his_socket(bob: User, hers: Turn) -> AsyncIterator[Any]:
     await socket.disconnect()
 
 
-async def received(socket: Any, seconds: float = 0.3) -> list[str]:
-    found = []
-    while not await socket.receive_nothing(timeout=seconds):
-        found.append((await socket.receive_output(timeout=1)).get("text", ""))
-    return found
-
-
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame["type"])
-async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, hers: Turn, frame: Any) -> None:
+async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, her_turn: Turn, frame: Any) -> None:
     before = await sync_to_async(all_rows)()
-    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", hers.request_id))
+    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", her_turn.request_id))
     texts = await received(his_socket)
     assert SECRET not in "".join(texts)
     assert "alices-answer" not in "".join(texts)
@@ -109,7 +82,7 @@ async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
 
 
 @pytest.mark.parametrize(("path", "code"), [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401)])
-async def test_an_anonymous_socket_is_closed_with_4401(hers: Turn, path: str, code: int) -> None:
+async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str, code: int) -> None:
     socket = connection(path)
     assert await socket.connect(timeout=5) == (True, None)
     closed = await socket.receive_output(timeout=5)

@@ -24,7 +24,7 @@ Make = Callable[..., AgentInstance]
 
 
 @pytest.fixture
-def staff(db: None) -> User:
+def viewer(db: None) -> User:
     """May look at everything of the chat, and nothing more."""
     user = User.objects.create_user("staff", password="x", is_staff=True)
     wanted = Permission.objects.filter(content_type__app_label="think_chat", codename__startswith="view_")
@@ -33,9 +33,9 @@ def staff(db: None) -> User:
 
 
 @pytest.fixture
-def client(staff: User) -> Client:
+def viewer_client(viewer: User) -> Client:
     made = Client()
-    made.force_login(staff)
+    made.force_login(viewer)
     return made
 
 
@@ -54,7 +54,7 @@ def act(client: Client, model: str, action: str, *keys: Any, confirmed: bool = T
 
 @pytest.mark.parametrize("model", LISTS)
 def test_lists_cost_the_same_for_any_length(
-    client: Client, alice: User, conversation: AgentInstance, make_instance: Make, model: str
+    viewer_client: Client, alice: User, conversation: AgentInstance, make_instance: Make, model: str
 ) -> None:
     def fill(count: int) -> None:
         for _ in range(count):
@@ -66,7 +66,7 @@ def test_lists_cost_the_same_for_any_length(
 
     def cost() -> list[str]:
         with CaptureQueriesContext(connection) as queries:
-            assert client.get(f"/admin/think_chat/{model}/?_facets=True").status_code == 200
+            assert viewer_client.get(f"/admin/think_chat/{model}/?_facets=True").status_code == 200
         return [query["sql"] for query in queries]
 
     fill(1)
@@ -79,18 +79,18 @@ def test_lists_cost_the_same_for_any_length(
 
 
 @pytest.mark.parametrize("model", LISTS)
-def test_nothing_is_added_or_edited(client: Client, model: str) -> None:
+def test_nothing_is_added_or_edited(viewer_client: Client, model: str) -> None:
     User.objects.update(is_superuser=True)
-    assert client.get(f"/admin/think_chat/{model}/add/").status_code == 403
+    assert viewer_client.get(f"/admin/think_chat/{model}/add/").status_code == 403
 
 
-def test_a_turn_shows_exactly_what_the_model_was_asked(client: Client, conversation: AgentInstance) -> None:
+def test_a_turn_shows_exactly_what_the_model_was_asked(viewer_client: Client, conversation: AgentInstance) -> None:
     turn = make_turn(conversation, model_name="openai/x")
     body = {"model": "x", "messages": [{"role": "user", "content": "<b>hostile</b>"}]}
     request = {"hash": fingerprint(body), "shared_messages": 0, "messages_key": "messages", "body": body}
     record = {"finish": "stop", "request": request}
     FiberStep.objects.create(fiber=turn.fiber, step_key="model:0", value=record, attempt=1)
-    page = client.get(f"/admin/think_chat/turn/{turn.id}/change/").content.decode()
+    page = viewer_client.get(f"/admin/think_chat/turn/{turn.id}/change/").content.decode()
     assert "&lt;b&gt;hostile&lt;/b&gt;" in page
     assert "<b>hostile</b>" not in page
     assert "incomplete" not in page
@@ -98,45 +98,45 @@ def test_a_turn_shows_exactly_what_the_model_was_asked(client: Client, conversat
     assert f"/admin/think_chat/agentinstance/{conversation.id}/change/" in page
 
 
-def test_stopping_needs_a_permission(client: Client, staff: User, conversation: AgentInstance) -> None:
+def test_stopping_needs_a_permission(viewer_client: Client, viewer: User, conversation: AgentInstance) -> None:
     turn = make_turn(conversation, status="running")
-    act(client, "turn", "cancel_turns", turn.pk)
+    act(viewer_client, "turn", "cancel_turns", turn.pk)
     turn.fiber.refresh_from_db()
     assert turn.fiber.cancel_requested_at is None
-    allow(staff, "change_turn")
-    assert b"1 of 1 stopped" in act(client, "turn", "cancel_turns", turn.pk).content
+    allow(viewer, "change_turn")
+    assert b"1 of 1 stopped" in act(viewer_client, "turn", "cancel_turns", turn.pk).content
     turn.fiber.refresh_from_db()
     assert turn.fiber.cancel_requested_at is not None
 
 
-def test_a_failed_turn_runs_again(client: Client, staff: User, conversation: AgentInstance) -> None:
+def test_a_failed_turn_runs_again(viewer_client: Client, viewer: User, conversation: AgentInstance) -> None:
     failed, done = make_turn(conversation, status="failed"), make_turn(conversation)
-    allow(staff, "change_turn")
-    assert b"1 of 2 is waiting" in act(client, "turn", "requeue_turns", failed.pk, done.pk).content
+    allow(viewer, "change_turn")
+    assert b"1 of 2 is waiting" in act(viewer_client, "turn", "requeue_turns", failed.pk, done.pk).content
     failed.fiber.refresh_from_db()
     assert failed.fiber.status == "pending"
 
 
-def test_a_token_is_revoked_and_never_shown(client: Client, staff: User, alice: User) -> None:
+def test_a_token_is_revoked_and_never_shown(viewer_client: Client, viewer: User, alice: User) -> None:
     row, secret = api_tokens.create_token(alice, name="laptop")
-    page = client.get(f"/admin/think_chat/apitoken/{row.pk}/change/").content.decode()
+    page = viewer_client.get(f"/admin/think_chat/apitoken/{row.pk}/change/").content.decode()
     assert row.token_hash not in page
     assert secret not in page
-    allow(staff, "change_apitoken")
-    act(client, "apitoken", "revoke_tokens", row.pk)
+    allow(viewer, "change_apitoken")
+    act(viewer_client, "apitoken", "revoke_tokens", row.pk)
     assert ApiToken.objects.get().revoked_at is not None
 
 
 def test_conversations_and_files_are_deleted_by_permission(
-    client: Client, staff: User, alice: User, conversation: AgentInstance
+    viewer_client: Client, viewer: User, alice: User, conversation: AgentInstance
 ) -> None:
     row = attachments.store_bytes(alice.pk, b"x", name="a.txt")
-    act(client, "agentinstance", "delete_conversations", conversation.pk)
-    act(client, "attachment", "delete_files", row.pk)
+    act(viewer_client, "agentinstance", "delete_conversations", conversation.pk)
+    act(viewer_client, "attachment", "delete_files", row.pk)
     assert (AgentInstance.objects.count(), Attachment.objects.count()) == (1, 1)
-    allow(staff, "delete_agentinstance", "delete_attachment")
-    act(client, "agentinstance", "delete_conversations", conversation.pk)
-    act(client, "attachment", "delete_files", row.pk)
+    allow(viewer, "delete_agentinstance", "delete_attachment")
+    act(viewer_client, "agentinstance", "delete_conversations", conversation.pk)
+    act(viewer_client, "attachment", "delete_files", row.pk)
     assert (AgentInstance.objects.count(), Attachment.objects.count(), Turn.objects.count()) == (0, 0, 0)
 
 
@@ -150,8 +150,8 @@ def test_conversations_and_files_are_deleted_by_permission(
         ("apitoken", "q=think_"),
     ],
 )
-def test_search_and_filters_work(client: Client, conversation: AgentInstance, model: str, query: str) -> None:
-    assert client.get(f"/admin/think_chat/{model}/?{query}").status_code == 200
+def test_search_and_filters_work(viewer_client: Client, conversation: AgentInstance, model: str, query: str) -> None:
+    assert viewer_client.get(f"/admin/think_chat/{model}/?{query}").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -168,18 +168,18 @@ def test_search_and_filters_work(client: Client, conversation: AgentInstance, mo
     ],
 )
 def test_turns_are_filtered_by_the_words_of_their_rows(
-    client: Client, conversation: AgentInstance, word: str, status: str, reason: str
+    viewer_client: Client, conversation: AgentInstance, word: str, status: str, reason: str
 ) -> None:
     Turn.objects.all().delete()
     turn = make_turn(conversation, status=status)
     Fiber.objects.filter(pk=turn.fiber_id).update(reason=reason)
-    page = client.get("/admin/think_chat/turn/").content.decode()
+    page = viewer_client.get("/admin/think_chat/turn/").content.decode()
     words = {status.value for status in TurnStatus}
     assert f'<span class="think-state think-state-{word}">{STATUS_WORDS[TurnStatus(word)]}</span>' in page
     assert all(f"?status={each}" in page for each in words)
     found = {
         each
         for each in words
-        if quote(turn.pk) in client.get(f"/admin/think_chat/turn/?status={each}").content.decode()
+        if quote(turn.pk) in viewer_client.get(f"/admin/think_chat/turn/?status={each}").content.decode()
     }
     assert found == {word}

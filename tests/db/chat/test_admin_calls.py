@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import AgentInstance, Turn
 from tests.db.chat.conftest import say
+from tests.db.chat.staff import staff
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ApprovalEvent, ToolCallRecord
 from tools_app.services import pause_call
@@ -23,14 +24,6 @@ def question(alice: User, make_instance: Callable[..., AgentInstance]) -> ToolCa
     pause = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
     call = ToolCall(call_id="c1", tool_name="pay", input={"amount": 5})
     return pause_call(call, pause, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
-
-
-def staff(*codenames: str) -> tuple[User, Client]:
-    user = User.objects.create_user("staff", password="x", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    client = Client()
-    client.force_login(user)
-    return user, client
 
 
 def act(client: Client, action: str, row: ToolCallRecord) -> Any:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from chat.admin.tools.highlighting import highlighted
 from chat.models import AgentInstance
-from tests.db.chat.test_admin_calls import staff
+from tests.db.chat.staff import staff
 from tools_app.extension_models import BannedSource, Extension, ExtensionAuthor, ExtensionCall, ExtensionLevel
 from tools_app.extensions.loaded import load_stored
 from tools_app.extensions.services import Author, Holder, holder_of, load_extension, update_extension

@@ -31,7 +31,7 @@ BUTTONS = {
 
 
 @pytest.fixture
-def instance(alice: User, make_instance: Callable[..., AgentInstance], settings: Any) -> AgentInstance:
+def garden(alice: User, make_instance: Callable[..., AgentInstance], settings: Any) -> AgentInstance:
     settings.THINK_FIBER_DISPATCH = "manual"
     return make_instance(alice, "talk", title="Garden")
 
@@ -55,26 +55,24 @@ def act(client: Client, fiber: Fiber, do: str) -> int:
 
 
 @pytest.mark.parametrize("status", BUTTONS)
-def test_a_page_has_the_buttons_that_its_state_allows(
-    admin_client: Client, instance: AgentInstance, status: str
-) -> None:
-    shown = page(admin_client, work(instance, status=status, **({} if status in ("pending", "parked") else ENDED)))
+def test_a_page_has_the_buttons_that_its_state_allows(admin_client: Client, garden: AgentInstance, status: str) -> None:
+    shown = page(admin_client, work(garden, status=status, **({} if status in ("pending", "parked") else ENDED)))
     assert {do for do in ("stop", "run-again", "complete", "fail", "dismiss") if f'value="{do}"' in shown} == BUTTONS[
         status
     ]
     assert "Garden" in shown
 
 
-def test_a_page_shows_its_journal_and_why_it_waits(admin_client: Client, instance: AgentInstance) -> None:
-    fiber = work(instance, reason="method_missing")
+def test_a_page_shows_its_journal_and_why_it_waits(admin_client: Client, garden: AgentInstance) -> None:
+    fiber = work(garden, reason="method_missing")
     FiberStep.objects.create(fiber=fiber, step_key="fetch", value=1, attempt=1)
     shown = page(admin_client, fiber)
     assert "no worker has its method now" in shown
     assert "fetch" in shown
 
 
-def test_buttons_stop_run_again_and_resolve(admin_client: Client, instance: AgentInstance) -> None:
-    waiting, failed = work(instance), work(instance, status="failed", **ENDED)
+def test_buttons_stop_run_again_and_resolve(admin_client: Client, garden: AgentInstance) -> None:
+    waiting, failed = work(garden), work(garden, status="failed", **ENDED)
     assert (act(admin_client, waiting, "stop"), waiting.status, waiting.reason) == (
         302,
         "cancelled",
@@ -82,38 +80,38 @@ def test_buttons_stop_run_again_and_resolve(admin_client: Client, instance: Agen
     )
     assert (act(admin_client, failed, "run-again"), failed.status) == (302, "pending")
     for do, status in (("complete", "completed"), ("fail", "failed"), ("dismiss", "cancelled")):
-        lost = work(instance, status="interrupted", **ENDED)
+        lost = work(garden, status="interrupted", **ENDED)
         assert (act(admin_client, lost, do), lost.status) == (302, status)
     assert (act(admin_client, lost, "complete"), lost.status) == (302, "cancelled")
     assert act(admin_client, lost, "odd") == 403
 
 
-def test_a_function_that_ended_with_its_process_is_not_run_again(admin_client: Client, instance: AgentInstance) -> None:
-    lost = work(instance, name=AGENT_RUN, status="interrupted", **ENDED)
+def test_a_function_that_ended_with_its_process_is_not_run_again(admin_client: Client, garden: AgentInstance) -> None:
+    lost = work(garden, name=AGENT_RUN, status="interrupted", **ENDED)
     assert 'value="run-again"' not in page(admin_client, lost)
     assert (act(admin_client, lost, "run-again"), lost.status) == (302, "interrupted")
 
 
-def test_buttons_need_the_permissions_of_the_actions(instance: AgentInstance) -> None:
+def test_buttons_need_the_permissions_of_the_actions(garden: AgentInstance) -> None:
     user = User.objects.create_user("staff", password="staff-password", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=["view_fiber", "cancel_fiber"]))
     client = Client()
     client.force_login(user)
-    lost = work(instance, status="interrupted", **ENDED)
+    lost = work(garden, status="interrupted", **ENDED)
     assert 'value="complete"' not in page(client, lost)
     assert (act(client, lost, "complete"), lost.status) == (403, "interrupted")
     assert (act(client, lost, "dismiss"), lost.status) == (302, "cancelled")
     assert client.get(f"/admin/think_fibers/fiber/{lost.pk}/act/").status_code == 405
 
 
-def test_schedules_their_runs_and_conversations_are_linked(admin_client: Client, instance: AgentInstance) -> None:
-    draft = draft_of(instance, Timing.cron("0 9 * * *", "UTC"), Work(prompt="say: hello"), created_by="person")
+def test_schedules_their_runs_and_conversations_are_linked(admin_client: Client, garden: AgentInstance) -> None:
+    draft = draft_of(garden, Timing.cron("0 9 * * *", "UTC"), Work(prompt="say: hello"), created_by="person")
     schedule = schedules.create_schedule(draft)[0]
     schedules.run_now(schedule.pk)
     run = ScheduleRun.objects.get()
     shown = admin_client.get(f"/admin/think_fibers/schedule/{schedule.pk}/change/").content.decode()
     assert f"/admin/think_fibers/fiber/{run.fiber_id}/change/" in shown
     assert f"/admin/think_fibers/schedule/{schedule.pk}/change/" in page(admin_client, run.fiber)
-    talk = admin_client.get(f"/admin/think_chat/agentinstance/{instance.pk}/change/").content.decode()
-    assert f"/admin/think_fibers/fiber/?q={instance.pk}" in talk
-    assert f"/admin/think_fibers/schedule/?q={instance.pk}" in talk
+    talk = admin_client.get(f"/admin/think_chat/agentinstance/{garden.pk}/change/").content.decode()
+    assert f"/admin/think_fibers/fiber/?q={garden.pk}" in talk
+    assert f"/admin/think_fibers/schedule/?q={garden.pk}" in talk

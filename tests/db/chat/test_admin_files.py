@@ -34,7 +34,7 @@ def staff(*codenames: str, name: str = "staff") -> Client:
 
 
 @pytest.fixture
-def instance(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
+def instance_with_files(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
     made = make_instance(alice, "talk", title="Planning the garden")
     files = InstanceWorkspace(key_of(made), instance_id=made.pk)
     async_to_sync(files.apply)(
@@ -62,7 +62,7 @@ def page(client: Client, path: str) -> str:
 # --- workspaces ------------------------------------------------------------------------------------------------------
 
 
-def test_a_workspace_is_called_by_its_conversation(instance: AgentInstance, alice: User) -> None:
+def test_a_workspace_is_called_by_its_conversation(instance_with_files: AgentInstance, alice: User) -> None:
     other = WorkspaceAttachment.objects.create(
         workspace=StoredWorkspace.objects.get(), scope="another", name="theirs", can_write=False
     )
@@ -71,13 +71,13 @@ def test_a_workspace_is_called_by_its_conversation(instance: AgentInstance, alic
     for shown in ("Planning the garden", "and 1 other", "alice", "default", ">4</a>"):
         assert shown in listed
     opened = page(client, f"storedworkspace/{other.workspace_id}/change/")
-    assert f"/admin/think_chat/agentinstance/{instance.pk}/change/" in opened
+    assert f"/admin/think_chat/agentinstance/{instance_with_files.pk}/change/" in opened
     assert "theirs" in opened
-    assert "Planning the garden" in page(client, f"storedworkspace/?q={instance.pk}")
+    assert "Planning the garden" in page(client, f"storedworkspace/?q={instance_with_files.pk}")
     assert "Planning the garden" not in page(client, "storedworkspace/?q=nothing")
 
 
-def test_the_files_of_a_workspace_are_listed_by_their_paths(instance: AgentInstance) -> None:
+def test_the_files_of_a_workspace_are_listed_by_their_paths(instance_with_files: AgentInstance) -> None:
     client = staff(*LOOKS)
     workspace = StoredWorkspace.objects.get()
     listed = page(client, f"workspaceentry/?workspace__id__exact={workspace.pk}")
@@ -91,7 +91,7 @@ def test_the_files_of_a_workspace_are_listed_by_their_paths(instance: AgentInsta
 
 @pytest.mark.parametrize("table", ["storedworkspace", "workspaceentry", "execution"])
 def test_lists_take_no_query_for_each_row(
-    instance: AgentInstance, make_instance: Callable[..., AgentInstance], alice: User, table: str
+    instance_with_files: AgentInstance, make_instance: Callable[..., AgentInstance], alice: User, table: str
 ) -> None:
     client = staff(*LOOKS, "view_execution", "view_message")
     counts = []
@@ -114,7 +114,7 @@ def test_lists_take_no_query_for_each_row(
 
 
 @pytest.fixture
-def reader(instance: AgentInstance) -> Client:
+def reader(instance_with_files: AgentInstance) -> Client:
     return staff(*LOOKS, "view_message")
 
 
@@ -154,17 +154,19 @@ def test_bytes_are_only_named(reader: Client) -> None:
     assert content(reader, "/data.bin").body == b"\0\1\2\xff"
 
 
-def test_of_a_long_text_the_beginning_is_shown(reader: Client, instance: AgentInstance) -> None:
-    files = InstanceWorkspace(key_of(instance), instance_id=instance.pk)
+def test_of_a_long_text_the_beginning_is_shown(reader: Client, instance_with_files: AgentInstance) -> None:
+    files = InstanceWorkspace(key_of(instance_with_files), instance_id=instance_with_files.pk)
     async_to_sync(files.write_file)("/long.txt", "x" * 70_000 + "the end")
     shown = page(reader, f"workspaceentry/{entry('/long.txt').pk}/change/")
     assert "Only the beginning is shown." in shown
     assert "the end" not in shown
 
 
-def test_a_file_in_storage_is_read_from_there(reader: Client, instance: AgentInstance, settings: Any) -> None:
+def test_a_file_in_storage_is_read_from_there(
+    reader: Client, instance_with_files: AgentInstance, settings: Any
+) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 100
-    files = InstanceWorkspace(key_of(instance), instance_id=instance.pk)
+    files = InstanceWorkspace(key_of(instance_with_files), instance_id=instance_with_files.pk)
     async_to_sync(files.write_file)("/large.txt", "large " * 100)
     assert content(reader, "/large.txt").body == b"large " * 100
     object_storage().delete(entry("/large.txt").storage_name)
@@ -178,7 +180,7 @@ def test_what_is_no_file_has_no_bytes(reader: Client) -> None:
     assert reader.get(f"{URL}workspaceentry/999999/content/").status_code == 404
 
 
-def test_only_who_may_read_messages_reads_files(instance: AgentInstance) -> None:
+def test_only_who_may_read_messages_reads_files(instance_with_files: AgentInstance) -> None:
     pk = entry("/notes/plan.md").pk
     looker = staff(*LOOKS)
     shown = page(looker, f"workspaceentry/{pk}/change/")
@@ -224,8 +226,8 @@ def execute(turn_id: str, owner: User, *, key: str = "key") -> Execution:
     return made
 
 
-def test_code_is_shown_with_its_calls_and_what_came_of_it(instance: AgentInstance, alice: User) -> None:
-    turn = say(instance, "q1", "a1")
+def test_code_is_shown_with_its_calls_and_what_came_of_it(instance_with_files: AgentInstance, alice: User) -> None:
+    turn = say(instance_with_files, "q1", "a1")
     row = execute(turn.pk, alice)
     client = staff("view_execution", "view_executioncall", "view_agentinstance", "change_execution")
     listed = page(client, "execution/")
@@ -234,7 +236,7 @@ def test_code_is_shown_with_its_calls_and_what_came_of_it(instance: AgentInstanc
     opened = page(client, f"execution/{row.pk}/change/")
     for shown in ("Code in “Planning the garden”", "&lt;b&gt;x&lt;/b&gt;", "answer", "warn: careful &lt;i&gt;"):
         assert shown in opened
-    for shown in ("tools.look", "321 ms", f"/admin/think_chat/agentinstance/{instance.pk}/change/"):
+    for shown in ("tools.look", "321 ms", f"/admin/think_chat/agentinstance/{instance_with_files.pk}/change/"):
         assert shown in opened
     assert "y" * 2_500 not in opened  # long results are cut
     assert 'name="_save"' not in opened

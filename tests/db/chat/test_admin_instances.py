@@ -45,7 +45,7 @@ class Tone(BaseModel):
 
 
 @pytest.fixture
-def staff(db: None) -> User:
+def keeper_of_instances(db: None) -> User:
     user = User.objects.create_user("staff", password="x", is_staff=True)
     wanted = ("view_agentinstance", "change_agentinstance", "delete_agentinstance", "view_turn")
     user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
@@ -53,9 +53,9 @@ def staff(db: None) -> User:
 
 
 @pytest.fixture
-def client(staff: User) -> Client:
+def keeper_client(keeper_of_instances: User) -> Client:
     made = Client()
-    made.force_login(staff)
+    made.force_login(keeper_of_instances)
     return made
 
 
@@ -216,36 +216,41 @@ def test_the_command_refuses_what_is_no_rule(db: None) -> None:
 # --- pages -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_a_plan_and_deletes_what_was_shown(client: Client, alice: User, make_instance: Make) -> None:
+def test_the_page_shows_a_plan_and_deletes_what_was_shown(
+    keeper_client: Client, alice: User, make_instance: Make
+) -> None:
     shown, later = make_instance(alice, title="<b>Shown</b>"), make_instance(alice)
     grow_old(shown)
-    assert "Say how old" in client.get(f"{LIST}prune/?days=").content.decode()
-    assert "There is no user" in client.get(f"{LIST}prune/?owner=carol").content.decode()
-    page = client.get(f"{LIST}prune/?days=30").content.decode()
+    assert "Say how old" in keeper_client.get(f"{LIST}prune/?days=").content.decode()
+    assert "There is no user" in keeper_client.get(f"{LIST}prune/?owner=carol").content.decode()
+    page = keeper_client.get(f"{LIST}prune/?days=30").content.decode()
     assert "&lt;b&gt;Shown&lt;/b&gt;" in page
     assert "Delete this one" in page
     grow_old(later)  # it was not on the page, so it stays
-    answer = client.post(f"{LIST}prune/?days=30", {"days": "30", "id": [shown.pk]}, follow=True)
+    answer = keeper_client.post(f"{LIST}prune/?days=30", {"days": "30", "id": [shown.pk]}, follow=True)
     assert "1 conversation was removed." in answer.content.decode()
     assert list(AgentInstance.objects.all()) == [later]
-    assert client.post(f"{LIST}prune/", {"days": "300", "id": [later.pk]}).status_code == 302
+    assert keeper_client.post(f"{LIST}prune/", {"days": "300", "id": [later.pk]}).status_code == 302
     assert AgentInstance.objects.exists()
 
 
-def test_pages_need_permissions(client: Client, staff: User, conversation: AgentInstance) -> None:
-    staff.user_permissions.set(Permission.objects.filter(codename="view_agentinstance"))
+def test_pages_need_permissions(keeper_client: Client, keeper_of_instances: User, conversation: AgentInstance) -> None:
+    keeper_of_instances.user_permissions.set(Permission.objects.filter(codename="view_agentinstance"))
     for path in ("prune/?days=1", f"{conversation.pk}/config/"):
-        assert client.get(LIST + path).status_code == 403
-        assert client.post(LIST + path, {"days": "0", "include_all": "on", "id": [conversation.pk]}).status_code == 403
-    assert client.get(f"{LIST}storage/").status_code == 200
-    assert "prune/" not in client.get(LIST).content.decode()
-    staff.user_permissions.clear()
-    assert client.get(f"{LIST}storage/").status_code == 403
+        assert keeper_client.get(LIST + path).status_code == 403
+        assert (
+            keeper_client.post(LIST + path, {"days": "0", "include_all": "on", "id": [conversation.pk]}).status_code
+            == 403
+        )
+    assert keeper_client.get(f"{LIST}storage/").status_code == 200
+    assert "prune/" not in keeper_client.get(LIST).content.decode()
+    keeper_of_instances.user_permissions.clear()
+    assert keeper_client.get(f"{LIST}storage/").status_code == 403
     assert AgentInstance.objects.exists()
 
 
 def test_the_words_of_a_message_are_for_who_may_read_messages(
-    client: Client, staff: User, alice: User, make_instance: Make
+    keeper_client: Client, keeper_of_instances: User, alice: User, make_instance: Make
 ) -> None:
     said = make_instance(alice, "said", title="Secret words of a message")
     AgentInstance.objects.filter(pk=said.pk).update(title_is_provisional=True)
@@ -254,18 +259,18 @@ def test_the_words_of_a_message_are_for_who_may_read_messages(
     pages = [LIST, f"{LIST}{said.pk}/change/", f"{LIST}prune/?days=30"]
 
     def shown() -> list[bool]:
-        return ["Secret words" in client.get(page).content.decode() for page in pages]
+        return ["Secret words" in keeper_client.get(page).content.decode() for page in pages]
 
     def found() -> bool:
-        return said.pk in client.get(f"{LIST}?q=Secret").content.decode()
+        return said.pk in keeper_client.get(f"{LIST}?q=Secret").content.decode()
 
     assert (shown(), found()) == ([False, False, False], False)
-    assert "A name that was given" in client.get(LIST).content.decode()
-    staff.user_permissions.add(Permission.objects.get(codename="view_message"))
+    assert "A name that was given" in keeper_client.get(LIST).content.decode()
+    keeper_of_instances.user_permissions.add(Permission.objects.get(codename="view_message"))
     assert (shown(), found()) == ([True, True, True], True)
 
 
-def test_the_database_reports_its_table_sizes(client: Client, conversation: AgentInstance) -> None:
+def test_the_database_reports_its_table_sizes(keeper_client: Client, conversation: AgentInstance) -> None:
     with CaptureQueriesContext(connection) as captured:
         size = database_size()
     assert not [query for query in captured if "COUNT(" in query["sql"].upper()]
@@ -274,68 +279,72 @@ def test_the_database_reports_its_table_sizes(client: Client, conversation: Agen
     assert 0 < messages.index_bytes < messages.byte_size <= size.byte_size
     assert messages.what == "messages"
     assert [each.byte_size for each in size.tables] == sorted((t.byte_size for t in size.tables), reverse=True)
-    assert "think_sessions_message" in client.get(f"{LIST}storage/").content.decode()
+    assert "think_sessions_message" in keeper_client.get(f"{LIST}storage/").content.decode()
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL always knows")
-def test_what_cannot_be_measured_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_measured_is_reported(keeper_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_sizes, "MAX_READ", 0)
-    assert "too large to be read" in client.get(f"{LIST}storage/").content.decode()
+    assert "too large to be read" in keeper_client.get(f"{LIST}storage/").content.decode()
     monkeypatch.undo()
     monkeypatch.setattr(table_sizes, "_SQLITE", "SELECT * FROM no_such_table")
-    page = client.get(f"{LIST}storage/").content.decode()
+    page = keeper_client.get(f"{LIST}storage/").content.decode()
     assert "built without its table of sizes" in page
     assert "The database takes" in page
 
 
 def test_a_configuration_is_changed_as_its_class_allows(
-    client: Client, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
+    keeper_client: Client, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Assistant, "config_model", Tone)
     url = f"{LIST}{conversation.pk}/config/"
-    assert "What it has to fit" in client.get(url).content.decode()
-    refused = client.post(url, {"config": '{"level": "high"}', "version": "0"}).content.decode()
+    assert "What it has to fit" in keeper_client.get(url).content.decode()
+    refused = keeper_client.post(url, {"config": '{"level": "high"}', "version": "0"}).content.decode()
     assert "colour: Field required" in refused
-    assert "This is no JSON" in client.post(url, {"config": "{", "version": "0"}).content.decode()
+    assert "This is no JSON" in keeper_client.post(url, {"config": "{", "version": "0"}).content.decode()
     conversation.refresh_from_db()
     assert conversation.config_version == 0
-    assert client.post(url, {"config": '{"colour": "red"}', "version": "0"}).status_code == 302
+    assert keeper_client.post(url, {"config": '{"colour": "red"}', "version": "0"}).status_code == 302
     conversation.refresh_from_db()
     assert (conversation.config, conversation.config_version) == ({"colour": "red", "level": 1}, 1)
     assert LogEntry.objects.get().get_change_message() == "Configuration changed."
-    assert "red" in client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+    assert "red" in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
 
 
-def test_a_configuration_that_changed_meanwhile_is_not_overwritten(client: Client, conversation: AgentInstance) -> None:
+def test_a_configuration_that_changed_meanwhile_is_not_overwritten(
+    keeper_client: Client, conversation: AgentInstance
+) -> None:
     save_config(key_of(conversation), {"a": 1})
-    page = client.post(f"{LIST}{conversation.pk}/config/", {"config": "{}", "version": "0"}).content.decode()
+    page = keeper_client.post(f"{LIST}{conversation.pk}/config/", {"config": "{}", "version": "0"}).content.decode()
     assert "Reload the page" in page
     conversation.refresh_from_db()
     assert conversation.config == {"a": 1}
-    assert client.get(f"{LIST}unknown/config/").status_code == 404
+    assert keeper_client.get(f"{LIST}unknown/config/").status_code == 404
 
 
-def test_costs_stand_in_lists_and_pages(client: Client, conversation: AgentInstance, make_instance: Make) -> None:
+def test_costs_stand_in_lists_and_pages(
+    keeper_client: Client, conversation: AgentInstance, make_instance: Make
+) -> None:
     Session.objects.filter(scope=conversation.pk).update(cost=Decimal("1.25"), input_tokens=1000)
     child = ensure_instance(key_of(conversation).below("assistant", "child"))
     Session.objects.filter(scope=child.pk).update(cost=Decimal("0.5"))
     Turn.objects.update(cost=Decimal("1.25"))
-    assert "1.2500" in client.get(LIST).content.decode()
-    assert "1.7500 (0.5000 by sub-agents" in client.get(f"{LIST}{conversation.pk}/change/").content.decode()
-    assert "1.25" in client.get("/admin/think_chat/turn/").content.decode()
+    assert "1.2500" in keeper_client.get(LIST).content.decode()
+    assert "1.7500 (0.5000 by sub-agents" in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+    assert "1.25" in keeper_client.get("/admin/think_chat/turn/").content.decode()
 
 
 def test_a_summary_that_staff_changes_is_sent_to_open_pages(
-    conversation: AgentInstance, staff: User, monkeypatch: pytest.MonkeyPatch
+    conversation: AgentInstance, keeper_of_instances: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
     monkeypatch.setattr(notifications, "notify_on_commit", lambda group, event: sent.append(event["session_id"]))
     session_id = conversation.session_id or ""
     made = add_compaction(session_id, first_id="q1", last_id="a1", summary="In short.")
     alone = add_compaction(make_session("u: hi").pk, first_id="u1", last_id="u1", summary="In short.")
-    User.objects.filter(pk=staff.pk).update(is_superuser=True)
+    User.objects.filter(pk=keeper_of_instances.pk).update(is_superuser=True)
     client = Client()
-    client.force_login(User.objects.get(pk=staff.pk))
+    client.force_login(User.objects.get(pk=keeper_of_instances.pk))
     for row_id in (made.id, alone.id):
         url = f"/admin/think_sessions/compaction/{row_id}/change/"
         seen = client.get(url).context["adminform"].form.initial["seen"]

@@ -1,7 +1,5 @@
 """Runs in the admin: listed with both sides, state and cost, led to from conversation and turn, and stopped."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
@@ -11,19 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from chat.instances.rows import ensure_instance
 from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
-from tests.db.chat.notes import keys, served_notes
+from tests.db.chat.notes import keys
 from tests.db.chat.runs_by_hand import end_run, start_run
-from tests.db.chat.test_admin_calls import staff
+from tests.db.chat.staff import staff
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("notes")]
 URL = "/admin/think_chat/agentrun/"
 LOOKS = ("view_agentrun", "view_agentinstance", "view_turn")
-
-
-@pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
-    with served_notes():
-        yield
 
 
 def test_a_run_is_shown_with_both_sides_its_call_and_its_outcome(alice: User) -> None:

@@ -20,7 +20,7 @@ class HostSite(Sectioned, admin.AdminSite):
 
 
 @pytest.fixture
-def root(db: None) -> User:
+def superuser(db: None) -> User:
     return User.objects.create_superuser("root")
 
 
@@ -29,8 +29,8 @@ def headings(client: Client) -> list[str]:
     return re.findall(r'<h2 id="think-[a-z-]+-heading">([^<]+)</h2>', html)
 
 
-def test_the_index_has_six_sections_in_order(client: Client, root: User) -> None:
-    client.force_login(root)
+def test_the_index_has_six_sections_in_order(client: Client, superuser: User) -> None:
+    client.force_login(superuser)
     assert isinstance(admin.site._wrapped, ThinkAdminSite)  # type: ignore[attr-defined] # a lazy object
     assert headings(client) == NAMES
     html = client.get("/admin/").content.decode()
@@ -62,12 +62,12 @@ def test_who_may_see_nothing_is_told_so_and_others_are_turned_away(client: Clien
     assert client.get("/admin/think_chat/agentinstance/").status_code == 302
 
 
-def test_a_hosts_own_site_shows_its_tables_after_ours(root: User) -> None:
+def test_a_hosts_own_site_shows_its_tables_after_ours(superuser: User) -> None:
     site = HostSite()
     for model in (ApiToken, Permission, Group):
         site.register(model)
     request = RequestFactory().get("/admin/")
-    request.user = root
+    request.user = superuser
     apps = site.get_app_list(request)
     assert [str(app["name"]) for app in apps] == ["Access", "Authentication and Authorization"]
     assert [model["object_name"] for model in apps[0]["models"]] == ["Group", "ApiToken"]
@@ -75,15 +75,15 @@ def test_a_hosts_own_site_shows_its_tables_after_ours(root: User) -> None:
     assert [str(app["name"]) for app in site.get_app_list(request, "think_chat")] == ["Access"]
 
 
-def test_a_plain_site_lists_ours_below_their_apps(root: User) -> None:
+def test_a_plain_site_lists_ours_below_their_apps(superuser: User) -> None:
     site = admin.AdminSite()
     site.register(ApiToken)
     request = RequestFactory().get("/admin/")
-    request.user = root
+    request.user = superuser
     assert [str(app["name"]) for app in site.get_app_list(request)] == ["Conversations"]
 
 
 @pytest.mark.parametrize("label", ["think_chat", "think_sessions", "think_fibers", "think_tools", "auth", "axes"])
-def test_the_page_of_an_app_is_there(client: Client, root: User, label: str) -> None:
-    client.force_login(root)
+def test_the_page_of_an_app_is_there(client: Client, superuser: User, label: str) -> None:
+    client.force_login(superuser)
     assert client.get(f"/admin/{label}/").status_code == 200

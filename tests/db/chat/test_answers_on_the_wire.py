@@ -16,47 +16,26 @@ from chat.reads import snapshots
 from chat.realtime import commands
 from chat.realtime.frame_sender import FrameSender
 from fibers.testing import run_until_idle, worker
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.socket_requests import RESPONSE, UPDATED, ask, frames_until_quiet, send
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.action_agents import Clerk
 from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.answering import GATE, Banker
-from tests.db.chat.turns.test_actions import _grant as grant
+from tests.db.chat.turns.refunds import grant_to
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Connect = Callable[[], Awaitable[Any]]
 LOCATE = "call tool where {}\nsay: You are at {result}."
 BOTH = 'call tool where {"n": 1}\ncall tool where {"n": 2}\nsay: Both: {results}.'
-UPDATED, RESPONSE = "cf_agent_message_updated", "cf_agent_use_chat_response"
 PENDING, RESUMING, NONE = (f"cf_agent_stream_{word}" for word in ("pending", "resuming", "resume_none"))
 
 
 @pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
+async def connect_banker(alice: User) -> AsyncIterator[Connect]:
     MODELS["current"] = ScriptedModel()
     async with opening_sockets() as open_socket:
         yield lambda: open_socket(alice, f"{Banker.route_name()}/room")
-
-
-async def send(socket: Any, kind: str, **values: Any) -> None:
-    await socket.send_to(json.dumps({"type": kind, **values}))
-
-
-async def ask(socket: Any, script: str, request_id: str = "r1") -> list[dict[str, Any]]:
-    """Send a message and run its turn; returns the frames up to its end."""
-    message = {"id": f"u-{request_id}", "role": "user", "parts": [{"type": "text", "text": script}]}
-    body = json.dumps({"messages": [message], "trigger": "submit-message"})
-    await send(socket, "cf_agent_use_chat_request", id=request_id, init={"method": "POST", "body": body})
-    while not await db(Turn.objects.filter(request_id=request_id).exists):
-        await frames_until_quiet(socket)
-    await run_until_idle(skip_delays=True)
-    return await frames_until(socket, "done")
-
-
-async def frames_until_quiet(socket: Any) -> None:
-    """Let the consumer work; nothing is read."""
-    await socket.receive_nothing(timeout=0.05)
 
 
 def open_calls(found: list[dict[str, Any]]) -> list[str]:
@@ -76,10 +55,10 @@ def state_in(frame: dict[str, Any], call_id: str) -> str:
     return next(str(part["state"]) for part in frame["message"]["parts"] if part.get("toolCallId") == call_id)
 
 
-async def test_resume_during_a_continuation(connect: Connect) -> None:
+async def test_resume_during_a_continuation(connect_banker: Connect) -> None:
     """The probe right after the result waits for the continuation, and is offered it; then replay and live."""
     GATE["open"] = asyncio.Event()
-    tab, other = await connect(), await connect()
+    tab, other = await connect_banker(), await connect_banker()
     [call] = open_calls(await ask(tab, "call tool where {}\nwait 0 s\ncall tool linger {}\nsay: At last."))
     await frames_until(other, "done")
     await result(tab, call)
@@ -103,8 +82,8 @@ async def test_resume_during_a_continuation(connect: Connect) -> None:
     assert kinds[-2:] == ["cf_agent_chat_messages", RESPONSE]  # the transcript comes before the end
 
 
-async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect: Connect) -> None:
-    tab, other = await connect(), await connect()
+async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect_banker: Connect) -> None:
+    tab, other = await connect_banker(), await connect_banker()
     one, two = open_calls(await ask(tab, BOTH))
     await frames_until(other, "done")
     await result(tab, one)
@@ -117,8 +96,8 @@ async def test_the_probe_of_a_tab_that_answered_one_of_two_waits(connect: Connec
     assert (await frames_until(tab, RESUMING))[-1]["id"]
 
 
-async def test_a_tab_without_an_answer_learns_that_nothing_runs(connect: Connect) -> None:
-    tab, other = await connect(), await connect()
+async def test_a_tab_without_an_answer_learns_that_nothing_runs(connect_banker: Connect) -> None:
+    tab, other = await connect_banker(), await connect_banker()
     one, _two = open_calls(await ask(tab, BOTH))
     await frames_until(other, "done")
     await result(tab, one)
@@ -127,8 +106,8 @@ async def test_a_tab_without_an_answer_learns_that_nothing_runs(connect: Connect
     assert (await frames_until(other, NONE))[-1]["reason"] == "idle"
 
 
-async def test_an_answer_counts_although_its_tab_closes(connect: Connect) -> None:
-    tab, other = await connect(), await connect()
+async def test_an_answer_counts_although_its_tab_closes(connect_banker: Connect) -> None:
+    tab, other = await connect_banker(), await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     await frames_until(other, "done")
     await result(tab, call)
@@ -140,8 +119,8 @@ async def test_an_answer_counts_although_its_tab_closes(connect: Connect) -> Non
     assert "home" in sent[-2]["messages"][-1]["parts"][-1]["text"]
 
 
-async def test_a_late_answer_is_corrected_for_its_sender_alone(connect: Connect) -> None:
-    tab, other = await connect(), await connect()
+async def test_a_late_answer_is_corrected_for_its_sender_alone(connect_banker: Connect) -> None:
+    tab, other = await connect_banker(), await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     await frames_until(other, "done")
     await result(tab, call, "first", auto=False)
@@ -153,10 +132,10 @@ async def test_a_late_answer_is_corrected_for_its_sender_alone(connect: Connect)
     assert await tab.receive_nothing(timeout=0.2)
 
 
-async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect: Connect) -> None:
+async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect_banker: Connect) -> None:
     """A client that probes in mid-stream begins the answer afresh: what is live waits for its acknowledgement."""
     GATE["open"] = asyncio.Event()
-    tab, other = await connect(), await connect()
+    tab, other = await connect_banker(), await connect_banker()
     words = "call tool linger {}\nsay: At last."
     body = json.dumps({"messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": words}]}]})
     async with worker():
@@ -173,9 +152,9 @@ async def test_a_stream_that_goes_out_live_stops_when_it_is_offered(connect: Con
     assert [frame["type"] for frame in sent] == ["cf_agent_chat_messages", RESPONSE]
 
 
-async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(connect: Connect) -> None:
+async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(connect_banker: Connect) -> None:
     GATE["open"] = asyncio.Event()
-    tab = await connect()
+    tab = await connect_banker()
     [call] = open_calls(await ask(tab, "call tool where {}\nwait 0 s\ncall tool linger {}\nsay: At last."))
     async with worker():
         await result(tab, call)
@@ -192,9 +171,11 @@ async def test_a_continuation_that_goes_out_live_stops_when_its_tab_probes(conne
 
 
 @pytest.mark.parametrize("was_told", [True, False])
-async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(connect: Connect, was_told: bool) -> None:
+async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(
+    connect_banker: Connect, was_told: bool
+) -> None:
     """At the end the published hooks put their own copy of the answer, without the result, in its place."""
-    tab = await connect()
+    tab = await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     await result(tab, call, auto=False)
     await frames_until(tab, UPDATED)
@@ -216,16 +197,16 @@ async def test_an_answer_between_the_last_chunk_and_the_end_is_sent_again(connec
     assert not was_told or state_in(sent[-1], call) == "output-available"
 
 
-async def test_an_answer_to_no_call_sends_nothing(connect: Connect) -> None:
-    tab = await connect()
+async def test_an_answer_to_no_call_sends_nothing(connect_banker: Connect) -> None:
+    tab = await connect_banker()
     await result(tab, "never-asked")
     await send(tab, "cf_agent_tool_approval", toolCallId="never-asked", approved=True, autoContinue=True)
     assert await tab.receive_nothing(timeout=0.3)
 
 
 @pytest.mark.parametrize(("approved", "state"), [(True, "approval-responded"), (False, "output-denied")])
-async def test_approval_frames(connect: Connect, approved: bool, state: str) -> None:
-    tab, other = await connect(), await connect()
+async def test_approval_frames(connect_banker: Connect, approved: bool, state: str) -> None:
+    tab, other = await connect_banker(), await connect_banker()
     found = await ask(tab, 'call tool pay {"amount": 5}\nsay: {result}.')
     [call] = open_calls(found)
     asked = next(chunk for chunk in map(json.loads, (f["body"] for f in found if "seq" in f)) if "approvalId" in chunk)
@@ -244,7 +225,7 @@ async def test_approval_frames(connect: Connect, approved: bool, state: str) -> 
 async def test_a_question_that_lasts_is_decided_after_further_messages(alice: User) -> None:
     """No message is updated before the decision, and what follows it is a message of its own at the end."""
     MODELS["current"] = ScriptedModel()
-    await db(grant, alice.pk)
+    await db(grant_to, alice.pk)
     async with opening_sockets() as open_socket:
         tab, other = [await open_socket(alice, f"{Clerk.route_name()}/room") for _ in range(2)]
         [call] = open_calls(await ask(tab, 'call tool refund {"order": "A-1", "amount": 5}\nsay: {result}.'))
@@ -267,9 +248,9 @@ async def test_a_question_that_lasts_is_decided_after_further_messages(alice: Us
     assert shown[-1]["id"] == chunks[0]["messageId"]
 
 
-async def test_a_turn_of_a_continued_answer_ends_with_the_stored_copy(connect: Connect) -> None:
+async def test_a_turn_of_a_continued_answer_ends_with_the_stored_copy(connect_banker: Connect) -> None:
     """Who asks to go on by a request gets the new message as stored: its own begins with a copy of the last."""
-    tab = await connect()
+    tab = await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     await result(tab, call, auto=False)
     updated = (await frames_until(tab, UPDATED))[-1]["message"]
@@ -284,8 +265,8 @@ async def test_a_turn_of_a_continued_answer_ends_with_the_stored_copy(connect: C
     assert [part["type"] for part in mended["parts"]] == ["step-start", "text"]
 
 
-async def test_a_refused_continuation_is_an_error_frame(connect: Connect, settings: Any) -> None:
-    tab = await connect()
+async def test_a_refused_continuation_is_an_error_frame(connect_banker: Connect, settings: Any) -> None:
+    tab = await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     settings.THINK_TURNS_PER_MINUTE = 1
     await result(tab, call)
@@ -294,19 +275,21 @@ async def test_a_refused_continuation_is_an_error_frame(connect: Connect, settin
     assert "within a minute" in refused["body"]
 
 
-async def test_unusable_client_tools_are_refused_and_change_nothing(connect: Connect) -> None:
-    tab = await connect()
+async def test_unusable_client_tools_are_refused_and_change_nothing(connect_banker: Connect) -> None:
+    tab = await connect_banker()
     body = json.dumps({"messages": [], "clientTools": [{"name": "two words"}]})
     await send(tab, "cf_agent_use_chat_request", id="r9", init={"method": "POST", "body": body})
     assert "is not a tool name" in (await frames_until(tab, "done"))[-1]["body"]
     assert not await db(Turn.objects.exists)
 
 
-async def test_an_answer_that_cannot_be_stored_is_taken_back(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_cannot_be_stored_is_taken_back(
+    connect_banker: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def locked(*_args: Any, **_kwargs: Any) -> None:
         raise OperationalError("database is locked")
 
-    tab = await connect()
+    tab = await connect_banker()
     [call] = open_calls(await ask(tab, LOCATE))
     monkeypatch.setattr(commands, "reply_to_call", locked)
     await result(tab, call)

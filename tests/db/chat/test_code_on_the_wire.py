@@ -27,21 +27,21 @@ async def frame_with(socket: Any, text: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def socket(alice: User) -> AsyncIterator[Any]:
+async def coder_socket(alice: User) -> AsyncIterator[Any]:
     MODELS["current"] = ScriptedModel()
     async with sandbox_closed(), opening_sockets() as open_socket:
         yield await open_socket(alice, f"{Coder.route_name()}/room")
 
 
-async def test_a_decision_by_a_frame_lets_the_answer_go_on(socket: Any) -> None:
+async def test_a_decision_by_a_frame_lets_the_answer_go_on(coder_socket: Any) -> None:
     text = script("await tools.send({to: 'Ann', text: 'love'})")
     message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": text}]}
     body = json.dumps({"messages": [message], "trigger": "submit-message"})
     request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
     decision = {"type": "cf_agent_tool_approval", "toolCallId": "one:1", "approved": True, "autoContinue": True}
     async with worker():
-        await socket.send_to(json.dumps(request))
-        waiting = await frame_with(socket, "Send it to Ann?")
+        await coder_socket.send_to(json.dumps(request))
+        waiting = await frame_with(coder_socket, "Send it to Ann?")
         assert waiting["id"] == "r1"
-        await socket.send_to(json.dumps(decision))
-        assert (await frame_with(socket, "love went to Ann"))["id"] == "r1"
+        await coder_socket.send_to(json.dumps(decision))
+        assert (await frame_with(coder_socket, "love went to Ann"))["id"] == "r1"

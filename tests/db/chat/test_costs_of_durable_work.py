@@ -20,7 +20,7 @@ from fibers.execution.recovery import sweep
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.test_opening import kinds, opened
+from tests.db.chat.openings import kinds, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

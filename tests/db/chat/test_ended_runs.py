@@ -1,6 +1,5 @@
 """Conversations of sub-agents go some time after their run has ended; the run stays, and what is in use as well."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -21,19 +20,13 @@ from chat.turns.admission.intake import Program
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.notes import keys, served_notes
+from tests.db.chat.notes import keys
 from tests.db.chat.runs_by_hand import end_run, start_run
 from tests.db.statements import statements
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 NOW = timezone.now()
 WORDS: Any = {"role": "user", "parts": [{"type": "text", "text": "say: more"}]}
-
-
-@pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
-    with served_notes():
-        yield
 
 
 def settle(run: AgentRun, *, days_ago: float) -> None:

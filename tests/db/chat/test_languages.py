@@ -16,8 +16,7 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from chat.routing import websocket_urlpatterns
-from tests.db.chat.test_access_sockets import cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import cookie_of, frames_until
 from tests.db.statements import statements
 from thinkproject.catalogues.templates import find_loose
 from thinkproject.web.body_limits import BodyLimits
@@ -28,7 +27,7 @@ ENGLISH = re.compile(r"[A-Za-z]{3}")
 
 
 @pytest.fixture
-def ann() -> User:
+def visitor() -> User:
     return User.objects.create_user("ann")
 
 
@@ -70,8 +69,8 @@ async def test_requests_at_the_same_time_keep_their_languages() -> None:
     assert all(await asyncio.gather(*(ask(("en-xa", "ar-xb")[number % 2]) for number in range(12))))
 
 
-def test_a_problem_of_the_api_is_translated_and_its_code_is_not(client: Client, ann: User) -> None:
-    client.force_login(ann)
+def test_a_problem_of_the_api_is_translated_and_its_code_is_not(client: Client, visitor: User) -> None:
+    client.force_login(visitor)
     path = reverse("think-api:instance_detail", kwargs={"instance_id": "none"})
     body = client.get(path, headers={"Accept-Language": "en-xa"}).json()
     assert body["code"] == "instance_not_found"
@@ -95,9 +94,9 @@ async def test_a_body_that_is_too_large_is_refused_in_the_language_of_the_reques
 
 
 @pytest.fixture
-async def sockets(ann: User) -> AsyncIterator[list[Any]]:
+async def sockets(visitor: User) -> AsyncIterator[list[Any]]:
     """Two sockets of one person, in different languages."""
-    cookie = await sync_to_async(cookie_of)(ann)
+    cookie = await sync_to_async(cookie_of)(visitor)
     found = []
     for language in (b"en-xa", b"en"):
         headers = [

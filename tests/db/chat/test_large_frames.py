@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from chat.core.wire import frames
 from chat.realtime import inbound
 from tests.db.chat.conftest import text_message
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until, opening_sockets
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +27,7 @@ def _fresh_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def connect() -> AsyncIterator[Connect]:
+async def connect_user() -> AsyncIterator[Connect]:
     async with opening_sockets() as open_socket:
         yield lambda user: open_socket(user, "assistant/talk")
 
@@ -67,38 +66,38 @@ async def closing(socket: Any) -> tuple[int, str]:
 
 @pytest.mark.parametrize("kind", ["nobody-knows", "rpc", "cf_agent_state", "cf_agent_tool_result"])
 async def test_a_large_frame_that_is_no_request_is_refused_unread(
-    connect: Connect, alice: User, held: threading.Event, kind: str
+    connect_user: Connect, alice: User, held: threading.Event, kind: str
 ) -> None:
     """The text is not JSON: decoding it would have called it text for `on_message`."""
     del held
-    socket = await connect(alice)
+    socket = await connect_user(alice)
     await socket.send_to('{"type":"' + kind + '","id":' + "[" * OTHER)
     code, reason = await closing(socket)
     assert (code, reason) == (1009, f"Only chat requests may have more than {2 * 1024 * 1024} bytes.")
 
 
-async def test_a_large_frame_that_claims_to_be_a_request_is_refused(connect: Connect, alice: User) -> None:
-    socket = await connect(alice)
+async def test_a_large_frame_that_claims_to_be_a_request_is_refused(connect_user: Connect, alice: User) -> None:
+    socket = await connect_user(alice)
     inner = {"type": "cf_agent_use_chat_request"}
     await socket.send_to(json.dumps({"type": "nobody-knows", "x": "x" * OTHER, "inner": inner}))
     assert (await closing(socket))[0] == 1009
 
 
 async def test_a_list_of_messages_is_ignored_whatever_its_size(
-    connect: Connect, alice: User, held: threading.Event
+    connect_user: Connect, alice: User, held: threading.Event
 ) -> None:
     """Published clients send theirs after each `setMessages`."""
     del held
-    socket = await connect(alice)
+    socket = await connect_user(alice)
     await socket.send_to('{"messages":[' + "[" * OTHER + ',"type":"cf_agent_chat_messages"}')
     await socket.send_to(call("c1"))
     assert (await frames_until(socket, "rpc"))[-1]["id"] == "c1"
 
 
 async def test_others_are_served_while_a_large_request_is_decoded(
-    connect: Connect, alice: User, bob: User, held: threading.Event
+    connect_user: Connect, alice: User, bob: User, held: threading.Event
 ) -> None:
-    sender, tab, other = await connect(alice), await connect(alice), await connect(bob)
+    sender, tab, other = await connect_user(alice), await connect_user(alice), await connect_user(bob)
     await sender.send_to(request("r1", OTHER))
     for socket in (tab, other):
         await socket.send_to(call("c1"))
@@ -108,24 +107,26 @@ async def test_others_are_served_while_a_large_request_is_decoded(
     assert message["id"] == "question-r1"
 
 
-async def test_a_request_with_too_many_values_ends_with_an_error(connect: Connect, alice: User) -> None:
-    socket = await connect(alice)
+async def test_a_request_with_too_many_values_ends_with_an_error(connect_user: Connect, alice: User) -> None:
+    socket = await connect_user(alice)
     await socket.send_to(request("r1", 1000, metadata={"x": [[]] * (inbound.MAX_VALUES + 1)}))
     (error,) = await frames_until(socket, "done")
     assert (error["id"], error["error"], error["body"]) == ("r1", True, frames.TOO_COMPLEX)
 
 
-async def test_a_frame_of_too_many_values_is_ended_by_the_id_that_it_shows(connect: Connect, alice: User) -> None:
-    socket = await connect(alice)
+async def test_a_frame_of_too_many_values_is_ended_by_the_id_that_it_shows(connect_user: Connect, alice: User) -> None:
+    socket = await connect_user(alice)
     junk = "[" + "[]," * inbound.MAX_VALUES + "[]]"
     await socket.send_to('{"id":"r1","junk":' + junk + ',"type":"cf_agent_use_chat_request"}')
     (error,) = await frames_until(socket, "done")
     assert (error["id"], error["error"]) == ("r1", True)
 
 
-async def test_a_frame_beyond_the_limit_is_refused_by_any_server(connect: Connect, alice: User, settings: Any) -> None:
+async def test_a_frame_beyond_the_limit_is_refused_by_any_server(
+    connect_user: Connect, alice: User, settings: Any
+) -> None:
     settings.THINK_MAX_FRAME_BYTES = 5000
-    socket = await connect(alice)
+    socket = await connect_user(alice)
     await socket.send_to(request("r1", 1000))
     await frames_until(socket, "cf_agent_chat_messages")
     await socket.send_to(request("r2", 5000))
@@ -133,10 +134,10 @@ async def test_a_frame_beyond_the_limit_is_refused_by_any_server(connect: Connec
 
 
 async def test_bytes_a_minute_are_counted_over_all_sockets_of_a_user(
-    connect: Connect, alice: User, bob: User, settings: Any
+    connect_user: Connect, alice: User, bob: User, settings: Any
 ) -> None:
     settings.THINK_FRAME_BYTES_PER_MINUTE = 10_000
-    first, second, other = await connect(alice), await connect(alice), await connect(bob)
+    first, second, other = await connect_user(alice), await connect_user(alice), await connect_user(bob)
     for socket in (first, other):
         await socket.send_to("x" * 6000)
         await socket.send_to(call("c1"))

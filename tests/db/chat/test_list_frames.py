@@ -15,11 +15,10 @@ from chat.models import AgentInstance
 from chat.testing import worker
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Submit
+from tests.db.chat.sockets import connection, cookie_of
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-
-from .test_access_sockets import connection, cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,8 +22,7 @@ from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages, update_message
 from tests.db.chat.conftest import make_turn, text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS = ("r1", "r2", "r3")

@@ -13,7 +13,7 @@ from chat.models import AgentInstance
 from chat.runtime.handle import AgentHandle
 from chat.think import ChosenModel
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.test_access_sockets import connection, cookie_of
+from tests.db.chat.sockets import connection, cookie_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -24,7 +24,7 @@ NONE = {"model": None, "reasoning_effort": None, "temperature": None, "top_p": N
 
 
 @pytest.fixture(autouse=True)
-def _offered(settings: Any) -> None:
+def _two_models(settings: Any) -> None:
     settings.THINK_MODEL = "openai/gpt-5-mini"
     settings.THINK_MODELS = ["openai/gpt-5"]
 

@@ -14,15 +14,14 @@ from chat.llm.scripted import ScriptedModel
 from chat.testing import worker
 from chat.think import TurnContext
 from tests.db.chat.conftest import text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from tests.db.chat.turns.agents import MODELS, Plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
+def _counter_and_refuser() -> Iterator[None]:
     MODELS["current"] = ScriptedModel("say: yes")
 
     class Counter(Agent):

@@ -13,9 +13,8 @@ from chat.models import AgentInstance
 from chat.reads import snapshots
 from sessions_app.messages.services import queue_messages
 from tests.db.chat.conftest import make_turn, say, text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of, received
-from tests.db.chat.test_sockets_at_the_end import frames_until
-from tests.db.statements import statements
+from tests.db.chat.openings import kinds, opened
+from tests.db.chat.sockets import connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,28 +46,6 @@ async def test_a_socket_opens_before_its_transcript_is_read(
     assert "q1" in texts[0]
     assert "cf_agent_identity" in "".join(texts[1:])
     await socket.disconnect()
-
-
-async def opened(path: str, **credential: str) -> list[str]:
-    """Open a socket and take what it is sent first; the statements that this cost."""
-    socket = connection(path, **credential)
-    with statements() as found:
-        assert await socket.connect(timeout=5) == (True, None)
-        await frames_until(socket, "cf_agent_mcp_servers")
-    await socket.disconnect()
-    return found
-
-
-def kinds(found: list[str]) -> list[str]:
-    """What each is for, by a table that only it reads."""
-    tables = {
-        "think_chat_apitoken": "token and user",
-        "django_session": "session",
-        "auth_user": "user",
-        "think_chat_agentinstance": "snapshot",
-        "think_sessions_message": "window",
-    }
-    return [next((purpose for table, purpose in tables.items() if table in sql), sql) for sql in found]
 
 
 @pytest.mark.parametrize("label", ["", "&_pk=mine"])

@@ -1,7 +1,6 @@
 """Overlapping messages on the wire: what the sender and another tab are sent, for each word of concurrency."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.socket_requests import submit
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached
 from thinkproject.kernel.aio import db
@@ -28,21 +27,15 @@ SUPERSEDING = ["latest", "merge", "debounce"]
 
 
 @pytest.fixture(autouse=True)
-def _model() -> None:
+def _yes() -> None:
     SEEN.clear()
     MODELS["current"] = ScriptedModel("say: yes")
 
 
 @pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
+async def connect_agent(alice: User) -> AsyncIterator[Connect]:
     async with opening_sockets() as open_socket:
         yield lambda agent: open_socket(alice, f"{agent}/one")
-
-
-async def submit(socket: Any, request_id: str, message_id: str, *, trigger: str = "submit-message") -> None:
-    body = json.dumps({"messages": [text_message(message_id, "user")], "trigger": trigger})
-    request = {"type": "cf_agent_use_chat_request", "id": request_id, "init": {"method": "POST", "body": body}}
-    await socket.send_to(json.dumps(request))
 
 
 async def dones(socket: Any, count: int) -> list[tuple[str, str]]:
@@ -60,8 +53,8 @@ async def accepted(count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_only_the_sender_learns_of_a_drop(connect: Connect) -> None:
-    first, other = await connect("drop"), await connect("drop")
+async def test_only_the_sender_learns_of_a_drop(connect_agent: Connect) -> None:
+    first, other = await connect_agent("drop"), await connect_agent("drop")
     async with worker(), gate() as opened:
         await submit(first, "r1", "u1")
         await reached()
@@ -87,8 +80,8 @@ async def test_only_the_sender_learns_of_a_drop(connect: Connect) -> None:
     assert await Turn.objects.acount() == 1
 
 
-async def test_the_same_request_may_be_sent_again_when_there_is_room(connect: Connect) -> None:
-    socket = await connect("drop")
+async def test_the_same_request_may_be_sent_again_when_there_is_room(connect_agent: Connect) -> None:
+    socket = await connect_agent("drop")
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
         await reached()
@@ -102,8 +95,8 @@ async def test_the_same_request_may_be_sent_again_when_there_is_room(connect: Co
 
 
 @pytest.mark.parametrize("agent", SUPERSEDING)
-async def test_the_superseded_is_ended_at_once_and_its_message_stays(connect: Connect, agent: str) -> None:
-    first, other = await connect(agent), await connect(agent)
+async def test_the_superseded_is_ended_at_once_and_its_message_stays(connect_agent: Connect, agent: str) -> None:
+    first, other = await connect_agent(agent), await connect_agent(agent)
     async with worker(), gate() as opened:
         await submit(first, "r1", "u1")
         await reached()
@@ -139,8 +132,8 @@ async def key() -> InstanceKey:
     return InstanceKey(owner_id=instance.owner_id, agent=instance.agent, name=instance.name)
 
 
-async def test_queue_answers_everything_in_order(connect: Connect) -> None:
-    first, other = await connect("gated"), await connect("gated")
+async def test_queue_answers_everything_in_order(connect_agent: Connect) -> None:
+    first, other = await connect_agent("gated"), await connect_agent("gated")
     async with worker(), gate() as opened:
         await submit(first, "r1", "u1")
         await reached()
@@ -153,8 +146,8 @@ async def test_queue_answers_everything_in_order(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("agent", ["drop", *SUPERSEDING])
-async def test_regenerations_are_not_concerned(connect: Connect, agent: str) -> None:
-    socket = await connect(agent)
+async def test_regenerations_are_not_concerned(connect_agent: Connect, agent: str) -> None:
+    socket = await connect_agent(agent)
     async with worker():
         await submit(socket, "r1", "u1")
         assert await dones(socket, 1) == [("r1", "completed")]
@@ -167,8 +160,8 @@ async def test_regenerations_are_not_concerned(connect: Connect, agent: str) -> 
             assert await dones(socket, 2) == [("r2", "completed"), ("r3", "completed")]
 
 
-async def test_a_clear_ends_what_waits_for_quiet(connect: Connect) -> None:
-    first, other = await connect("debounce"), await connect("debounce")
+async def test_a_clear_ends_what_waits_for_quiet(connect_agent: Connect) -> None:
+    first, other = await connect_agent("debounce"), await connect_agent("debounce")
     await submit(first, "r1", "u1")
     await submit(first, "r2", "u2")  # no one works here: both wait
     await accepted(2)
@@ -179,9 +172,9 @@ async def test_a_clear_ends_what_waits_for_quiet(connect: Connect) -> None:
     assert frames[-1]["type"] == "cf_agent_chat_clear"
 
 
-async def test_a_submission_is_shown_when_its_turn_starts(connect: Connect) -> None:
+async def test_a_submission_is_shown_when_its_turn_starts(connect_agent: Connect) -> None:
     """Not before: until then it may be taken back. Its messages come before the first chunk of the answer."""
-    socket = await connect("gated")
+    socket = await connect_agent("gated")
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
         await reached()
@@ -200,8 +193,8 @@ async def test_a_submission_is_shown_when_its_turn_starts(connect: Connect) -> N
     assert found[-1]["messageIds"] == ["s1", "s2"]
 
 
-async def test_added_messages_are_sent_but_not_into_a_stream(connect: Connect) -> None:
-    socket = await connect("gated")
+async def test_added_messages_are_sent_but_not_into_a_stream(connect_agent: Connect) -> None:
+    socket = await connect_agent("gated")
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
         await frames_until(socket, "cf_agent_chat_messages")

@@ -26,7 +26,7 @@ from chat.turns.admission.tool_answers import Reply
 from sessions_app.models import Message, Session
 from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, make_turn, text_message
-from tests.db.sessions_app.test_races import together
+from tests.db.races import together
 from thinkproject.kernel.object_storage import object_storage
 from tools_app import services
 from tools_app.models import ToolCallRecord

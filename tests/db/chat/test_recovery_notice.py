@@ -18,15 +18,14 @@ from chat.streams.records import Append
 from fibers.core.states import RECOVERED
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KIND = "cf_agent_chat_recovering"
 
 
 @pytest.fixture
-async def socket(alice: User) -> AsyncIterator[Any]:
+async def unopened_socket(alice: User) -> AsyncIterator[Any]:
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
     yield made
     await made.disconnect()
@@ -51,52 +50,54 @@ async def replayed(socket: Any) -> None:
         pass
 
 
-async def test_a_turn_whose_worker_is_silent_is_shown_as_recovering(socket: Any, running: Turn) -> None:
+async def test_a_turn_whose_worker_is_silent_is_shown_as_recovering(unopened_socket: Any, running: Turn) -> None:
     await renewed(running, seconds_ago=7)
-    await replayed(socket)
-    (sent,) = await frames_until(socket, KIND)
+    await replayed(unopened_socket)
+    (sent,) = await frames_until(unopened_socket, KIND)
     assert sent == {"type": KIND, "recovering": True, "id": "r1"}
 
 
-async def test_a_turn_that_waits_for_another_worker_is_shown_as_recovering(socket: Any, running: Turn) -> None:
+async def test_a_turn_that_waits_for_another_worker_is_shown_as_recovering(unopened_socket: Any, running: Turn) -> None:
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="pending", reason=RECOVERED, attempt=1)
-    await replayed(socket)
-    assert (await frames_until(socket, KIND))[-1]["recovering"]
+    await replayed(unopened_socket)
+    assert (await frames_until(unopened_socket, KIND))[-1]["recovering"]
 
 
 async def test_a_turn_cut_before_its_stream_is_shown_as_recovering_with_the_transcript(
-    socket: Any, running: Turn
+    unopened_socket: Any, running: Turn
 ) -> None:
     await renewed(running, seconds_ago=7)
     await Turn.objects.filter(pk=running.pk).aupdate(started_at=None)
     await StreamSegment.objects.filter(stream=running.pk).adelete()
-    kinds = [frame["type"] for frame in await opening(socket)]
+    kinds = [frame["type"] for frame in await opening(unopened_socket)]
     assert kinds[:3] == ["cf_agent_stream_pending", "cf_agent_chat_messages", KIND]
 
 
-async def test_a_turn_whose_worker_beats_is_not(socket: Any, running: Turn) -> None:
+async def test_a_turn_whose_worker_beats_is_not(unopened_socket: Any, running: Turn) -> None:
     await renewed(running, seconds_ago=-60)  # however slow this machine is
-    await replayed(socket)
-    assert await socket.receive_nothing(timeout=0.3)
+    await replayed(unopened_socket)
+    assert await unopened_socket.receive_nothing(timeout=0.3)
 
 
-async def test_a_worker_that_was_only_slow_ends_the_alarm_with_its_next_chunk(socket: Any, running: Turn) -> None:
+async def test_a_worker_that_was_only_slow_ends_the_alarm_with_its_next_chunk(
+    unopened_socket: Any, running: Turn
+) -> None:
     opened = await get_log().open(running.pk, fence=1, floor=len(CHUNKS))
     await renewed(running, seconds_ago=7)
-    await replayed(socket)
-    await frames_until(socket, KIND)
+    await replayed(unopened_socket)
+    await frames_until(unopened_socket, KIND)
     chunk = '{"type":"text-delta","id":"p0","delta":"!"}'
     await get_log().append([Append(stream=running.pk, fence=1, epoch=opened.epoch, first=len(CHUNKS), texts=[chunk])])
-    over, live = [json.loads(await socket.receive_from(timeout=10)) for _ in range(2)]
+    over, live = [json.loads(await unopened_socket.receive_from(timeout=10)) for _ in range(2)]
     assert over == {"type": KIND, "recovering": False, "id": "r1"}
     assert (live["body"], live["seq"]) == (chunk, len(CHUNKS))
 
 
-async def test_what_the_worker_that_goes_on_announces_is_passed_on(socket: Any, running: Turn) -> None:
+async def test_what_the_worker_that_goes_on_announces_is_passed_on(unopened_socket: Any, running: Turn) -> None:
     await renewed(running, seconds_ago=7)
-    await replayed(socket)
-    await frames_until(socket, KIND)
+    await replayed(unopened_socket)
+    await frames_until(unopened_socket, KIND)
     key = await sync_to_async(lambda: key_of(Turn.objects.select_related("instance").get(pk=running.pk).instance))()
     for is_recovering in (True, False):
         send_notification(group_of(key), {"type": "turn.recovering", "recovering": is_recovering, "request_id": "r1"})
-        assert (await frames_until(socket, KIND)) == [{"type": KIND, "recovering": is_recovering, "id": "r1"}]
+        assert (await frames_until(unopened_socket, KIND)) == [{"type": KIND, "recovering": is_recovering, "id": "r1"}]

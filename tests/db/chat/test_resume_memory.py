@@ -20,8 +20,7 @@ from chat.realtime.monitor import connections
 from chat.realtime.resume_memory import MAX_LABEL, client_label, client_query
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS, say
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Frames = list[dict[str, Any]]
@@ -29,7 +28,7 @@ Connect = Callable[..., Awaitable[Frames]]
 
 
 @pytest.fixture
-async def connect(alice: User, running: Turn) -> AsyncIterator[Connect]:
+async def visit(alice: User, running: Turn) -> AsyncIterator[Connect]:
     """Connect as alice with a label, acknowledge the turn if asked, leave again; returns the frames that came."""
     cookie = await sync_to_async(cookie_of)(alice)
 
@@ -60,27 +59,27 @@ def ends(found: Frames) -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize(("status", "outcome"), [("completed", "completed"), ("cancelled", "aborted")])
-async def test_a_cut_client_first_gets_the_end(connect: Connect, running: Turn, status: str, outcome: str) -> None:
-    await connect("mine", acknowledges=True)
+async def test_a_cut_client_first_gets_the_end(visit: Connect, running: Turn, status: str, outcome: str) -> None:
+    await visit("mine", acknowledges=True)
     await sync_to_async(end)(running, status)
-    found = await connect("mine")
+    found = await visit("mine")
     assert ends(found[:1]) == [("r1", outcome, True)]
     assert ends(found[1:]) == []
     assert found[1]["type"] == "cf_agent_chat_messages"
 
 
-async def test_others_receive_nothing(connect: Connect, running: Turn) -> None:
-    await connect("mine", acknowledges=True)
-    await connect("looked away")
+async def test_others_receive_nothing(visit: Connect, running: Turn) -> None:
+    await visit("mine", acknowledges=True)
+    await visit("looked away")
     await sync_to_async(end)(running)
     for label in ("another", "looked away", "", "x" * (MAX_LABEL + 1)):
-        assert ends(await connect(label)) == []
+        assert ends(await visit(label)) == []
 
 
 async def test_the_same_label_of_another_user_is_ignored(
-    connect: Connect, running: Turn, bob: User, make_instance: Callable[..., AgentInstance]
+    visit: Connect, running: Turn, bob: User, make_instance: Callable[..., AgentInstance]
 ) -> None:
-    await connect("mine", acknowledges=True)
+    await visit("mine", acknowledges=True)
     await sync_to_async(end)(running)
     await sync_to_async(make_instance)(bob, "talk")
     socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(bob))
@@ -89,32 +88,32 @@ async def test_the_same_label_of_another_user_is_ignored(
     await socket.disconnect()
 
 
-async def test_what_still_runs_is_offered_and_not_ended(connect: Connect) -> None:
-    await connect("mine", acknowledges=True)
-    found = await connect("mine", acknowledges=True)
+async def test_what_still_runs_is_offered_and_not_ended(visit: Connect) -> None:
+    await visit("mine", acknowledges=True)
+    found = await visit("mine", acknowledges=True)
     assert ends(found) == []
     assert found[0]["type"] == "cf_agent_stream_resuming"
 
 
-async def test_the_path_comes_before_a_replay_but_not_to_those_who_have_it(connect: Connect) -> None:
-    kinds = [frame["type"] for frame in await connect("mine", acknowledges=True)]
+async def test_the_path_comes_before_a_replay_but_not_to_those_who_have_it(visit: Connect) -> None:
+    kinds = [frame["type"] for frame in await visit("mine", acknowledges=True)]
     assert kinds.index("cf_agent_chat_messages") < kinds.index("cf_agent_use_chat_response")
-    again = [frame["type"] for frame in await connect("mine", acknowledges=True)]
+    again = [frame["type"] for frame in await visit("mine", acknowledges=True)]
     assert "cf_agent_chat_messages" not in again  # what it has of the answer would vanish for a moment
 
 
 async def test_a_cache_that_is_away_does_not_break_the_chat(
-    connect: Connect, running: Turn, monkeypatch: pytest.MonkeyPatch
+    visit: Connect, running: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_arguments: object) -> None:
         raise RedisAway("no Redis")
 
     monkeypatch.setattr(RedisCache, "set", away)
     monkeypatch.setattr(RedisCache, "get", away)
-    found = await connect("mine", acknowledges=True)
+    found = await visit("mine", acknowledges=True)
     assert [frame["body"] for frame in found if "seq" in frame] == CHUNKS
     await sync_to_async(end)(running)
-    assert ends(await connect("mine")) == []
+    assert ends(await visit("mine")) == []
 
 
 @pytest.mark.parametrize("query", [b"", b"_pk", b"_pk=" + b"x" * 65, b"&".join([b"a=b"] * 101) + b"&_pk=y"])
@@ -149,11 +148,11 @@ async def test_a_resync_during_a_connect_does_not_send_the_history(
 
 
 async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
-    connect: Connect, alice: User, running: Turn, monkeypatch: pytest.MonkeyPatch, settings: Any
+    visit: Connect, alice: User, running: Turn, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     """The look at the rows finds it running; a moment later, when its end is looked for, it is over."""
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
-    await connect("mine", acknowledges=True)
+    await visit("mine", acknowledges=True)
     look = Connection.snapshot
 
     async def look_and_end(connection: Connection, **named: str) -> Snapshot:

@@ -1,7 +1,6 @@
 """A turn that ended and is resumed by a person: open sockets are offered its stream anew, and get it whole."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,17 +15,10 @@ from chat.realtime.events import InstanceEvents
 from chat.turns.admission.admission import resume_turn
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS
-from tests.db.chat.sockets import Open, opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import Open, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFFER = "cf_agent_stream_resuming"
-
-
-@pytest.fixture
-async def open_socket() -> AsyncIterator[Open]:
-    async with opening_sockets() as go:
-        yield go
 
 
 async def pause(turn: Turn) -> None:

@@ -1,7 +1,5 @@
 """Runs of other agents as the sockets of their parent get them: live, late, once more, and when notices are lost."""
 
-import json
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -16,67 +14,23 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.records import Record
 from fibers.testing import run_until_idle
 from tests.db.chat.conftest import make_turn
-from tests.db.chat.notes import ROOT, Connect, keys, opener, served_notes
+from tests.db.chat.notes import ROOT, Connect, keys
+from tests.db.chat.run_events import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.runs_by_hand import end_run, start_run
 from thinkproject.kernel.aio import db
 
-pytestmark = pytest.mark.django_db(transaction=True)
-ENDS = {"finished", "error", "aborted", "interrupted"}
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 
 
 @pytest.fixture(autouse=True)
-def _served(settings: Any) -> Iterator[None]:
+def _idle_soon(settings: Any) -> None:
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
-    with served_notes():
-        yield
-
-
-@pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
-    async with opener(alice) as go:
-        yield go
-
-
-async def events(socket: Any, *, ends: int = 1) -> list[dict[str, Any]]:
-    """The events of runs, up to the end of so many."""
-    found: list[dict[str, Any]] = []
-    while sum(frame["event"]["kind"] in ENDS for frame in found) < ends:
-        frame = json.loads(await socket.receive_from(timeout=15))
-        if frame["type"] == "agent-tool-event":
-            found.append(frame)
-    return found
-
-
-async def events_until(socket: Any, body: str) -> list[dict[str, Any]]:
-    """The events of runs, up to a chunk that contains this."""
-    found: list[dict[str, Any]] = []
-    while not found or body not in found[-1]["event"].get("body", ""):
-        frame = json.loads(await socket.receive_from(timeout=15))
-        if frame["type"] == "agent-tool-event":
-            found.append(frame)
-    return found
-
-
-def text_of(frames: list[dict[str, Any]]) -> str:
-    bodies = [json.loads(frame["event"]["body"]) for frame in frames if frame["event"]["kind"] == "chunk"]
-    return "".join(body.get("delta", "") for body in bodies)
-
-
-def sequences(frames: list[dict[str, Any]]) -> list[int]:
-    return [frame["sequence"] for frame in frames]
 
 
 def said(run: AgentRun, texts: list[str], *, first: int = 0) -> None:
     """Put chunks into the log of the child's turn, as a worker does."""
     assert run.turn_id is not None
     write_segments(run.turn_id, [Record(first + at, text) for at, text in enumerate(texts)])
-
-
-STEP = '{"type":"start-step"}'
-
-
-def delta(text: str) -> str:
-    return json.dumps({"type": "text-delta", "id": "t", "delta": text})
 
 
 async def test_every_viewer_of_the_parent_is_sent_a_run_from_its_start_to_its_end(

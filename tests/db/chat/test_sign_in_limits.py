@@ -13,7 +13,7 @@ from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from chat.access import sign_in
-from tests.db.sessions_app.test_races import together
+from tests.db.races import together
 
 pytestmark = pytest.mark.django_db
 

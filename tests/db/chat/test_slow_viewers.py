@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,14 +17,13 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs, get_log
 from chat.streams.records import Append, Record
 from fibers.models import Fiber
-from tests.db.chat.notes import ROOT, Connect, opener, served_notes
+from tests.db.chat.notes import ROOT, Connect
+from tests.db.chat.run_events import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.runs_by_hand import end_run, start_run
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_runs_on_the_wire import STEP, delta, events, events_until, sequences, text_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.aio import db
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 ROOM = 4
 """Frames that a server holds for a socket before it makes the sender wait."""
 
@@ -32,17 +31,10 @@ WORDS = [f"{number} " + "x" * 500 for number in range(400)]
 
 
 @pytest.fixture(autouse=True)
-def _served(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+async def _looks_often(settings: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
     monkeypatch.setattr(relay, "POLL_SECONDS", 0.2)
-    with served_notes():
-        yield
-
-
-@pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
-    async with opener(alice) as go:
-        yield go
+    yield
     await close_logs()
 
 

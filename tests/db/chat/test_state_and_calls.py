@@ -20,8 +20,7 @@ from chat.realtime import rpc as realtime_rpc
 from chat.realtime.connection import Connection
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.jsonvalue import JSONValue
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,7 +103,7 @@ Connect = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture(autouse=True)
-def _served() -> Any:
+def _board() -> Any:
     HEARD.clear()
 
     class BoardUnderTest(BoardBase):
@@ -115,7 +114,7 @@ def _served() -> Any:
 
 
 @pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
+async def connect_board(alice: User) -> AsyncIterator[Connect]:
     opened: list[Any] = []
     cookie = await sync_to_async(cookie_of)(alice)
 
@@ -149,8 +148,8 @@ async def next_state(socket: Any) -> Any:
     return (await frames_until(socket, "cf_agent_state"))[-1]["state"]
 
 
-async def test_a_streaming_call_ends_with_a_value(connect: Connect) -> None:
-    socket = await connect()
+async def test_a_streaming_call_ends_with_a_value(connect_board: Connect) -> None:
+    socket = await connect_board()
     assert await rpc(socket, "total", 2) == [
         {"success": True, "done": False, "result": 0},
         {"success": True, "done": False, "result": 1},
@@ -160,8 +159,8 @@ async def test_a_streaming_call_ends_with_a_value(connect: Connect) -> None:
     assert last == {"success": False, "error": "Method total went on after its result"}
 
 
-async def test_initial_state_follows_the_identity_and_makes_no_row(connect: Connect) -> None:
-    socket = await connect(is_ready=False)
+async def test_initial_state_follows_the_identity_and_makes_no_row(connect_board: Connect) -> None:
+    socket = await connect_board(is_ready=False)
     found = await frames_until(socket, "cf_agent_mcp_servers")
     at = [frame["type"] for frame in found].index("cf_agent_identity")
     assert found[at]["stateFollows"] is True
@@ -169,18 +168,18 @@ async def test_initial_state_follows_the_identity_and_makes_no_row(connect: Conn
     assert not await AgentInstance.objects.aexists()
 
 
-async def test_update_of_a_client_is_sent_to_the_others_and_stored(connect: Connect) -> None:
-    mine, other = await connect(), await connect()
+async def test_update_of_a_client_is_sent_to_the_others_and_stored(connect_board: Connect) -> None:
+    mine, other = await connect_board(), await connect_board()
     await set_state(mine, {"todos": ["milk"]})
     assert await next_state(other) == {"todos": ["milk"]}
     assert await mine.receive_nothing(timeout=0.3)
     assert HEARD == [({"todos": ["milk"]}, "client")]
-    late = await connect(is_ready=False)
+    late = await connect_board(is_ready=False)
     assert await next_state(late) == {"todos": ["milk"]}
 
 
-async def test_what_the_server_sets_is_sent_to_all(connect: Connect, alice: User) -> None:
-    mine, other = await connect(), await connect()
+async def test_what_the_server_sets_is_sent_to_all(connect_board: Connect, alice: User) -> None:
+    mine, other = await connect_board(), await connect_board()
     key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
     await make_agent(key).set_state({"todos": ["tea"]})
     assert [await next_state(mine), await next_state(other)] == [{"todos": ["tea"]}] * 2
@@ -192,9 +191,9 @@ async def test_what_the_server_sets_is_sent_to_all(connect: Connect, alice: User
     [("one", "no object", "State update rejected"), ("locked", {"todos": []}, "Connection is readonly")],
 )
 async def test_refused_update_is_sent_to_the_sender_alone(
-    connect: Connect, name: str, value: JSONValue, text: str
+    connect_board: Connect, name: str, value: JSONValue, text: str
 ) -> None:
-    mine, other = await connect(name), await connect(name)
+    mine, other = await connect_board(name), await connect_board(name)
     await set_state(mine, value)
     assert (await frames_until(mine, "cf_agent_state_error"))[-1]["error"] == text
     assert await other.receive_nothing(timeout=0.3)
@@ -202,8 +201,10 @@ async def test_refused_update_is_sent_to_the_sender_alone(
     assert not await AgentInstance.objects.aexists()
 
 
-async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(connect: Connect, alice: User) -> None:
-    viewer, editor = await connect(query="mode=view"), await connect(query="mode=edit")
+async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
+    connect_board: Connect, alice: User
+) -> None:
+    viewer, editor = await connect_board(query="mode=view"), await connect_board(query="mode=edit")
     assert await rpc(viewer, "addTodo", "milk") == [{"success": False, "error": "Connection is readonly"}]
     await viewer.send_to("by a message")
     assert await rpc(viewer, "reversed", "ab") == [{"success": True, "done": True, "result": "ba"}]
@@ -218,10 +219,10 @@ async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
 
 
 async def test_too_large_a_state_is_refused_from_client_and_server(
-    connect: Connect, alice: User, settings: Any
+    connect_board: Connect, alice: User, settings: Any
 ) -> None:
     settings.THINK_STATE_BYTES = 40
-    mine = await connect()
+    mine = await connect_board()
     fits, large = {"todos": ["x" * 26]}, {"todos": ["x" * 27]}
     text = "State is too large: 41 bytes, at most 40"
     await set_state(mine, large)
@@ -244,37 +245,37 @@ async def test_what_json_cannot_carry_is_no_state(alice: User, value: Any) -> No
     assert not await AgentInstance.objects.aexists()
 
 
-async def test_hook_that_fails_afterwards_undoes_nothing(connect: Connect) -> None:
-    mine, other = await connect(), await connect()
+async def test_hook_that_fails_afterwards_undoes_nothing(connect_board: Connect) -> None:
+    mine, other = await connect_board(), await connect_board()
     await set_state(mine, {"todos": ["fail"]})
     assert await next_state(other) == {"todos": ["fail"]}
     assert await mine.receive_nothing(timeout=0.3)
 
 
-async def test_state_null_is_a_state(connect: Connect, alice: User) -> None:
-    await connect()
+async def test_state_null_is_a_state(connect_board: Connect, alice: User) -> None:
+    await connect_board()
     key = InstanceKey(owner_id=alice.pk, agent="board-under-test", name="one")
     await sync_to_async(AgentInstance.objects.create)(
         owner=alice, agent=key.agent, name=key.name, state=None, state_version=1
     )
     assert await make_agent(key).get_state() is None
-    late = await connect(is_ready=False)
+    late = await connect_board(is_ready=False)
     assert await next_state(late) is None
 
 
 async def test_lost_notification_of_a_state_is_noticed(
-    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
+    connect_board: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     await sync_to_async(AgentInstance.objects.create)(owner=alice, agent="board-under-test", name="one")
-    socket = await connect()
+    socket = await connect_board()
     await AgentInstance.objects.aupdate(state={"todos": ["quiet"]}, state_version=1)
     assert await next_state(socket) == {"todos": ["quiet"]}
     assert await socket.receive_nothing(timeout=0.6)
 
 
 async def test_a_resync_during_a_connect_sends_the_state_once(
-    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
+    connect_board: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await sync_to_async(AgentInstance.objects.create)(
         owner=alice, agent="board-under-test", name="one", state={"todos": ["here"]}, state_version=3
@@ -286,14 +287,14 @@ async def test_a_resync_during_a_connect_sends_the_state_once(
         await send(connection, **how)
 
     monkeypatch.setattr(Connection, "send_transcript", slowly)
-    socket = await connect(is_ready=False)
+    socket = await connect_board(is_ready=False)
     found = await frames_until(socket, "cf_agent_mcp_servers")
     assert [frame["state"] for frame in found if frame["type"] == "cf_agent_state"] == [{"todos": ["here"]}]
 
 
-async def test_a_call_sets_the_state_and_answers_the_caller_first(connect: Connect) -> None:
+async def test_a_call_sets_the_state_and_answers_the_caller_first(connect_board: Connect) -> None:
     """The state, then the result that may speak of it; the others get the state, the newest where they are slow."""
-    mine, other = await connect(), await connect()
+    mine, other = await connect_board(), await connect_board()
     for count, todo in enumerate(["milk", "tea"], start=1):
         await mine.send_to(json.dumps({"type": "rpc", "id": "c", "method": "addTodo", "args": [todo]}))
         state, result = await frames_until(mine, "rpc")
@@ -338,12 +339,12 @@ async def test_a_call_sets_the_state_and_answers_the_caller_first(connect: Conne
         ),
     ],
 )
-async def test_calls(connect: Connect, method: str, arguments: list[Any], answers: list[dict[str, Any]]) -> None:
-    assert await rpc(await connect(), method, *arguments) == answers
+async def test_calls(connect_board: Connect, method: str, arguments: list[Any], answers: list[dict[str, Any]]) -> None:
+    assert await rpc(await connect_board(), method, *arguments) == answers
 
 
-async def test_wrong_argument_types_and_unserialisable_results_are_reported(connect: Connect) -> None:
-    socket = await connect()
+async def test_wrong_argument_types_and_unserialisable_results_are_reported(connect_board: Connect) -> None:
+    socket = await connect_board()
     wrong: list[tuple[str, list[Any], str]] = [
         ("reversed", [["no text"]], "Method reversed: argument "),
         ("count", ["many"], "Method count: argument "),
@@ -355,26 +356,26 @@ async def test_wrong_argument_types_and_unserialisable_results_are_reported(conn
         assert answer["error"].startswith(beginning)
 
 
-async def test_long_call_holds_nothing_up_and_ends_with_its_connection(connect: Connect) -> None:
-    socket = await connect()
+async def test_long_call_holds_nothing_up_and_ends_with_its_connection(connect_board: Connect) -> None:
+    socket = await connect_board()
     await socket.send_to(json.dumps({"type": "rpc", "id": "long", "method": "forever", "args": []}))
     assert await rpc(socket, "reversed", "ab") == [{"success": True, "done": True, "result": "ba"}]
     async with asyncio.timeout(5):
         await socket.disconnect()
 
 
-async def test_too_many_calls_at_a_time_are_refused(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_calls_at_a_time_are_refused(connect_board: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(realtime_rpc, "MAX_CALLS", 2)
-    socket = await connect()
+    socket = await connect_board()
     for number in range(2):
         await socket.send_to(json.dumps({"type": "rpc", "id": str(number), "method": "forever", "args": []}))
     [answer] = await rpc(socket, "reversed", "ab")
     assert answer == {"success": False, "error": "Too many calls at a time: at most 2"}
 
 
-async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back(connect: Connect) -> None:
+async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back(connect_board: Connect) -> None:
     """They may be sent as one: `state-coalesced` in `docs/wire-amendments.md`."""
-    writer, reader = await connect(), await connect()
+    writer, reader = await connect_board(), await connect_board()
     for number in range(20):
         await writer.send_to(json.dumps({"type": "cf_agent_state", "state": {"todos": [number]}}))
     sent: list[int] = []

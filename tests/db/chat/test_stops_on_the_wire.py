@@ -12,9 +12,8 @@ from chat.llm.scripted import ScriptedModel
 from chat.realtime import commands
 from chat.turns.admission.admission import cancel_turn
 from fibers.testing import worker
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_answers_on_the_wire import UPDATED, ask, send
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.socket_requests import UPDATED, ask, send
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, Plain
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,25 +29,10 @@ from tests.db.chat.notes import (
     Connect,
     keys,
     messages_at,
-    opener,
-    served_notes,
 )
-from tests.db.chat.test_access_sockets import connection, received
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, frames_until, received
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
-    with served_notes():
-        yield
-
-
-@pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
-    async with opener(alice) as go:
-        yield go
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 
 
 async def call(socket: Any, method: str) -> Any:

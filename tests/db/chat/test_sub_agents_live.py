@@ -1,7 +1,7 @@
 """Sub-agents at work: turns, notifications and state over sockets and HTTP, and which instance answers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -31,28 +31,14 @@ from tests.db.chat.notes import (
     Connect,
     keys,
     messages_at,
-    opener,
     request_frame,
-    served_notes,
 )
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until
 from tests.db.chat.use_chat import Page, asks, chunks_of
 from tests.db.chat.use_chat import user as asked
 from thinkproject.kernel.aio import db
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
-    with served_notes():
-        yield
-
-
-@pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
-    async with opener(alice) as go:
-        yield go
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 
 
 # --- turns, notifications, state

@@ -14,9 +14,8 @@ from chat.realtime import monitor
 from chat.realtime.events import InstanceEvents
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_overlap_sockets import submit
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.socket_requests import submit
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents import MODELS, SEEN
 from tests.db.chat.turns.gated import gate, reached
 from tests.db.chat.turns.notifications import listen, notification_of
@@ -27,7 +26,7 @@ Connect = Callable[[], Awaitable[Any]]
 
 
 @pytest.fixture(autouse=True)
-def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+def _yes_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 1_000.0)  # what is not sent by its notification is not sent at all
     SEEN.clear()
     MODELS["current"] = ScriptedModel("say: yes")
@@ -39,7 +38,7 @@ def handle(alice: User) -> AgentHandle:
 
 
 @pytest.fixture
-async def connect(alice: User) -> AsyncIterator[Connect]:
+async def connect_several(alice: User) -> AsyncIterator[Connect]:
     async with opening_sockets() as open_socket:
         yield lambda: open_socket(alice, "several/one")
 
@@ -55,10 +54,10 @@ async def add_message(handle: AgentHandle) -> None:
     await notification_of(listening, "transcript.changed")
 
 
-async def test_switching_broadcasts_the_list(connect: Connect, handle: AgentHandle) -> None:
+async def test_switching_broadcasts_the_list(connect_several: Connect, handle: AgentHandle) -> None:
     first = (await handle.create_session("one")).id
     await add_message(handle)
-    sockets = [await connect(), await connect()]
+    sockets = [await connect_several(), await connect_several()]
     await handle.create_session("two")
     for socket in sockets:
         assert await next_list(socket) == []
@@ -71,10 +70,10 @@ async def test_switching_broadcasts_the_list(connect: Connect, handle: AgentHand
 
 
 async def test_no_chunks_of_another_history_and_all_of_them_on_coming_back(
-    connect: Connect, handle: AgentHandle
+    connect_several: Connect, handle: AgentHandle
 ) -> None:
     first = (await handle.create_session("one")).id
-    socket = await connect()
+    socket = await connect_several()
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
         assert await next_list(socket) == ["u1"]
@@ -96,9 +95,11 @@ async def test_no_chunks_of_another_history_and_all_of_them_on_coming_back(
     assert (await next_list(socket))[0] == "u2"
 
 
-async def test_a_running_turn_is_sent_from_its_beginning_on_return(connect: Connect, handle: AgentHandle) -> None:
+async def test_a_running_turn_is_sent_from_its_beginning_on_return(
+    connect_several: Connect, handle: AgentHandle
+) -> None:
     first = (await handle.create_session("one")).id
-    socket = await connect()
+    socket = await connect_several()
     async with worker(), gate() as opened:
         await submit(socket, "r1", "u1")
         assert await next_list(socket) == ["u1"]
@@ -116,13 +117,13 @@ async def test_a_running_turn_is_sent_from_its_beginning_on_return(connect: Conn
 
 
 async def test_a_lost_notification_is_noticed(
-    connect: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch
+    connect_several: Connect, handle: AgentHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     first = (await handle.create_session("one")).id
     await add_message(handle)
     await handle.create_session("two")
-    socket = await connect()
+    socket = await connect_several()
 
     async def lose(_events: InstanceEvents, _event: SessionSwitched) -> None:
         pass

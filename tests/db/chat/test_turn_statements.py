@@ -18,8 +18,7 @@ from chat.turns.admission.admission import admit
 from fibers.models import Fiber
 from sessions_app.messages.services import Leaf, place_messages, put_assistant
 from tests.db.chat.conftest import text_message
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 

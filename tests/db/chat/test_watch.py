@@ -14,8 +14,7 @@ from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime.connection import Connection
 from chat.realtime.monitor import Connections
-from tests.db.chat.sockets import opening_sockets
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.statements import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +22,7 @@ Connect = Callable[[str], Awaitable[Any]]
 
 
 @pytest.fixture
-async def connect(
+async def connect_watched(
     alice: User, make_instance: Callable[..., AgentInstance], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Connect]:
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
@@ -62,23 +61,23 @@ async def hang() -> None:
 @pytest.mark.parametrize("outcome", [fail, hang], ids=["fails", "hangs"])
 @pytest.mark.parametrize("method", ["send_state", "check_authority"])
 async def test_other_sockets_are_looked_at(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any, method: str, outcome: Any
+    connect_watched: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any, method: str, outcome: Any
 ) -> None:
     settings.THINK_AUTHORITY_SECONDS = 0.0
     if method == "check_authority":  # which sockets cost by themselves where their credential does not hold
         monkeypatch.setattr(monitor, "holding", lambda _credentials: set())
     broken(monkeypatch, method, outcome)
-    await connect("first")
-    second = await connect("second")
+    await connect_watched("first")
+    second = await connect_watched("second")
     for number in (1, 2):  # the second time the failure lies behind
         await change_states(number)
         assert (await frames_until(second, "cf_agent_state"))[-1]["state"] == {"number": number}
 
 
 async def test_a_failure_of_the_look_itself_does_not_end_it(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    connect_watched: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    socket = await connect("one")
+    socket = await connect_watched("one")
     look = monitor._counts
 
     def failing(_keys: Any) -> Any:
@@ -106,7 +105,7 @@ def waiting_timers() -> int:
 
 
 async def test_idle_sockets_share_their_timers_and_their_queries(
-    watched: Connections, connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
+    watched: Connections, connect_watched: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     """Each of a browser of its own, at a conversation of its own."""
     settings.THINK_AUTHORITY_SECONDS = 0.0
@@ -114,7 +113,7 @@ async def test_idle_sockets_share_their_timers_and_their_queries(
     timers, costs = [], []
     for count in (1, 8):
         while len(watched) < count:
-            await connect(f"idle-{len(watched)}")
+            await connect_watched(f"idle-{len(watched)}")
         await asyncio.sleep(0.3)
         timers.append(waiting_timers())
         tasks = set(asyncio.all_tasks())
@@ -128,11 +127,11 @@ async def test_idle_sockets_share_their_timers_and_their_queries(
 
 
 async def test_authority_that_was_read_is_not_read_again_for_a_frame(
-    watched: Connections, connect: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
+    watched: Connections, connect_watched: Connect, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.THINK_AUTHORITY_SECONDS = 0.0
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 3_600.0)
-    await connect("one")
+    await connect_watched("one")
     await asyncio.sleep(1.2)  # longer than the check at the opening counts for a frame
     [socket] = watched._live
     assert isinstance(socket, Connection)
@@ -142,9 +141,9 @@ async def test_authority_that_was_read_is_not_read_again_for_a_frame(
     assert found == []
 
 
-async def test_authority_is_asked_for_again(connect: Connect, alice: User, settings: Any) -> None:
+async def test_authority_is_asked_for_again(connect_watched: Connect, alice: User, settings: Any) -> None:
     settings.THINK_AUTHORITY_SECONDS = 0.1
-    socket = await connect("one")
+    socket = await connect_watched("one")
     await User.objects.filter(pk=alice.pk).aupdate(is_active=False)
     async with asyncio.timeout(15):
         while (output := await socket.receive_output(timeout=10))["type"] != "websocket.close":

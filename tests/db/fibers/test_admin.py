@@ -25,7 +25,7 @@ LIST = "admin:think_fibers_fiber_changelist"
 
 
 @pytest.fixture
-def staff(client: Client) -> User:
+def fiber_viewer(client: Client) -> User:
     user = User.objects.create_user("staff", is_staff=True)
     allow(user, "view_fiber", "view_fiberstep")
     client.force_login(user)
@@ -48,14 +48,14 @@ def failed() -> Fiber:
     return fiber
 
 
-def test_the_list_shows_where_each_fiber_stands(client: Client, staff: User) -> None:
+def test_the_list_shows_where_each_fiber_stands(client: Client, fiber_viewer: User) -> None:
     fiber = failed()
     page = client.get(reverse(LIST), {"status": "failed"}).content.decode()
     assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
     assert "no key" in page
 
 
-def test_the_list_counts_no_further_than_its_limit(client: Client, staff: User) -> None:
+def test_the_list_counts_no_further_than_its_limit(client: Client, fiber_viewer: User) -> None:
     for _ in range(3):
         services.start_fiber("admin.test", 1)
     with CaptureQueriesContext(connection) as queries:
@@ -66,7 +66,7 @@ def test_the_list_counts_no_further_than_its_limit(client: Client, staff: User) 
     assert not [q for q in queries if "DISTINCT" in q["sql"] and "fiber" in q["sql"]]
 
 
-def test_the_detail_shows_the_journal_and_changes_nothing(client: Client, staff: User) -> None:
+def test_the_detail_shows_the_journal_and_changes_nothing(client: Client, fiber_viewer: User) -> None:
     fiber = failed()
     url = reverse("admin:think_fibers_fiber_change", args=[fiber.pk])
     page = client.get(url).content.decode()
@@ -78,7 +78,7 @@ def test_the_detail_shows_the_journal_and_changes_nothing(client: Client, staff:
     assert client.post(reverse("admin:think_fibers_fiber_delete", args=[fiber.pk]), {"post": "yes"}).status_code == 403
 
 
-def test_why_a_fiber_stands_there_is_said_in_words_of_the_reader(client: Client, staff: User) -> None:
+def test_why_a_fiber_stands_there_is_said_in_words_of_the_reader(client: Client, fiber_viewer: User) -> None:
     services.cancel_fiber(services.start_fiber("admin.test", 1).pk, reason="cancelled_by_staff")
     services.cancel_fiber(services.start_fiber("admin.test", 2).pk, reason="a_code_without_words")
     page = client.get(reverse(LIST), headers={"Accept-Language": "en-xa"}).content.decode()
@@ -87,18 +87,18 @@ def test_why_a_fiber_stands_there_is_said_in_words_of_the_reader(client: Client,
 
 
 @pytest.mark.parametrize(("action", "code"), [("cancel_fibers", "cancel_fiber"), ("requeue_fibers", "requeue_fiber")])
-def test_an_action_needs_its_permission(client: Client, staff: User, action: str, code: str) -> None:
+def test_an_action_needs_its_permission(client: Client, fiber_viewer: User, action: str, code: str) -> None:
     fibers = {"cancel_fibers": services.start_fiber("admin.test", 1), "requeue_fibers": failed()}
     before = selectors.get_fiber(fibers[action].pk).status
     act(client, action, fibers[action])
     assert selectors.get_fiber(fibers[action].pk).status == before
-    allow(staff, code)
+    allow(fiber_viewer, code)
     act(client, action, fibers[action])
     assert selectors.get_fiber(fibers[action].pk).status != before
 
 
-def test_actions_count_what_they_moved(client: Client, staff: User) -> None:
-    allow(staff, "cancel_fiber")
+def test_actions_count_what_they_moved(client: Client, fiber_viewer: User) -> None:
+    allow(fiber_viewer, "cancel_fiber")
     response = client.post(
         reverse(LIST),
         {"action": "cancel_fibers", "_selected_action": [failed().pk, services.start_fiber("admin.test", 1).pk]},
@@ -138,8 +138,10 @@ def interrupted() -> Fiber:
     return fiber
 
 
-def test_given_up_ones_are_marked_as_completed_or_stopped_and_others_are_left(client: Client, staff: User) -> None:
-    allow(staff, "cancel_fiber", "requeue_fiber")
+def test_given_up_ones_are_marked_as_completed_or_stopped_and_others_are_left(
+    client: Client, fiber_viewer: User
+) -> None:
+    allow(fiber_viewer, "cancel_fiber", "requeue_fiber")
     done, unwanted, other = interrupted(), interrupted(), failed()
     act(client, "complete_fibers", done, other)
     act(client, "dismiss_fibers", unwanted, other)
@@ -147,14 +149,14 @@ def test_given_up_ones_are_marked_as_completed_or_stopped_and_others_are_left(cl
     assert statuses == ["completed", "cancelled", "failed"]
 
 
-def test_a_fiber_that_no_worker_can_run_says_so(client: Client, staff: User) -> None:
+def test_a_fiber_that_no_worker_can_run_says_so(client: Client, fiber_viewer: User) -> None:
     fiber = services.start_fiber("admin.gone", 1)
     Fiber.objects.filter(pk=fiber.pk).update(reason="method_missing")
     page = client.get(reverse(LIST), {"status": "pending"}).content.decode()
     assert "no worker has its method now" in page
 
 
-def test_the_filter_by_work_finds_a_family_with_its_members(client: Client, staff: User) -> None:
+def test_the_filter_by_work_finds_a_family_with_its_members(client: Client, fiber_viewer: User) -> None:
     fiber = services.start_fiber("chat.agent_fiber:assistant.report", {"instance_id": "ins_none"}, scope="ins_none")
     page = client.get(reverse(LIST), {"name": "chat.agent_fiber"}).content.decode()
     assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page

@@ -33,7 +33,7 @@ async def family(ctx: FiberContext) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _no_members() -> None:
     members.clear()
     ran.clear()
 

@@ -40,7 +40,7 @@ async def stashing(ctx: FiberContext) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _nothing_done_yet() -> None:
     ran.clear()
 
 

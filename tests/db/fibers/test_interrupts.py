@@ -36,7 +36,7 @@ async def wait(ctx: FiberContext) -> None:
 
 
 @pytest.fixture
-def listener(redis_url: str, settings: Any) -> Iterator[interrupts.Listener]:
+def interrupt_listener(redis_url: str, settings: Any) -> Iterator[interrupts.Listener]:
     settings.REDIS_URL = redis_url
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
     listener = interrupts.Listener(redis_url)
@@ -48,7 +48,7 @@ def listener(redis_url: str, settings: Any) -> Iterator[interrupts.Listener]:
 
 
 @pytest.fixture
-async def running() -> AsyncIterator[Any]:
+async def running_fiber() -> AsyncIterator[Any]:
     """A fiber that runs in this process: its id and the task that runs it."""
     seen.clear()
     fiber = await db(services.start_fiber, "interrupts.wait", 20)
@@ -66,9 +66,9 @@ def flag(fiber_id: str) -> None:
 
 
 async def test_a_notification_from_another_process_reaches_the_task_within_a_second(
-    listener: interrupts.Listener, running: Any, redis_url: str
+    interrupt_listener: interrupts.Listener, running_fiber: Any, redis_url: str
 ) -> None:
-    fiber_id, task = running
+    fiber_id, task = running_fiber
     await db(flag, fiber_id)
     started = time.monotonic()
     with redis.Redis.from_url(redis_url) as other:
@@ -80,26 +80,26 @@ async def test_a_notification_from_another_process_reaches_the_task_within_a_sec
     assert (await db(selectors.get_fiber, fiber_id)).status == "cancelled"
 
 
-async def test_a_notification_without_a_requested_cancel_changes_nothing(running: Any) -> None:
-    fiber_id, task = running
+async def test_a_notification_without_a_requested_cancel_changes_nothing(running_fiber: Any) -> None:
+    fiber_id, task = running_fiber
     await db(interrupts.answer, fiber_id)
     await db(interrupts.answer, "fib_unknown")
     await asyncio.sleep(0.1)
     assert not task.done()
 
 
-async def test_without_redis_the_notification_works_inside_the_process(running: Any, settings: Any) -> None:
+async def test_without_redis_the_notification_works_inside_the_process(running_fiber: Any, settings: Any) -> None:
     settings.REDIS_URL = ""
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
-    fiber_id, task = running
+    fiber_id, task = running_fiber
     await db(services.cancel_fiber, fiber_id)
     async with asyncio.timeout(1):
         await task
 
 
-async def test_without_any_notification_the_heartbeat_reads_the_flag(running: Any, settings: Any) -> None:
+async def test_without_any_notification_the_heartbeat_reads_the_flag(running_fiber: Any, settings: Any) -> None:
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.2
-    fiber_id, task = running
+    fiber_id, task = running_fiber
     await db(flag, fiber_id)
     heartbeat.ensure()  # wakes the thread, so that it sees the shorter interval
     async with asyncio.timeout(2):

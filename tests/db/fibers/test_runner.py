@@ -42,7 +42,7 @@ async def tidier(ctx: FiberContext) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _no_scripts() -> Iterator[None]:
     scripts.clear()
     seen.clear()
     yield

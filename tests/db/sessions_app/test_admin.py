@@ -26,7 +26,7 @@ Queries = Callable[..., Any]
 
 
 @pytest.fixture
-def staff(client: Client) -> Client:
+def root_client(client: Client) -> Client:
     client.force_login(get_user_model().objects.create_superuser("root"))
     return client
 
@@ -37,7 +37,7 @@ def page_of(client: Client, session: Session, query: str = "") -> str:
     return response.content.decode()
 
 
-def test_a_session_reads_as_a_conversation(staff: Client) -> None:
+def test_a_session_reads_as_a_conversation(root_client: Client) -> None:
     session = make_session("u: What is the weather?")
     call: Part = {
         "type": "tool-weather",
@@ -49,7 +49,7 @@ def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     parts: list[Part] = [{"type": "step-start"}, {"type": "reasoning", "text": "Let me look."}, call]
     make_message(session, role="assistant", message_id="a1", parts=[*parts, {"type": "text", "text": "It is cold."}])
     services.queue_messages(session.pk, [text_message("user", "And tomorrow?", "q1")])
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     places = [html.index(text) for text in ("the weather?", "Let me look.", "weather", "celsius", "It is cold.")]
     assert places[0] < places[1] < places[3] < places[4] < html.index("And tomorrow?")
     assert "Tool <b>weather</b> <em>done</em>" in html
@@ -57,15 +57,15 @@ def test_a_session_reads_as_a_conversation(staff: Client) -> None:
     assert html.index("Waiting for their turn") < html.index("And tomorrow?")
 
 
-def test_a_session_has_a_summary(staff: Client) -> None:
+def test_a_session_has_a_summary(root_client: Client) -> None:
     session = make_session("u: one")
-    assert "About" not in page_of(staff, session)
+    assert "About" not in page_of(root_client, session)
     write_summary(session.pk, "About <b>tea</b>.")
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     assert "About &lt;b&gt;tea&lt;/b&gt;. (a person, " in html
 
 
-def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:
+def test_what_people_wrote_is_text_and_never_markup(root_client: Client) -> None:
     session = make_session()
     evil = "<script>alert(1)</script><img src=x> \0 \ud800"
     parts: list[Part] = [
@@ -75,7 +75,7 @@ def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:
         cast("Part", {"type": "nonsense", "deep": [evil]}),
     ]
     make_message(session, message_id="<b>'\"&", parts=parts)
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     assert "<script>alert" not in html
     assert "<img" not in html
     assert 'src="https://elsewhere' not in html
@@ -83,25 +83,25 @@ def test_what_people_wrote_is_text_and_never_markup(staff: Client) -> None:
     assert "&lt;script&gt;alert(1)" in html
 
 
-def test_pages_and_branches_are_links(staff: Client) -> None:
+def test_pages_and_branches_are_links(root_client: Client) -> None:
     session = make_session(*["u: question", "a: answer"] * 40)
     services.put_assistant(session.pk, text_message("assistant", "other", "b80"), after="u79")
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     assert "2 / 2" in html
     assert "?at=a80#message-a80" in html
     assert "before=a32" in html or "before=u31" in html
     assert "other" in html
-    assert "1 / 2" in page_of(staff, session, "?branch=a80")
-    opened = page_of(staff, session, "?at=a80")
+    assert "1 / 2" in page_of(root_client, session, "?branch=a80")
+    opened = page_of(root_client, session, "?at=a80")
     assert "1 / 2" in opened
     assert "Opened here" in opened
-    older = page_of(staff, session, "?before=u31")
+    older = page_of(root_client, session, "?before=u31")
     assert 'id="message-a30"' in older
     assert 'id="message-u31"' not in older
-    assert page_of(staff, session, "?branch=unknown&before=unknown%00")
+    assert page_of(root_client, session, "?branch=unknown&before=unknown%00")
 
 
-def test_the_conversation_costs_a_page(staff: Client, django_assert_max_num_queries: Queries) -> None:
+def test_the_conversation_costs_a_page(root_client: Client, django_assert_max_num_queries: Queries) -> None:
     for lines in (60, 600):
         session = make_session(*["u: question", "a: answer"] * lines)
         services.put_assistant(session.pk, text_message("assistant", "other", "b"), after=f"u{lines * 2 - 1}")
@@ -110,53 +110,53 @@ def test_the_conversation_costs_a_page(staff: Client, django_assert_max_num_quer
         for _ in range(5):
             services.fork_session(session.pk, f"u{lines * 2 - 1}")
         with django_assert_max_num_queries(18):
-            html = page_of(staff, session)
+            html = page_of(root_client, session)
         assert html.count('class="think-message ') == 50
 
 
-def test_the_tree_is_shown_in_place(staff: Client) -> None:
+def test_the_tree_is_shown_in_place(root_client: Client) -> None:
     session = make_session("u: hi", "a: hello", "u: more", "a: first answer", name="Origin")
     services.put_assistant(session.pk, text_message("assistant", "second answer", "b4"), after="u3")
     summary = add_compaction(session.pk, first_id="u1", last_id="a2", summary="They <greeted>.")
     fork = services.fork_session(session.pk, "u3", name="A fork")
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     at = [html.index(text) for text in ("hello", "of 2 messages", "They &lt;greeted&gt;.", "A fork", "2 / 2")]
     assert at == sorted(at)
     assert "first answer</a>" in html  # how the sibling begins
     assert reverse("admin:think_sessions_compaction_change", args=[summary.id]) in html
-    assert "Shared with the history this one was forked from" in page_of(staff, fork)
+    assert "Shared with the history this one was forked from" in page_of(root_client, fork)
     larger = add_compaction(session.pk, first_id="u1", last_id="u3", summary="All of it.")
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     assert html.index("Earlier summary of 2") < html.index("Summary that models read instead of 3")
     undo_compaction(larger.id)
-    html = page_of(staff, session)
+    html = page_of(root_client, session)
     assert html.index("Summary that models read instead of 2") < html.index("Undone summary of 3")
 
 
-def test_a_page_in_the_middle_leads_both_ways(staff: Client) -> None:
+def test_a_page_in_the_middle_leads_both_ways(root_client: Client) -> None:
     session = make_session(*["u: question", "a: answer"] * 100)
-    html = page_of(staff, session, "?at=u101")
+    html = page_of(root_client, session, "?at=u101")
     assert 'id="message-u101"' in html
     assert "before=a76" in html
     assert "?at=u125" in html
     assert "To the newest messages" in html
-    assert page_of(staff, session, "?at=unknown").count('class="think-message ') == 50
+    assert page_of(root_client, session, "?at=unknown").count('class="think-message ') == 50
 
 
-def test_archived_messages_are_counted(staff: Client) -> None:
+def test_archived_messages_are_counted(root_client: Client) -> None:
     session = make_session(*["u: question", "a: answer"] * 4)
     services.archive_beyond(session.pk, 4)
-    assert "4 older ones above are archived" in page_of(staff, session)
+    assert "4 older ones above are archived" in page_of(root_client, session)
 
 
-def test_staff_search_in_messages_of_everybody(staff: Client) -> None:
+def test_staff_search_in_messages_of_everybody(root_client: Client) -> None:
     alice, bob = (get_user_model().objects.create_user(name) for name in ("alice", "bob"))
     hers = make_session("u: Where do penguins <b>live</b>?", "a: In the south.", owner_id=alice.pk, name="Birds")
     make_session("u: A penguin book", owner_id=bob.pk)
     url = reverse("admin:think_sessions_message_search")
 
     def found(**query: str) -> str:
-        return staff.get(url, query).content.decode()
+        return root_client.get(url, query).content.decode()
 
     everything = found(q="penguin")
     assert everything.count('class="think-message ') == 2
@@ -172,13 +172,13 @@ def test_staff_search_in_messages_of_everybody(staff: Client) -> None:
     assert 'class="think-message ' not in found(q="")
 
 
-def test_the_search_costs_a_page_of_hits(staff: Client) -> None:
+def test_the_search_costs_a_page_of_hits(root_client: Client) -> None:
     costs = []
     for _ in range(2):
         for _ in range(8):
             make_session("u: a penguin", "a: a penguin too")
         with CaptureQueriesContext(connection) as captured:
-            staff.get(reverse("admin:think_sessions_message_search"), {"q": "penguin"})
+            root_client.get(reverse("admin:think_sessions_message_search"), {"q": "penguin"})
         costs.append(len(captured))
     assert costs[0] == costs[1]
 
@@ -189,15 +189,21 @@ def test_the_search_needs_the_permission_to_see_messages(client: Client) -> None
     assert client.get(reverse("admin:think_sessions_message_search"), {"q": "x"}).status_code == 403
 
 
-def test_nothing_is_edited(staff: Client) -> None:
+def test_nothing_is_edited(root_client: Client) -> None:
     session = make_session("u: hi")
     change = reverse("admin:think_sessions_session_change", args=[session.pk])
-    assert staff.post(change, {"name": "x"}).status_code == 403
-    assert staff.get(reverse("admin:think_sessions_session_add")).status_code == 403
-    assert staff.get(reverse("admin:think_sessions_message_add")).status_code == 403
+    assert root_client.post(change, {"name": "x"}).status_code == 403
+    assert root_client.get(reverse("admin:think_sessions_session_add")).status_code == 403
+    assert root_client.get(reverse("admin:think_sessions_message_add")).status_code == 403
     row = Message.objects.get()
-    assert staff.post(reverse("admin:think_sessions_message_change", args=[row.pk]), {"role": "x"}).status_code == 403
-    assert staff.post(reverse("admin:think_sessions_message_delete", args=[row.pk]), {"post": "yes"}).status_code == 403
+    assert (
+        root_client.post(reverse("admin:think_sessions_message_change", args=[row.pk]), {"role": "x"}).status_code
+        == 403
+    )
+    assert (
+        root_client.post(reverse("admin:think_sessions_message_delete", args=[row.pk]), {"post": "yes"}).status_code
+        == 403
+    )
 
 
 def test_staff_without_permission_see_nothing(client: Client) -> None:
@@ -212,26 +218,26 @@ def test_staff_without_permission_see_nothing(client: Client) -> None:
     assert "secret" in client.get(change).content.decode()
 
 
-def test_a_deleted_session_leaves_its_fork(staff: Client) -> None:
+def test_a_deleted_session_leaves_its_fork(root_client: Client) -> None:
     session = make_session("u: hi", "a: hello")
     fork = services.fork_session(session.pk, "a2")
     delete = reverse("admin:think_sessions_session_delete", args=[session.pk])
-    assert "with all its messages" in staff.get(delete).content.decode()
-    assert staff.post(delete, {"post": "yes"}).status_code == 302
+    assert "with all its messages" in root_client.get(delete).content.decode()
+    assert root_client.post(delete, {"post": "yes"}).status_code == 302
     assert [m.id for m in selectors.window(fork.pk)] == ["u1", "a2"]
-    assert "forked" in page_of(staff, fork).lower()
+    assert "forked" in page_of(root_client, fork).lower()
 
 
-def test_chosen_sessions_are_deleted_with_their_messages(staff: Client) -> None:
+def test_chosen_sessions_are_deleted_with_their_messages(root_client: Client) -> None:
     gone = [make_session("u: hi", "a: hello").pk for _ in range(3)]
     kept = make_session("u: stays")
     data = {"action": "delete_selected", "_selected_action": gone, "post": "yes"}
-    assert staff.post(reverse("admin:think_sessions_session_changelist"), data).status_code == 302
+    assert root_client.post(reverse("admin:think_sessions_session_changelist"), data).status_code == 302
     assert list(Session.objects.values_list("pk", flat=True)) == [kept.pk]
     assert Message.objects.count() == 1
 
 
-def test_lists_do_not_grow_with_their_rows(staff: Client) -> None:
+def test_lists_do_not_grow_with_their_rows(root_client: Client) -> None:
     owner = get_user_model().objects.create_user("alice")
     counts = []
     for _ in range(2):
@@ -240,12 +246,12 @@ def test_lists_do_not_grow_with_their_rows(staff: Client) -> None:
         for name in ("session", "message"):
             url = reverse(f"admin:think_sessions_{name}_changelist")
             with CaptureQueriesContext(connection) as captured:
-                assert staff.get(url).status_code == 200
+                assert root_client.get(url).status_code == 200
             counts.append(len(captured))
     assert counts[:2] == counts[2:]
 
 
-def test_sessions_are_found_by_owner_and_messages_by_ids(staff: Client) -> None:
+def test_sessions_are_found_by_owner_and_messages_by_ids(root_client: Client) -> None:
     owner = get_user_model().objects.create_user("alice")
     session = make_session("u: hi", owner_id=owner.pk, name="Holiday plans")
     make_session("u: hi", name="Other")
@@ -253,16 +259,18 @@ def test_sessions_are_found_by_owner_and_messages_by_ids(staff: Client) -> None:
     sessions = reverse("admin:think_sessions_session_changelist")
     messages = reverse("admin:think_sessions_message_changelist")
     for term in ("alice", "Holiday", session.pk):
-        assert "1 histor" in staff.get(sessions, {"q": term}).content.decode()
+        assert "1 histor" in root_client.get(sessions, {"q": term}).content.decode()
     for term, count in (("needle", 1), ("trn_1", 1), (session.pk, 2), ("x" * 200, 0), ("nothing", 0)):
-        assert f"{count} message" in staff.get(messages, {"q": term}).content.decode()
-    assert "NUL" not in staff.get(messages, {"q": "no\0thing"}).content.decode()
+        assert f"{count} message" in root_client.get(messages, {"q": term}).content.decode()
+    assert "NUL" not in root_client.get(messages, {"q": "no\0thing"}).content.decode()
 
 
-def test_a_message_links_to_its_conversation(staff: Client) -> None:
+def test_a_message_links_to_its_conversation(root_client: Client) -> None:
     session = make_session()
     make_message(session, message_id="a&b")
-    html = staff.get(reverse("admin:think_sessions_message_change", args=[Message.objects.get().pk])).content.decode()
+    html = root_client.get(
+        reverse("admin:think_sessions_message_change", args=[Message.objects.get().pk])
+    ).content.decode()
     assert f"/{session.pk}/change/?at=a%26b" in html
 
 

@@ -24,14 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def root(client: Client) -> User:
-    user = get_user_model().objects.create_superuser("root")
-    client.force_login(user)
-    return user
-
-
-@pytest.fixture
-def session() -> Session:
+def short_session() -> Session:
     return make_session("u: hi", "a: hello", "u: more")
 
 
@@ -51,14 +44,14 @@ def block_of(holder: ContextOwner, text: str = "Likes tea.", max_tokens: int | N
     return ContextBlock.objects.get()
 
 
-def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root: User, session: Session) -> None:
-    block = block_of(ContextOwner(session_id=session.pk))
-    freeze_prompt(session.pk, "kept")
+def test_a_block_is_edited_and_the_history_names_the_editor(client: Client, root: User, short_session: Session) -> None:
+    block = block_of(ContextOwner(session_id=short_session.pk))
+    freeze_prompt(short_session.pk, "kept")
     assert edit(client, block, content="Likes coffee.\r\nOften.").status_code == 302
     block.refresh_from_db()
-    session.refresh_from_db()
+    short_session.refresh_from_db()
     assert block.content == "Likes coffee.\nOften."
-    assert session.system_prompt is None  # it shows in the next turn
+    assert short_session.system_prompt is None  # it shows in the next turn
     change = ContextChange.objects.latest("pk")
     assert (change.actor, change.via, change.before, change.after) == (root, "admin", "Likes tea.", block.content)
     page = client.get(url_of(block)).content.decode()
@@ -72,8 +65,8 @@ def test_a_block_of_a_person_is_edited_too(client: Client, root: User) -> None:
     assert "root" in client.get(url_of(block)).content.decode()
 
 
-def test_what_does_not_fit_is_refused_beside_its_field(client: Client, root: User, session: Session) -> None:
-    block = block_of(ContextOwner(session_id=session.pk))
+def test_what_does_not_fit_is_refused_beside_its_field(client: Client, root: User, short_session: Session) -> None:
+    block = block_of(ContextOwner(session_id=short_session.pk))
     answer = edit(client, block, content="word " * 100)
     assert "holds at most 20 tokens" in answer.content.decode()
     block.refresh_from_db()
@@ -81,8 +74,8 @@ def test_what_does_not_fit_is_refused_beside_its_field(client: Client, root: Use
     assert ContextChange.objects.count() == 1
 
 
-def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: User, session: Session) -> None:
-    holder = ContextOwner(session_id=session.pk)
+def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: User, short_session: Session) -> None:
+    holder = ContextOwner(session_id=short_session.pk)
     block = block_of(holder)
     seen = client.get(url_of(block)).context["adminform"].form.initial["seen"]
     store.write_text(holder, "memory", lambda _held: "A model wrote this.")
@@ -92,8 +85,8 @@ def test_a_text_that_changed_meanwhile_is_not_overwritten(client: Client, root: 
     assert block.content == "A model wrote this."
 
 
-def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, session: Session) -> None:
-    holder = ContextOwner(session_id=session.pk)
+def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, short_session: Session) -> None:
+    holder = ContextOwner(session_id=short_session.pk)
     block = block_of(holder)
     store.put_entry(holder, "memory", Entry(key="tea", content="green"))
     assert "with 1 entry" in client.get(url_of(block, "delete")).content.decode()
@@ -102,8 +95,8 @@ def test_a_deleted_block_takes_its_entries_along(client: Client, root: User, ses
     assert set(ContextChange.objects.filter(action="delete").values_list("via", "actor")) == {("admin", root.pk)}
 
 
-def test_a_block_is_deleted_with_its_history(client: Client, root: User, session: Session) -> None:
-    block = block_of(ContextOwner(session_id=session.pk))
+def test_a_block_is_deleted_with_its_history(client: Client, root: User, short_session: Session) -> None:
+    block = block_of(ContextOwner(session_id=short_session.pk))
     data = {"action": "forget_wholly", "_selected_action": [block.pk], "confirmed": "yes"}
     page = client.post(reverse("admin:think_sessions_contextblock_changelist"), data, follow=True).content.decode()
     assert "1 forgotten." in page
@@ -113,19 +106,19 @@ def test_a_block_is_deleted_with_its_history(client: Client, root: User, session
     ]
 
 
-def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, session: Session) -> None:
-    store.put_entry(ContextOwner(session_id=session.pk), "notes", Entry(key="tea", content="green"))
+def test_an_entry_is_edited_found_anew_and_deleted(client: Client, root: User, short_session: Session) -> None:
+    store.put_entry(ContextOwner(session_id=short_session.pk), "notes", Entry(key="tea", content="green"))
     entry = ContextEntry.objects.get()
     assert edit(client, entry, content="black with milk", title="Tea").status_code == 302
     entry.refresh_from_db()
     assert (entry.content, entry.title) == ("black with milk", "Tea")
-    assert search_entries("milk", label="notes", session_id=session.pk).entries == [entry]
+    assert search_entries("milk", label="notes", session_id=short_session.pk).entries == [entry]
     assert client.post(url_of(entry, "delete"), {"post": "yes"}).status_code == 302
     assert ContextChange.objects.latest("pk").action == "delete"
 
 
-def test_a_summary_is_edited_and_undone(client: Client, root: User, session: Session) -> None:
-    add_compaction(session.pk, first_id="u1", last_id="a2", summary="They greeted.")
+def test_a_summary_is_edited_and_undone(client: Client, root: User, short_session: Session) -> None:
+    add_compaction(short_session.pk, first_id="u1", last_id="a2", summary="They greeted.")
     row = Compaction.objects.get()
     assert "A summary cannot be empty." in edit(client, row, summary="  ").content.decode()
     assert edit(client, row, summary="They said hello.").status_code == 302
@@ -141,8 +134,8 @@ def test_a_summary_is_edited_and_undone(client: Client, root: User, session: Ses
     assert made == [("add", "code"), ("edit", "admin"), ("undo", "admin")]
 
 
-def test_the_history_is_not_edited(client: Client, root: User, session: Session) -> None:
-    block_of(ContextOwner(session_id=session.pk), text="<b>bold</b>")
+def test_the_history_is_not_edited(client: Client, root: User, short_session: Session) -> None:
+    block_of(ContextOwner(session_id=short_session.pk), text="<b>bold</b>")
     change = ContextChange.objects.get()
     page = client.get(url_of(change)).content.decode()
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
@@ -151,13 +144,13 @@ def test_the_history_is_not_edited(client: Client, root: User, session: Session)
     assert client.post(url_of(change, "delete"), {"post": "yes"}).status_code == 403
 
 
-def test_who_may_look_may_not_edit(client: Client, session: Session) -> None:
+def test_who_may_look_may_not_edit(client: Client, short_session: Session) -> None:
     person = get_user_model().objects.create_user("helper", is_staff=True)
     wanted = ("view_contextblock", "view_compaction", "view_contextentry")
     person.user_permissions.set(Permission.objects.filter(codename__in=wanted))
     client.force_login(person)
-    block = block_of(ContextOwner(session_id=session.pk))
-    add_compaction(session.pk, first_id="u1", last_id="a2", summary="They greeted.")
+    block = block_of(ContextOwner(session_id=short_session.pk))
+    add_compaction(short_session.pk, first_id="u1", last_id="a2", summary="They greeted.")
     for row in (block, Compaction.objects.get()):
         page = client.get(url_of(row)).content.decode()
         assert 'name="_save"' not in page
@@ -187,8 +180,8 @@ def test_lists_do_not_grow_with_their_rows(client: Client, root: User, name: str
     assert client.get(reverse(f"admin:think_sessions_{name}_changelist"), {"q": "memory0"}).status_code == 200
 
 
-def test_changes_are_filtered_by_what_and_how(client: Client, root: User, session: Session) -> None:
-    block = block_of(ContextOwner(session_id=session.pk))
+def test_changes_are_filtered_by_what_and_how(client: Client, root: User, short_session: Session) -> None:
+    block = block_of(ContextOwner(session_id=short_session.pk))
     edit(client, block, content="Mine.")
     url = reverse("admin:think_sessions_contextchange_changelist")
     for query, count in (({"via": "admin"}, 1), ({"via": "api"}, 0), ({"action": "set"}, 2), ({"action": "undo"}, 0)):

@@ -36,7 +36,7 @@ OPEN_CALL: Part = {
 
 
 @pytest.fixture
-def tree() -> Session:
+def branched_session() -> Session:
     """Two branches, a compaction, a block, an entry, odd characters, usage."""
     session = make_session("u: one", "a: two", "u: three\u2028\ud800", "a: four", name="Tree", scope="s")
     make_message(session, "other", role="assistant", after="u1", message_id="b2")
@@ -52,8 +52,8 @@ def tree() -> Session:
     return session
 
 
-def test_an_export_comes_back_as_it_was(tree: Session, alice: User) -> None:
-    lines = list(export_lines(tree.pk))
+def test_an_export_comes_back_as_it_was(branched_session: Session, alice: User) -> None:
+    lines = list(export_lines(branched_session.pk))
     made = import_session(lines, owner_id=alice.pk, scope="other")
     assert made.message_count == 6
     head, *rest = export_lines(made.session_id)
@@ -64,19 +64,19 @@ def test_an_export_comes_back_as_it_was(tree: Session, alice: User) -> None:
     assert "secret" not in "".join(lines)
 
 
-def test_it_streams_whatever_the_pages(tree: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list(export_lines(tree.pk))
+def test_it_streams_whatever_the_pages(branched_session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(export_lines(branched_session.pk))
     monkeypatch.setattr(export, "PAGE_ROWS", 2)
     monkeypatch.setattr(transfer_import_session, "BATCH", 2)
-    assert list(export_lines(tree.pk)) == whole
+    assert list(export_lines(branched_session.pk)) == whole
     assert list(export_lines(import_session(whole).session_id))[1:] == whole[1:]
 
 
-def test_a_fork_is_exported_whole_and_without_the_origins_siblings(tree: Session) -> None:
-    fork = services.fork_session(tree.pk, "u3")
+def test_a_fork_is_exported_whole_and_without_the_origins_siblings(branched_session: Session) -> None:
+    fork = services.fork_session(branched_session.pk, "u3")
     make_message(fork, "own", message_id="f4")
     made = import_session(export_lines(fork.pk))
-    services.delete_session(tree.pk)
+    services.delete_session(branched_session.pk)
     services.delete_session(fork.pk)
     rows = Message.objects.filter(session_id=made.session_id).order_by("depth")
     assert list(rows.values_list("message_id", flat=True)) == ["u1", "a2", "u3", "f4"]
@@ -228,7 +228,7 @@ def test_an_import_that_died_is_pruned() -> None:
     assert list(Session.objects.values_list("pk", flat=True)) == [kept.pk]
 
 
-def test_markdown_is_the_shown_path(tree: Session) -> None:
+def test_markdown_is_the_shown_path(branched_session: Session) -> None:
     call: Part = {
         "type": "tool-add",
         "toolCallId": "c",
@@ -237,21 +237,21 @@ def test_markdown_is_the_shown_path(tree: Session) -> None:
         "output": "```",
     }
     parts: list[Part] = [{"type": "reasoning", "text": "hm\n\nyes"}, call, {"type": "text", "text": "done"}]
-    make_message(tree, role="assistant", message_id="a5", parts=parts)
-    text = "".join(export_markdown(tree.pk))
+    make_message(branched_session, role="assistant", message_id="a5", parts=parts)
+    text = "".join(export_markdown(branched_session.pk))
     assert text.startswith("# Tree\n\n## User\n\none\n\n## Assistant\n\ntwo\n\n## User")
     assert "other" not in text
     assert '> hm\n>\n> yes\n\n**Tool:** `add`\n\n```json\n{\n  "a": 1\n}\n```\n\n````\n```\n````\n\ndone\n\n' in text
 
 
-def test_commands_write_a_file_and_read_it(tree: Session, alice: User, tmp_path: Path) -> None:
+def test_commands_write_a_file_and_read_it(branched_session: Session, alice: User, tmp_path: Path) -> None:
     file, out = tmp_path / "tree.jsonl", io.StringIO()
-    call_command("export_session", tree.pk, output=file, stderr=io.StringIO())
+    call_command("export_session", branched_session.pk, output=file, stderr=io.StringIO())
     call_command("import_session", file, user="alice", scope="new", stdout=out, stderr=io.StringIO())
     row = Session.objects.get(pk=out.getvalue().strip())
     assert (row.owner_id, row.scope) == (alice.pk, "new")
     shown = io.StringIO()
-    call_command("export_session", tree.pk, markdown=True, stdout=shown)
+    call_command("export_session", branched_session.pk, markdown=True, stdout=shown)
     assert shown.getvalue().startswith("# Tree")
     for command in (("export_session", "nope"), ("import_session", tmp_path / "none"), ("import_session", __file__)):
         with pytest.raises(CommandError):

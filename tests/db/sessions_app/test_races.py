@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from sessions_app.core.messages import shapes
 from sessions_app.core.messages.parts import Result, apply_result
@@ -14,31 +14,9 @@ from sessions_app.messages import selectors, services
 from sessions_app.messages.services import Leaf
 from sessions_app.models import Message, Session
 from sessions_app.testing import make_message, make_session, text_message
+from tests.db.races import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def together(*works: Callable[[], object]) -> list[BaseException]:
-    """Run each work on a thread and connection of its own, all started at once."""
-    barrier = threading.Barrier(len(works))
-    errors: list[BaseException] = []
-
-    def run(work: Callable[[], object]) -> None:
-        try:
-            barrier.wait(10)
-            work()
-        except BaseException as error:  # noqa: BLE001 - the test looks at it
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-    return errors
 
 
 def user(message_id: str) -> shapes.Message:

@@ -37,16 +37,6 @@ def hit(query: str, session: Session) -> SearchHit:
     return only
 
 
-@pytest.fixture
-def alice() -> User:
-    return User.objects.create_user("alice")
-
-
-@pytest.fixture
-def bob() -> User:
-    return User.objects.create_user("bob")
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def session() -> Session:
+def empty_session() -> Session:
     return make_session()
 
 
@@ -28,36 +28,40 @@ def keys(query: str, *, label: str = "notes", **whose: Any) -> list[str]:
     return [entry.key for entry in search_entries(query, label=label, **whose).entries]
 
 
-def test_entries_are_found_by_their_words_best_first(session: Session) -> None:
-    put("door", "The door is locked", session=session)
-    put("locks", "Locks: lock and key", session=session)
-    assert keys("lock", session_id=session.pk) == ["locks", "door"]
-    assert keys("lock -door", session_id=session.pk) == ["locks"]
-    assert search_entries("lock", label="notes", session_id=session.pk, limit=1).entries[0].content.startswith("Locks")
+def test_entries_are_found_by_their_words_best_first(empty_session: Session) -> None:
+    put("door", "The door is locked", session=empty_session)
+    put("locks", "Locks: lock and key", session=empty_session)
+    assert keys("lock", session_id=empty_session.pk) == ["locks", "door"]
+    assert keys("lock -door", session_id=empty_session.pk) == ["locks"]
+    assert (
+        search_entries("lock", label="notes", session_id=empty_session.pk, limit=1)
+        .entries[0]
+        .content.startswith("Locks")
+    )
 
 
-def test_setting_an_entry_again_replaces_it_and_deleting_removes_it(session: Session) -> None:
-    entry = put("door", "The door is locked", session=session)
+def test_setting_an_entry_again_replaces_it_and_deleting_removes_it(empty_session: Session) -> None:
+    entry = put("door", "The door is locked", session=empty_session)
     entry.content = "The door is open"
     entry.save()
     index_entries([entry])
-    assert (keys("lock", session_id=session.pk), keys("open", session_id=session.pk)) == ([], ["door"])
+    assert (keys("lock", session_id=empty_session.pk), keys("open", session_id=empty_session.pk)) == ([], ["door"])
     entry.delete()
-    assert keys("open", session_id=session.pk) == []
+    assert keys("open", session_id=empty_session.pk) == []
     assert not EntryWords.objects.exists()
 
 
-def test_a_block_finds_its_own_entries_alone(session: Session) -> None:
+def test_a_block_finds_its_own_entries_alone(empty_session: Session) -> None:
     alice = User.objects.create_user("alice")
-    put("mine", "locked", session=session)
-    put("other block", "locked", session=session, label="facts")
+    put("mine", "locked", session=empty_session)
+    put("other block", "locked", session=empty_session, label="facts")
     put("other session", "locked", session=make_session())
     put("user's", "locked", owner=alice)
-    assert keys("locked", session_id=session.pk) == ["mine"]
-    assert keys("locked", session_id=session.pk, label="facts") == ["other block"]
+    assert keys("locked", session_id=empty_session.pk) == ["mine"]
+    assert keys("locked", session_id=empty_session.pk, label="facts") == ["other block"]
     assert keys("locked", owner_id=alice.pk) == ["user's"]
 
 
-def test_a_malformed_query_gives_the_reason(session: Session) -> None:
-    found = search_entries('"', label="notes", session_id=session.pk)
+def test_a_malformed_query_gives_the_reason(empty_session: Session) -> None:
+    found = search_entries('"', label="notes", session_id=empty_session.pk)
     assert (found.entries, found.problem) == ([], "A quotation mark is not closed.")

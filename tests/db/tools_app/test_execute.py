@@ -1,7 +1,6 @@
 """Code that calls tools: its result, its records, and how it goes on after a crash and after a decision."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +9,7 @@ from pydantic import Field
 from fibers.errors import Parked
 from fibers.waits import Wait, WaitEnd
 from tests.filled_workspace import filled
+from tests.unit.tools_app.sandbox.conftest import sandbox
 from thinkproject.kernel.aio import db
 from tools_app.core.code.truncation import MARK
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
@@ -22,21 +22,16 @@ from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.workspace.services import open_for_scope
 
+__all__ = ["sandbox"]  # a fixture
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 did: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _did_nothing() -> None:
     did.clear()
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[DenoSandbox]:
-    made = DenoSandbox(spare=False)
-    yield made
-    await made.close()
 
 
 @tool

@@ -1,13 +1,12 @@
 """Scripts over a workspace in the database: one transaction at the end, with the versions that they began with."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 
-from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
+from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, shell_sandbox
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.differences import differences
 from tools_app.core.files.workspace import Put
@@ -21,14 +20,9 @@ from tools_app.workspace import services
 from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.write_back import write_back
 
+__all__ = ["shell_sandbox"]  # a fixture
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[DenoSandbox]:
-    made = DenoSandbox(program=shell_program(), spare=False)
-    yield made
-    await made.close()
 
 
 async def filled() -> DatabaseWorkspace:
@@ -37,9 +31,9 @@ async def filled() -> DatabaseWorkspace:
     return workspace
 
 
-async def test_a_script_changes_files_in_the_database(sandbox: DenoSandbox) -> None:
+async def test_a_script_changes_files_in_the_database(shell_sandbox: DenoSandbox) -> None:
     workspace = await filled()
-    runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=sandbox))
+    runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=shell_sandbox))
     result = await runner.run(
         CONTEXT, "for f in d/f?; do echo new > $f; done; rm d/f1?; cat d/* | sort | uniq -c | tr -s ' '"
     )
@@ -52,9 +46,9 @@ async def test_a_script_changes_files_in_the_database(sandbox: DenoSandbox) -> N
     assert (await workspace.info()).file_count == 40
 
 
-async def test_a_script_in_an_empty_workspace_makes_it(sandbox: DenoSandbox) -> None:
+async def test_a_script_in_an_empty_workspace_makes_it(shell_sandbox: DenoSandbox) -> None:
     workspace = services.open_for_scope("scope", None)
-    runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=sandbox))
+    runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=shell_sandbox))
     assert (await runner.run(CONTEXT, "ls; pwd"))["stdout"] == "/\n"
     assert await workspace.workspace_id() is None
     await runner.run(CONTEXT, "echo 1 > f")

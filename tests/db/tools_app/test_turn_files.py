@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from tests.db.statements import statements
@@ -29,26 +28,21 @@ from tools_app.workspace.turn_files import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def files(transactional_db: None, alice: User) -> DatabaseWorkspace:
-    return services.open_for_scope("ins_1", alice.pk)
-
-
 async def differences(turn_id: str, limit: int = 100) -> dict[str, FileDifference]:
     found = await db(lambda: changed_in_turn(turn_id, limit=limit))
     return {each.path: each for each in compared(found)}
 
 
-async def test_nothing_is_kept_outside_of_a_turn(files: DatabaseWorkspace) -> None:
-    await files.write_file("/f", "x")
-    await files.write_file("/f", "y")
-    await files.in_turn("").rm("/f")
+async def test_nothing_is_kept_outside_of_a_turn(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/f", "x")
+    await database_workspace.write_file("/f", "y")
+    await database_workspace.in_turn("").rm("/f")
     assert not await FileBackup.objects.aexists()
 
 
-async def test_each_kind_of_change_is_told_with_its_texts(files: DatabaseWorkspace) -> None:
-    await files.apply([Put(path="/old", content=b"one\ntwo\n"), Put(path="/gone", content=b"gone\n")])
-    turn = files.in_turn("t1")
+async def test_each_kind_of_change_is_told_with_its_texts(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.apply([Put(path="/old", content=b"one\ntwo\n"), Put(path="/gone", content=b"gone\n")])
+    turn = database_workspace.in_turn("t1")
     await turn.write_file("/new", "fresh\n")
     await turn.write_file("/old", "one\n2\n")
     await turn.delete_file("/gone")
@@ -62,9 +56,9 @@ async def test_each_kind_of_change_is_told_with_its_texts(files: DatabaseWorkspa
     assert [(each.added, each.removed) for each in found.values()] == [(0, 1), (1, 0), (1, 1)]
 
 
-async def test_the_first_state_of_a_turn_wins(files: DatabaseWorkspace) -> None:
-    await files.write_file("/f", "first")
-    turn = files.in_turn("t1")
+async def test_the_first_state_of_a_turn_wins(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/f", "first")
+    turn = database_workspace.in_turn("t1")
     await turn.write_file("/f", "second")
     await turn.append_file("/f", " third")
     await turn.rm("/f")
@@ -79,13 +73,15 @@ async def test_the_first_state_of_a_turn_wins(files: DatabaseWorkspace) -> None:
     assert (found["/same"].kind, found["/same"].after) == ("created", "y")
 
 
-async def test_the_files_of_a_turn_are_counted_without_those_that_it_removed_again(files: DatabaseWorkspace) -> None:
-    await files.apply([Put(path="/old", content=b"one"), Put(path="/gone", content=b"gone")])
-    turn = files.in_turn("t1")
+async def test_the_files_of_a_turn_are_counted_without_those_that_it_removed_again(
+    database_workspace: DatabaseWorkspace,
+) -> None:
+    await database_workspace.apply([Put(path="/old", content=b"one"), Put(path="/gone", content=b"gone")])
+    turn = database_workspace.in_turn("t1")
     await turn.apply([Put(path="/old", content=b"two"), Put(path="/new", content=b"new"), Remove(path="/gone")])
     await turn.write_file("/passing", "x")
     await turn.rm("/passing")
-    await files.in_turn("t2").write_file("/another", "x")
+    await database_workspace.in_turn("t2").write_file("/another", "x")
 
     def counted(turn_id: str) -> tuple[int, int]:
         stated = Statement("SELECT :count:", count=COUNT_OF_TURN).one(turn_id)
@@ -95,28 +91,30 @@ async def test_the_files_of_a_turn_are_counted_without_those_that_it_removed_aga
     assert [await db(counted, turn_id) for turn_id in ("t1", "t2", "t3")] == [(3, 3), (1, 1), (0, 0)]
 
 
-async def test_a_file_that_is_as_it_was_has_not_changed(files: DatabaseWorkspace) -> None:
-    await files.write_file("/f", "same")
-    turn = files.in_turn("t1")
+async def test_a_file_that_is_as_it_was_has_not_changed(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/f", "same")
+    turn = database_workspace.in_turn("t1")
     await turn.write_file("/f", "other")
     await turn.write_file("/f", "same")
     assert await differences("t1") == {}
 
 
-async def test_each_turn_is_told_what_it_did_itself(files: DatabaseWorkspace) -> None:
-    await files.write_file("/f", "0")
+async def test_each_turn_is_told_what_it_did_itself(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/f", "0")
     for turn in ("t1", "t2", "t3"):
-        await files.in_turn(turn).write_file("/f", turn)
+        await database_workspace.in_turn(turn).write_file("/f", turn)
     found = [(await differences(turn))["/f"] for turn in ("t1", "t2", "t3")]
     assert [(each.before, each.after) for each in found] == [("0", "t1"), ("t1", "t2"), ("t2", "t3")]
 
 
-async def test_whole_directories_are_kept_when_they_are_moved_copied_and_removed(files: DatabaseWorkspace) -> None:
-    await files.apply([Put(path=f"/d/{at}", content=str(at).encode()) for at in range(3)])
-    await files.apply([Link(path="/d/link", target="0"), MakeDirectory(path="/d/empty")])
-    await files.in_turn("copied").cp("/d", "/copy", recursive=True)
-    await files.in_turn("moved").mv("/copy", "/moved")
-    await files.in_turn("removed").rm("/moved", recursive=True)
+async def test_whole_directories_are_kept_when_they_are_moved_copied_and_removed(
+    database_workspace: DatabaseWorkspace,
+) -> None:
+    await database_workspace.apply([Put(path=f"/d/{at}", content=str(at).encode()) for at in range(3)])
+    await database_workspace.apply([Link(path="/d/link", target="0"), MakeDirectory(path="/d/empty")])
+    await database_workspace.in_turn("copied").cp("/d", "/copy", recursive=True)
+    await database_workspace.in_turn("moved").mv("/copy", "/moved")
+    await database_workspace.in_turn("removed").rm("/moved", recursive=True)
     copied, moved, removed = [await differences(turn) for turn in ("copied", "moved", "removed")]
     assert [(each.path, each.kind) for each in copied.values()] == [(f"/copy/{at}", "created") for at in range(3)]
     assert [each.after for each in copied.values()] == ["0", "1", "2"]
@@ -127,10 +125,10 @@ async def test_whole_directories_are_kept_when_they_are_moved_copied_and_removed
     assert [(each.path, each.before) for each in removed.values()] == [(f"/moved/{at}", str(at)) for at in range(3)]
 
 
-async def test_a_refused_change_keeps_nothing(files: DatabaseWorkspace, settings: Any) -> None:
-    await files.write_file("/f", "x")
+async def test_a_refused_change_keeps_nothing(database_workspace: DatabaseWorkspace, settings: Any) -> None:
+    await database_workspace.write_file("/f", "x")
     settings.THINK_WORKSPACE_QUOTA_BYTES = 10
-    turn = files.in_turn("t1")
+    turn = database_workspace.in_turn("t1")
     assert await errno(turn.write_file("/f", "y" * 100)) == "ENOSPC"
     assert await errno(turn.mkdir("/f")) == "EEXIST"
     await turn.mkdir("/directory")
@@ -138,11 +136,13 @@ async def test_a_refused_change_keeps_nothing(files: DatabaseWorkspace, settings
     assert not await FileBackup.objects.aexists()
 
 
-async def test_large_files_and_those_in_storage_are_named_and_not_kept(files: DatabaseWorkspace, settings: Any) -> None:
-    await files.write_file("/large", "x" * (MAX_BACKUP_BYTES + 1))
+async def test_large_files_and_those_in_storage_are_named_and_not_kept(
+    database_workspace: DatabaseWorkspace, settings: Any
+) -> None:
+    await database_workspace.write_file("/large", "x" * (MAX_BACKUP_BYTES + 1))
     settings.THINK_WORKSPACE_INLINE_BYTES = 1_000
-    await files.write_file("/stored", "x" * 2_000)
-    turn = files.in_turn("t1")
+    await database_workspace.write_file("/stored", "x" * 2_000)
+    turn = database_workspace.in_turn("t1")
     await turn.write_file("/large", "small")
     await turn.write_file("/stored", "small")
     found = await differences("t1")
@@ -153,32 +153,34 @@ async def test_large_files_and_those_in_storage_are_named_and_not_kept(files: Da
 
 
 async def test_of_a_large_tree_the_first_files_are_kept(
-    files: DatabaseWorkspace, monkeypatch: pytest.MonkeyPatch
+    database_workspace: DatabaseWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools_app.workspace.stores.backups.MAX_STATEMENT_BYTES", 250)
-    await files.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(4)])
-    await files.in_turn("t1").rm("/d", recursive=True)
+    await database_workspace.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(4)])
+    await database_workspace.in_turn("t1").rm("/d", recursive=True)
     assert [each.is_cut for each in (await differences("t1")).values()] == [False, False, True, True]
 
 
-async def test_bytes_that_are_no_text_are_named(files: DatabaseWorkspace) -> None:
-    turn = files.in_turn("t1")
+async def test_bytes_that_are_no_text_are_named(database_workspace: DatabaseWorkspace) -> None:
+    turn = database_workspace.in_turn("t1")
     await turn.write_file("/picture", b"\x89PNG\r\n\x1a\n\xff\x00")
     found = (await differences("t1"))["/picture"]
     assert (found.kind, found.after, found.diff, found.is_cut) == ("created", None, "", False)
 
 
-async def test_long_paths_and_strange_names_are_found_again(files: DatabaseWorkspace) -> None:
+async def test_long_paths_and_strange_names_are_found_again(database_workspace: DatabaseWorkspace) -> None:
     long = "/" + "/".join(["d" * 100] * 8)
-    await files.apply([Put(path=f"{long}/ä'%\U0001f600", content=b"old")])
-    await files.in_turn("t1").write_file(f"{long}/ä'%\U0001f600", "new")
+    await database_workspace.apply([Put(path=f"{long}/ä'%\U0001f600", content=b"old")])
+    await database_workspace.in_turn("t1").write_file(f"{long}/ä'%\U0001f600", "new")
     assert (await differences("t1"))[f"{long}/ä'%\U0001f600"].before == "old"
 
 
-async def test_keeping_takes_one_statement_and_none_where_no_file_changes(files: DatabaseWorkspace) -> None:
+async def test_keeping_takes_one_statement_and_none_where_no_file_changes(
+    database_workspace: DatabaseWorkspace,
+) -> None:
     puts = [Put(path=f"/d/{at}", content=b"x") for at in range(300)]
-    await files.apply(puts)
-    turn = files.in_turn("t1")
+    await database_workspace.apply(puts)
+    turn = database_workspace.in_turn("t1")
     for most, operation in (
         (1, turn.apply(puts)),
         (1, turn.apply([Put(path=f"/new/{at}", content=b"x") for at in range(300)])),
@@ -192,19 +194,19 @@ async def test_keeping_takes_one_statement_and_none_where_no_file_changes(files:
         assert len([each for each in sent if "think_tools_filebackup" in each]) == most, sent
 
 
-async def test_a_turns_changes_take_few_queries_however_many_there_are(files: DatabaseWorkspace) -> None:
+async def test_a_turns_changes_take_few_queries_however_many_there_are(database_workspace: DatabaseWorkspace) -> None:
     for turn in ("t1", "t2"):
-        await files.in_turn(turn).apply([Put(path=f"/{at}", content=turn.encode()) for at in range(200)])
+        await database_workspace.in_turn(turn).apply([Put(path=f"/{at}", content=turn.encode()) for at in range(200)])
     with statements() as sent:
         assert len(await differences("t1", limit=50)) == 50
     assert len(sent) <= 4
 
 
 async def test_what_was_kept_goes_with_its_turn_its_workspace_and_its_time(
-    files: DatabaseWorkspace, settings: Any
+    database_workspace: DatabaseWorkspace, settings: Any
 ) -> None:
     for turn in ("t1", "t2", "t3"):
-        await files.in_turn(turn).write_file("/f", turn)
+        await database_workspace.in_turn(turn).write_file("/f", turn)
     await db(forget_backups, ["t1"])
     assert [row.turn_id async for row in FileBackup.objects.order_by("pk")] == ["t2", "t3"]
     await FileBackup.objects.filter(turn_id="t2").aupdate(created_at=timezone.now() - timedelta(days=31))

@@ -20,43 +20,38 @@ from tools_app.workspace.stores.rows import DatabaseTree
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def workspace(transactional_db: None, alice: User) -> DatabaseWorkspace:
-    return services.open_for_scope("ins_1", alice.pk)
-
-
 async def test_opening_sends_no_statement(alice: User) -> None:
     with statements() as sent:
         services.open_for_scope("ins_1", alice.pk)
     assert sent == []
 
 
-async def test_small_things_take_few_statements(workspace: DatabaseWorkspace) -> None:
-    await workspace.write_file("/d/f", "x")
+async def test_small_things_take_few_statements(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/d/f", "x")
     for most, operation in (
-        (8, workspace.write_file("/d/g", "x")),
-        (8, workspace.write_file("/d/f", "y")),
-        (2, workspace.stat("/d/f")),
-        (3, workspace.read_file("/d/f")),
-        (3, workspace.read_dir("/d")),
-        (2, workspace.info()),
+        (8, database_workspace.write_file("/d/g", "x")),
+        (8, database_workspace.write_file("/d/f", "y")),
+        (2, database_workspace.stat("/d/f")),
+        (3, database_workspace.read_file("/d/f")),
+        (3, database_workspace.read_dir("/d")),
+        (2, database_workspace.info()),
     ):
         with statements() as sent:
             await operation
         assert len(sent) <= most, sent
 
 
-async def test_many_files_take_few_statements(workspace: DatabaseWorkspace) -> None:
+async def test_many_files_take_few_statements(database_workspace: DatabaseWorkspace) -> None:
     files = [Put(path=f"/src/{at % 20}/{at}.py", content=b"x" * 100) for at in range(1_000)]
     names = [each.path for each in files]
     counts: dict[str, int] = {}
     for name, operation in (
-        ("write", workspace.apply(files)),
-        ("write again", workspace.apply(files)),
-        ("copy", workspace.cp("/src", "/copy", recursive=True)),
-        ("move", workspace.mv("/copy", "/moved")),
-        ("remove files", workspace.apply([Remove(path=path) for path in names])),
-        ("remove", workspace.rm("/moved", recursive=True)),
+        ("write", database_workspace.apply(files)),
+        ("write again", database_workspace.apply(files)),
+        ("copy", database_workspace.cp("/src", "/copy", recursive=True)),
+        ("move", database_workspace.mv("/copy", "/moved")),
+        ("remove files", database_workspace.apply([Remove(path=path) for path in names])),
+        ("remove", database_workspace.rm("/moved", recursive=True)),
     ):
         with statements() as sent:
             await operation
@@ -65,20 +60,20 @@ async def test_many_files_take_few_statements(workspace: DatabaseWorkspace) -> N
     assert counts["write again"] <= 40
     assert max(counts["copy"], counts["move"], counts["remove"]) <= 12, counts
     assert counts["remove files"] <= 20
-    assert (await workspace.info()).file_count == 0
+    assert (await database_workspace.info()).file_count == 0
 
 
-async def test_many_files_are_read_with_few_statements(workspace: DatabaseWorkspace) -> None:
+async def test_many_files_are_read_with_few_statements(database_workspace: DatabaseWorkspace) -> None:
     files = [Put(path=f"/{at}", content=str(at).encode()) for at in range(400)]
-    await workspace.apply(files)
+    await database_workspace.apply(files)
     with statements() as sent:
-        read = [data async for _, data in workspace.read_many([each.path for each in files], max_bytes=100)]
+        read = [data async for _, data in database_workspace.read_many([each.path for each in files], max_bytes=100)]
     assert read == [each.content for each in files]
     assert len(sent) <= 10
 
 
-async def test_a_page_of_a_large_directory_reads_only_its_entries(workspace: DatabaseWorkspace) -> None:
-    await workspace.apply([Put(path=f"/d/{at:05}", content=b"") for at in range(3_000)])
+async def test_a_page_of_a_large_directory_reads_only_its_entries(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.apply([Put(path=f"/d/{at:05}", content=b"") for at in range(3_000)])
     row = await StoredWorkspace.objects.aget()
 
     def page() -> tuple[int, list[str]]:
@@ -92,8 +87,8 @@ async def test_a_page_of_a_large_directory_reads_only_its_entries(workspace: Dat
     assert read < (100 if connection.vendor == "postgresql" else 300)
 
 
-async def test_a_pattern_reads_only_its_directory(workspace: DatabaseWorkspace) -> None:
-    await workspace.apply([Put(path=f"/d{at % 30}/{at}", content=b"") for at in range(3_000)])
+async def test_a_pattern_reads_only_its_directory(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.apply([Put(path=f"/d{at % 30}/{at}", content=b"") for at in range(3_000)])
     row = await StoredWorkspace.objects.aget()
 
     def scan() -> tuple[int, int]:
@@ -115,58 +110,62 @@ def long_paths() -> Iterator[str]:
     yield "/" + "/".join("\U0001f600" * 40 for _ in range(99))
 
 
-async def test_paths_of_any_length_can_be_kept_listed_copied_and_moved(workspace: DatabaseWorkspace) -> None:
+async def test_paths_of_any_length_can_be_kept_listed_copied_and_moved(database_workspace: DatabaseWorkspace) -> None:
     for path in long_paths():
-        await workspace.write_file(path, path[-50:])
-    every = [entry.path for entry in await workspace.glob("**/*")]
+        await database_workspace.write_file(path, path[-50:])
+    every = [entry.path for entry in await database_workspace.glob("**/*")]
     assert every == sorted(every)
     assert set(long_paths()) <= set(every)
-    for top in [entry.path for entry in await workspace.read_dir("/")]:
-        await workspace.mv(top, f"/m{top}")
-    await workspace.cp("/m", "/c", recursive=True)
+    for top in [entry.path for entry in await database_workspace.read_dir("/")]:
+        await database_workspace.mv(top, f"/m{top}")
+    await database_workspace.cp("/m", "/c", recursive=True)
     for path in long_paths():
-        assert await workspace.read_file(f"/m{path}") == path[-50:]
-        assert await workspace.read_file(f"/c{path}") == path[-50:]
+        assert await database_workspace.read_file(f"/m{path}") == path[-50:]
+        assert await database_workspace.read_file(f"/c{path}") == path[-50:]
         parent = path.rpartition("/")[0]
-        assert f"/c{path}" in [entry.path for entry in await workspace.read_dir(f"/c{parent}")]
+        assert f"/c{path}" in [entry.path for entry in await database_workspace.read_dir(f"/c{parent}")]
     rows = WorkspaceEntry.objects.values_list("path", "path_key", "parent_key", "name")
     async for path, path_key, parent_key, name in rows:
         assert path_key == key_of(path)
         assert parent_key == key_of(path.rpartition("/")[0] or "/")
         assert name == path.rpartition("/")[2]
         assert len(path_key) <= MAX_KEY_CHARS
-    await workspace.rm("/m", recursive=True)
-    await workspace.rm("/c", recursive=True)
+    await database_workspace.rm("/m", recursive=True)
+    await database_workspace.rm("/c", recursive=True)
     assert not await WorkspaceEntry.objects.aexists()
 
 
-async def test_what_is_below_a_long_directory_is_not_confused_with_its_siblings(workspace: DatabaseWorkspace) -> None:
+async def test_what_is_below_a_long_directory_is_not_confused_with_its_siblings(
+    database_workspace: DatabaseWorkspace,
+) -> None:
     deep = "".join(f"/{'d' * 99}" for _ in range(5))
     for name in ("a", "a0", "a%", "b"):
-        await workspace.write_file(f"{deep}/{name}/f", name)
-    await workspace.rm(f"{deep}/a", recursive=True)
-    await workspace.mv(f"{deep}/a%", f"{deep}/moved")
-    found = [entry.path for entry in await workspace.glob(f"{deep}/**/*") if entry.kind is EntryKind.FILE]
+        await database_workspace.write_file(f"{deep}/{name}/f", name)
+    await database_workspace.rm(f"{deep}/a", recursive=True)
+    await database_workspace.mv(f"{deep}/a%", f"{deep}/moved")
+    found = [entry.path for entry in await database_workspace.glob(f"{deep}/**/*") if entry.kind is EntryKind.FILE]
     assert found == [f"{deep}/{name}/f" for name in ("a0", "b", "moved")]
 
 
-async def test_names_sort_by_code_points(workspace: DatabaseWorkspace) -> None:
+async def test_names_sort_by_code_points(database_workspace: DatabaseWorkspace) -> None:
     names = ["Z", "a", "B", "ä", "_", "-", "é", "z", "\U0001f600", "日"]
-    await workspace.apply([Put(path=f"/{name}", content=b"") for name in names])
-    assert [entry.name for entry in await workspace.read_dir()] == sorted(names)
-    assert [entry.name for entry in await workspace.glob("*")] == sorted(names)
+    await database_workspace.apply([Put(path=f"/{name}", content=b"") for name in names])
+    assert [entry.name for entry in await database_workspace.read_dir()] == sorted(names)
+    assert [entry.name for entry in await database_workspace.glob("*")] == sorted(names)
 
 
-async def test_the_totals_of_the_row_are_those_of_the_entries(workspace: DatabaseWorkspace, settings: Any) -> None:
+async def test_the_totals_of_the_row_are_those_of_the_entries(
+    database_workspace: DatabaseWorkspace, settings: Any
+) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 10
-    await workspace.write_file("/a/b/f", "x" * 5)
-    await workspace.write_file("/a/large", "x" * 20)
-    await workspace.symlink("f", "/a/b/l")
-    await workspace.cp("/a", "/copy", recursive=True)
-    await workspace.write_file("/copy/large", "small")
-    await workspace.write_file("/copy/b/f", "x" * 30)
-    await workspace.mv("/copy/b", "/b")
-    await workspace.rm("/a/b", recursive=True)
+    await database_workspace.write_file("/a/b/f", "x" * 5)
+    await database_workspace.write_file("/a/large", "x" * 20)
+    await database_workspace.symlink("f", "/a/b/l")
+    await database_workspace.cp("/a", "/copy", recursive=True)
+    await database_workspace.write_file("/copy/large", "small")
+    await database_workspace.write_file("/copy/b/f", "x" * 30)
+    await database_workspace.mv("/copy/b", "/b")
+    await database_workspace.rm("/a/b", recursive=True)
     row = await StoredWorkspace.objects.aget()
     entries = [each async for each in WorkspaceEntry.objects.all()]
     assert row.file_count == sum(each.kind == EntryKind.FILE for each in entries) == 4 - 1

@@ -21,11 +21,6 @@ from tools_app.workspace.stores.database import DatabaseWorkspace
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def workspace(transactional_db: None, alice: User) -> DatabaseWorkspace:
-    return services.open_for_scope("ins_1", alice.pk)
-
-
 def object_names() -> set[str]:
     try:
         return {f"{objects.FOLDER}/{name}" for name in object_storage().listdir(objects.FOLDER)[1]}
@@ -33,19 +28,19 @@ def object_names() -> set[str]:
         return set()
 
 
-async def test_reading_makes_no_workspace(workspace: DatabaseWorkspace) -> None:
-    assert await workspace.read_file("/f") is None
-    assert await workspace.read_dir() == []
-    assert await workspace.glob("**/*") == []
-    assert (await workspace.info()).directory_count == 1
-    assert not await workspace.delete_file("/f")
-    await workspace.rm("/f", force=True)
-    assert await workspace.workspace_id() is None
+async def test_reading_makes_no_workspace(database_workspace: DatabaseWorkspace) -> None:
+    assert await database_workspace.read_file("/f") is None
+    assert await database_workspace.read_dir() == []
+    assert await database_workspace.glob("**/*") == []
+    assert (await database_workspace.info()).directory_count == 1
+    assert not await database_workspace.delete_file("/f")
+    await database_workspace.rm("/f", force=True)
+    assert await database_workspace.workspace_id() is None
     assert not await StoredWorkspace.objects.aexists()
 
 
-async def test_the_first_write_makes_it_and_others_find_it(workspace: DatabaseWorkspace, alice: User) -> None:
-    await workspace.write_file("/f", "x")
+async def test_the_first_write_makes_it_and_others_find_it(database_workspace: DatabaseWorkspace, alice: User) -> None:
+    await database_workspace.write_file("/f", "x")
     row = await StoredWorkspace.objects.aget()
     assert (row.owner_id, row.name, row.file_count, row.byte_count) == (alice.pk, "default", 1, 1)
     assert row.pk.startswith("wsp_")
@@ -138,9 +133,9 @@ async def test_forgetting_scopes_deletes_what_nothing_else_uses(alice: User, set
     assert object_names() == kept_before
 
 
-async def test_a_deleted_workspace_is_not_written_to(workspace: DatabaseWorkspace) -> None:
-    await workspace.write_file("/f", "x")
-    workspace_id = await workspace.workspace_id()
+async def test_a_deleted_workspace_is_not_written_to(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.write_file("/f", "x")
+    workspace_id = await database_workspace.workspace_id()
     assert workspace_id is not None
     door = services.open_workspace(workspace_id)
     assert await db(services.delete_workspace, workspace_id)
@@ -176,18 +171,22 @@ async def test_a_user_has_so_many_bytes_over_all_workspaces(alice: User, bob: Us
     assert (await db(usage, alice.pk)).byte_count == 50
 
 
-async def test_a_user_has_so_many_entries(workspace: DatabaseWorkspace, alice: User, settings: Any) -> None:
+async def test_a_user_has_so_many_entries(database_workspace: DatabaseWorkspace, alice: User, settings: Any) -> None:
     settings.THINK_WORKSPACE_QUOTA_ENTRIES = 3
-    await workspace.write_file("/d/f", "x")
-    await workspace.symlink("f", "/d/l")
-    for refused in (workspace.mkdir("/e"), workspace.symlink("x", "/l"), workspace.write_file("/g", "")):
+    await database_workspace.write_file("/d/f", "x")
+    await database_workspace.symlink("f", "/d/l")
+    for refused in (
+        database_workspace.mkdir("/e"),
+        database_workspace.symlink("x", "/l"),
+        database_workspace.write_file("/g", ""),
+    ):
         assert await errno(refused) == "ENOSPC"
-    await workspace.write_file("/d/f", "y" * 1000)
+    await database_workspace.write_file("/d/f", "y" * 1000)
     assert (await db(usage, alice.pk)).entry_count == 3
-    await workspace.rm("/d/l")
-    await workspace.mkdir("/e")
+    await database_workspace.rm("/d/l")
+    await database_workspace.mkdir("/e")
     with pytest.raises(FileFailed, match="3 files and directories"):
-        await workspace.mkdir("/f")
+        await database_workspace.mkdir("/f")
 
 
 async def test_parallel_writers_of_one_user_stay_within_the_quota(alice: User, settings: Any) -> None:
@@ -197,8 +196,8 @@ async def test_parallel_writers_of_one_user_stay_within_the_quota(alice: User, s
     assert (await db(usage, alice.pk)).byte_count == 50
 
 
-async def test_lists_have_sizes(workspace: DatabaseWorkspace, alice: User) -> None:
-    await workspace.write_file("/d/f", "12345")
+async def test_lists_have_sizes(database_workspace: DatabaseWorkspace, alice: User) -> None:
+    await database_workspace.write_file("/d/f", "12345")
     [row] = await db(lambda: list(selectors.workspaces_of(alice.pk)))
     assert (row.byte_count, row.file_count, row.directory_count) == (5, 1, 2)
     assert await db(lambda: [each.pk for each in selectors.all_workspaces()]) == [row.pk]
@@ -207,13 +206,13 @@ async def test_lists_have_sizes(workspace: DatabaseWorkspace, alice: User) -> No
     assert await db(lambda: [each.path for each in selectors.entries_of(row.pk)]) == ["/d", "/d/f"]
 
 
-async def test_an_archive_is_imported_and_exported(workspace: DatabaseWorkspace, settings: Any) -> None:
+async def test_an_archive_is_imported_and_exported(database_workspace: DatabaseWorkspace, settings: Any) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 1000
     large = bytes(range(256)) * 100
-    await workspace.write_file("/a/large", large)
-    await workspace.write_file("/a/small", "x")
-    data = b"".join([piece async for piece in export_zip(workspace, "/a")])
-    changes = await import_zip(workspace, io.BytesIO(data), "/b")
+    await database_workspace.write_file("/a/large", large)
+    await database_workspace.write_file("/a/small", "x")
+    data = b"".join([piece async for piece in export_zip(database_workspace, "/a")])
+    changes = await import_zip(database_workspace, io.BytesIO(data), "/b")
     assert [change.path for change in changes] == ["/b", "/b/large", "/b/small"]
-    assert await workspace.read_bytes("/b/large") == large
-    assert (await workspace.info()).object_count == 2
+    assert await database_workspace.read_bytes("/b/large") == large
+    assert (await database_workspace.info()).object_count == 2

@@ -23,7 +23,7 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any) -> None:
+def _few_threads(settings: Any) -> None:
     settings.THINK_HOOK_THREADS = 2
     settings.THINK_TOOL_THREADS = 3
     settings.THINK_THREADS_PER_USER = 2

@@ -49,7 +49,7 @@ def build(tmp_path: Path) -> ModuleType:
 
 
 @pytest.fixture
-def run(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, str]]:
+def run_build(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, str]]:
     """Build, and return the files by name."""
     monkeypatch.setattr("sys.argv", ["build.py", "--update-lock"])
 
@@ -65,8 +65,10 @@ def manifest(build: ModuleType) -> dict[str, dict[str, list[str] | str]]:
     return entries
 
 
-def test_modules_import_each_other_by_names_that_exist(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
-    files = run()
+def test_modules_import_each_other_by_names_that_exist(
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
+) -> None:
+    files = run_build()
     imported = {name for text in files.values() for name in re.findall(r"""["'(]\./([\w.-]+)["')]""", text)}
     hashed = re.compile(r"[a-z]+\.[0-9a-f]{12}\.js")
     assert {name.partition(".")[0] for name in imported} >= {"panel", "deep", "chunk"}
@@ -80,9 +82,9 @@ def test_modules_import_each_other_by_names_that_exist(build: ModuleType, run: C
 
 
 def test_an_entry_preloads_what_it_needs_at_once_and_nothing_else(
-    build: ModuleType, run: Callable[[], dict[str, str]]
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
 ) -> None:
-    files = run()
+    files = run_build()
     main = manifest(build)["main.js"]
     loaded = "".join(files[name] for name in [main["file"], *main["preload"]] if isinstance(name, str))
     assert '"hello "' in loaded
@@ -91,9 +93,9 @@ def test_an_entry_preloads_what_it_needs_at_once_and_nothing_else(
 
 
 def test_compressed_forms_hold_the_same_and_source_maps_have_none(
-    build: ModuleType, run: Callable[[], dict[str, str]]
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
 ) -> None:
-    run()
+    run_build()
     served = [path for path in build.DIST.iterdir() if re.search(r"\.[0-9a-f]{12}\.(js|css|svg)$", path.name)]
     assert len(served) >= 6
     for path in served:
@@ -105,29 +107,29 @@ def test_compressed_forms_hold_the_same_and_source_maps_have_none(
 
 
 def test_a_change_gives_new_names_and_the_same_sources_the_same(
-    build: ModuleType, run: Callable[[], dict[str, str]]
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
 ) -> None:
-    first = run()
+    first = run_build()
     before = manifest(build)
     panel = build.SOURCE / "js" / "panel.js"
     panel.write_text(SOURCES["panel.js"].replace('"panel"', '"another panel"'))
-    second = run()
+    second = run_build()
     after = manifest(build)
     assert after["main.js"]["file"] != before["main.js"]["file"]  # it names the panel
     assert after["simple.js"] == before["simple.js"]
     assert first.keys() <= second.keys()  # a page that is open still gets its panel
     panel.write_text(SOURCES["panel.js"])
-    third = run()
+    third = run_build()
     assert manifest(build) == before
     assert first.keys() <= third.keys()
 
 
-def test_the_build_before_the_last_one_is_removed(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
+def test_the_build_before_the_last_one_is_removed(build: ModuleType, run_build: Callable[[], dict[str, str]]) -> None:
     main = build.SOURCE / "js" / "main.js"
     names = []
     for number in range(3):
         main.write_text(f"{SOURCES['main.js']} greet({number});")
-        run()
+        run_build()
         names.append(str(manifest(build)["main.js"]["file"]))
     left = {path.name for path in build.DIST.iterdir()}
     assert {names[1], names[2]} <= left
@@ -135,16 +137,18 @@ def test_the_build_before_the_last_one_is_removed(build: ModuleType, run: Callab
     assert not [name for name in left if name.startswith(".")]
 
 
-def test_a_chunk_may_not_import_an_entry(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
+def test_a_chunk_may_not_import_an_entry(build: ModuleType, run_build: Callable[[], dict[str, str]]) -> None:
     (build.SOURCE / "js" / "panel.js").write_text('import("./main.js");')
     with pytest.raises(SystemExit, match=r"imports main\.js, which is an entry"):
-        run()
+        run_build()
 
 
-def test_a_mistake_is_told_in_the_words_of_the_bundler(build: ModuleType, run: Callable[[], dict[str, str]]) -> None:
-    first = run()
+def test_a_mistake_is_told_in_the_words_of_the_bundler(
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
+) -> None:
+    first = run_build()
     (build.SOURCE / "js" / "main.js").write_text("const = 1;")
     with pytest.raises(SystemExit, match="The page could not be built"):
-        run()
+        run_build()
     assert first.keys() == {p.name for p in build.DIST.iterdir() if p.suffix in {".js", ".css", ".map"}}
     assert not list(build.HERE.glob("dist.*"))

@@ -11,7 +11,7 @@ from thinkproject.run.bootstrap import SetupError
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def bare_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of lock files only, whose installer notes what it was asked for."""
     (tmp_path / "requirements").mkdir()
     for name in ("base", "dev", "local-model", "uv"):
@@ -25,14 +25,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def installs(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def installs(bare_project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What the installer was asked for, call by call."""
     asked: list[list[str]] = []
 
     def make() -> None:
         asked.append(["environment"])
-        (project / ".venv" / "bin").mkdir(parents=True, exist_ok=True)
-        (project / ".venv" / "bin" / "python").touch()
+        (bare_project / ".venv" / "bin").mkdir(parents=True, exist_ok=True)
+        (bare_project / ".venv" / "bin" / "python").touch()
 
     monkeypatch.setattr(bootstrap, "_make_environment", make)
     monkeypatch.setattr(bootstrap, "_sync", asked.append)
@@ -45,9 +45,9 @@ def test_the_second_time_nothing_is_installed(installs: list[list[str]]) -> None
     assert installs == [["environment"], ["base"]]
 
 
-def test_a_changed_lock_is_installed(installs: list[list[str]], project: Path) -> None:
+def test_a_changed_lock_is_installed(installs: list[list[str]], bare_project: Path) -> None:
     bootstrap.install(["base"])
-    (project / "requirements" / "base.txt").write_text("base==2\n", encoding="utf-8")
+    (bare_project / "requirements" / "base.txt").write_text("base==2\n", encoding="utf-8")
     assert not bootstrap.installed("base")
     bootstrap.install(["base"])
     assert installs == [["environment"], ["base"], ["base"]]
@@ -62,7 +62,7 @@ def test_what_is_there_already_stays(installs: list[list[str]]) -> None:
 
 
 def test_a_failed_install_is_tried_again(
-    installs: list[list[str]], project: Path, monkeypatch: pytest.MonkeyPatch
+    installs: list[list[str]], bare_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_names: list[str]) -> None:
         raise SetupError("no network")
@@ -75,18 +75,18 @@ def test_a_failed_install_is_tried_again(
     assert installs[-1] == ["base"]
 
 
-def test_another_python_makes_a_new_environment(installs: list[list[str]], project: Path) -> None:
+def test_another_python_makes_a_new_environment(installs: list[list[str]], bare_project: Path) -> None:
     bootstrap.install(["base"])
-    stamp = json.loads((project / ".venv" / ".installed.json").read_text(encoding="utf-8"))
+    stamp = json.loads((bare_project / ".venv" / ".installed.json").read_text(encoding="utf-8"))
     stamp["python"] = "CPython 3.10.0 x86_64"
-    (project / ".venv" / ".installed.json").write_text(json.dumps(stamp), encoding="utf-8")
-    (project / ".venv" / "bin" / "python").unlink()
-    (project / ".venv" / "bin").rmdir()
+    (bare_project / ".venv" / ".installed.json").write_text(json.dumps(stamp), encoding="utf-8")
+    (bare_project / ".venv" / "bin" / "python").unlink()
+    (bare_project / ".venv" / "bin").rmdir()
     bootstrap.install(["base"])
     assert installs == [["environment"], ["base"], ["environment"], ["base"]]
 
 
-def test_a_python_without_venv_names_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_venv_names_what_to_install(bare_project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(SetupError, match=rf"apt install python{sys.version_info.major}\.\d+-venv") as caught:
         bootstrap.install(["base"])
@@ -141,34 +141,34 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_packages_are_fetched_with_the_authorities_of_this_machine(project: Path, bundle: Path) -> None:
-    notes = project / "notes"
-    _note_calls(project / ".venv" / "bin" / "uv", notes)
+def test_packages_are_fetched_with_the_authorities_of_this_machine(bare_project: Path, bundle: Path) -> None:
+    notes = bare_project / "notes"
+    _note_calls(bare_project / ".venv" / "bin" / "uv", notes)
     bootstrap._sync(["base"])
     [(words, seen)] = _calls(notes)
     assert words[:2] == ["pip", "sync"]
     assert seen["UV_SYSTEM_CERTS"] == "true"
 
 
-def test_the_installer_itself_is_fetched_with_the_authorities_of_this_machine(project: Path, bundle: Path) -> None:
-    notes = project / "notes"
-    _note_calls(project / ".venv" / "bin" / "python", notes)
+def test_the_installer_itself_is_fetched_with_the_authorities_of_this_machine(bare_project: Path, bundle: Path) -> None:
+    notes = bare_project / "notes"
+    _note_calls(bare_project / ".venv" / "bin" / "python", notes)
     assert bootstrap._pip_certificates() == ["--cert", str(bundle)]
     assert _calls(notes)[0][0][:4] == ["-m", "pip", "config", "list"]
 
 
-def test_a_configured_authority_of_pip_is_kept(project: Path, bundle: Path) -> None:
-    pip = project / ".venv" / "bin" / "python"
+def test_a_configured_authority_of_pip_is_kept(bare_project: Path, bundle: Path) -> None:
+    pip = bare_project / ".venv" / "bin" / "python"
     pip.parent.mkdir(parents=True)
     pip.write_text("#!/bin/sh\necho \"global.cert='/somewhere/else.pem'\"\n", encoding="utf-8")
     pip.chmod(0o755)
     assert bootstrap._pip_certificates() == []
 
 
-def test_builds_and_tests_of_pages_trust_this_machine(project: Path, bundle: Path) -> None:
-    notes = project / "notes"
-    _note_calls(project / "deno", notes)
-    assert bootstrap._call([str(project / "deno"), "install"]) == 0
+def test_builds_and_tests_of_pages_trust_this_machine(bare_project: Path, bundle: Path) -> None:
+    notes = bare_project / "notes"
+    _note_calls(bare_project / "deno", notes)
+    assert bootstrap._call([str(bare_project / "deno"), "install"]) == 0
     [(_words, seen)] = _calls(notes)
     assert seen == {"UV_SYSTEM_CERTS": "true", "DENO_TLS_CA_STORE": "mozilla,system", "PIP_CERT": None}
 

@@ -22,7 +22,7 @@ def summary(conversation: AgentInstance) -> CompactionView:
 
 
 @pytest.fixture
-def published(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def notified(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     received: list[Any] = []
     monkeypatch.setattr(notifications, "notify_on_commit", lambda _group, event: received.append(event))
     return received
@@ -70,14 +70,14 @@ def test_summaries_are_listed_and_read(
 
 
 def test_a_summary_is_reworded_and_marked(
-    as_alice: ApiClient, alice: User, summary: CompactionView, published: list[Any]
+    as_alice: ApiClient, alice: User, summary: CompactionView, notified: list[Any]
 ) -> None:
     reply = as_alice.send("PATCH", f"/compactions/{summary.id}", {"summary": "better"}).json()
     assert reply["summary"] == "better"
     assert reply["edited_at"]
     change = ContextChange.objects.get(action="edit")
     assert (change.before, change.after, change.actor_id, change.via) == ("the summary", "better", alice.pk, "api")
-    assert [(event["type"], event["phase"]) for event in published] == [("session.phase", "idle")]
+    assert [(event["type"], event["phase"]) for event in notified] == [("session.phase", "idle")]
     for bad in ("", "   ", "x" * 200_001, None):
         assert as_alice.send("PATCH", f"/compactions/{summary.id}", {"summary": bad}).status_code == 422
     assert Compaction.objects.get().summary == "better"

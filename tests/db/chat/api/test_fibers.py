@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def instance(alice: User, client: Client, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
+def signed_in_talk(alice: User, client: Client, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
     client.force_login(alice)
     return make_instance(alice, "talk")
 
@@ -38,9 +38,9 @@ def path(instance: AgentInstance, rest: str = "") -> str:
 ENDED = {"finished_at": "2026-01-01T00:00Z", "attempt": 1}
 
 
-def test_work_is_listed_and_its_input_and_snapshot_are_not_shown(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance, stash={"secret": "snapshot"}, reason="method_missing")
-    (shown,) = client.get(path(instance)).json()
+def test_work_is_listed_and_its_input_and_snapshot_are_not_shown(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk, stash={"secret": "snapshot"}, reason="method_missing")
+    (shown,) = client.get(path(signed_in_talk)).json()
     assert (shown["id"], shown["fiber_id"], shown["method"], shown["status"], shown["reason"]) == (
         fiber.pk,
         fiber.pk,
@@ -49,68 +49,70 @@ def test_work_is_listed_and_its_input_and_snapshot_are_not_shown(instance: Agent
         "method_missing",
     )
     assert not {"payload", "snapshot"} & set(shown)
-    assert client.get(path(instance, f"/{fiber.pk}")).json() == shown
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).json() == shown
 
 
-def test_the_list_is_filtered_and_bounded(instance: AgentInstance, client: Client) -> None:
-    work(instance)
-    failed = work(instance, status="failed", **ENDED)
-    assert [row["id"] for row in client.get(path(instance), {"status": "failed"}).json()] == [failed.pk]
-    assert len(client.get(path(instance), {"limit": 1}).json()) == 1
-    assert client.get(path(instance), {"limit": 201}).status_code == 422
-    assert client.get(path(instance), {"status": "odd"}).status_code == 422
+def test_the_list_is_filtered_and_bounded(signed_in_talk: AgentInstance, client: Client) -> None:
+    work(signed_in_talk)
+    failed = work(signed_in_talk, status="failed", **ENDED)
+    assert [row["id"] for row in client.get(path(signed_in_talk), {"status": "failed"}).json()] == [failed.pk]
+    assert len(client.get(path(signed_in_talk), {"limit": 1}).json()) == 1
+    assert client.get(path(signed_in_talk), {"limit": 201}).status_code == 422
+    assert client.get(path(signed_in_talk), {"status": "odd"}).status_code == 422
 
 
-def test_what_the_agents_code_raised_is_not_shown(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance, status="failed", error={"code": "internal", "message": "KeyError: secret"}, **ENDED)
-    error = client.get(path(instance, f"/{fiber.pk}")).json()["error"]
+def test_what_the_agents_code_raised_is_not_shown(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk, status="failed", error={"code": "internal", "message": "KeyError: secret"}, **ENDED)
+    error = client.get(path(signed_in_talk, f"/{fiber.pk}")).json()["error"]
     assert error == {"code": "internal", "message": "The agent's own code failed."}
 
 
-def test_work_is_stopped_once(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance)
-    assert client.post(path(instance, f"/{fiber.pk}/cancel")).json() == {"cancelled": True}
-    assert client.post(path(instance, f"/{fiber.pk}/cancel")).json() == {"cancelled": False}
-    assert client.get(path(instance, f"/{fiber.pk}")).json()["status"] == "cancelled"
+def test_work_is_stopped_once(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk)
+    assert client.post(path(signed_in_talk, f"/{fiber.pk}/cancel")).json() == {"cancelled": True}
+    assert client.post(path(signed_in_talk, f"/{fiber.pk}/cancel")).json() == {"cancelled": False}
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).json()["status"] == "cancelled"
 
 
-def test_failed_work_runs_again_and_completed_work_does_not(instance: AgentInstance, client: Client) -> None:
-    failed, done = work(instance, status="failed", **ENDED), work(instance, status="completed", **ENDED)
-    assert client.get(path(instance, f"/{failed.pk}")).json()["can_restart"] is True
-    assert client.post(path(instance, f"/{failed.pk}/restart")).json()["status"] == "pending"
-    refused = client.post(path(instance, f"/{done.pk}/restart"))
+def test_failed_work_runs_again_and_completed_work_does_not(signed_in_talk: AgentInstance, client: Client) -> None:
+    failed, done = work(signed_in_talk, status="failed", **ENDED), work(signed_in_talk, status="completed", **ENDED)
+    assert client.get(path(signed_in_talk, f"/{failed.pk}")).json()["can_restart"] is True
+    assert client.post(path(signed_in_talk, f"/{failed.pk}/restart")).json()["status"] == "pending"
+    refused = client.post(path(signed_in_talk, f"/{done.pk}/restart"))
     assert (refused.status_code, refused.json()["code"]) == (409, "fiber_conflict")
 
 
-def test_interrupted_work_is_resolved(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance, status="interrupted", reason="worker_lost", **ENDED)
+def test_interrupted_work_is_resolved(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk, status="interrupted", reason="worker_lost", **ENDED)
     body = {"status": "failed", "error": "no use"}
-    reply = client.post(path(instance, f"/{fiber.pk}/resolve"), body, content_type="application/json").json()
+    reply = client.post(path(signed_in_talk, f"/{fiber.pk}/resolve"), body, content_type="application/json").json()
     assert (reply["status"], reply["error"]["message"]) == ("failed", "no use")
-    odd = client.post(path(instance, f"/{fiber.pk}/resolve"), {"status": "running"}, content_type="application/json")
+    odd = client.post(
+        path(signed_in_talk, f"/{fiber.pk}/resolve"), {"status": "running"}, content_type="application/json"
+    )
     assert odd.status_code == 422
 
 
-def test_parked_work_says_what_it_waits_for(instance: AgentInstance, client: Client) -> None:
+def test_parked_work_says_what_it_waits_for(signed_in_talk: AgentInstance, client: Client) -> None:
     waits = [{"key": "k", "kind": "person", "label": "the invoice", "since": "2026-01-01T00:00:00Z"}]
-    fiber = work(instance, status="parked", waits=waits)
-    shown = client.get(path(instance, f"/{fiber.pk}")).json()
+    fiber = work(signed_in_talk, status="parked", waits=waits)
+    shown = client.get(path(signed_in_talk, f"/{fiber.pk}")).json()
     assert [(wait["kind"], wait["label"]) for wait in shown["waits"]] == [("person", "the invoice")]
     Fiber.objects.filter(pk=fiber.pk).update(status="completed", **ENDED)
-    assert client.get(path(instance, f"/{fiber.pk}")).json()["waits"] == []
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).json()["waits"] == []
 
 
-def test_work_that_is_to_stop_says_so(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance, status="running", started_at="2026-01-01T00:00Z", attempt=1)
-    assert client.get(path(instance, f"/{fiber.pk}")).json()["is_stopping"] is False
-    client.post(path(instance, f"/{fiber.pk}/cancel"))
-    assert client.get(path(instance, f"/{fiber.pk}")).json()["is_stopping"] is True
+def test_work_that_is_to_stop_says_so(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk, status="running", started_at="2026-01-01T00:00Z", attempt=1)
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).json()["is_stopping"] is False
+    client.post(path(signed_in_talk, f"/{fiber.pk}/cancel"))
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).json()["is_stopping"] is True
 
 
-def test_the_journal_names_steps_and_not_their_values(instance: AgentInstance, client: Client) -> None:
+def test_the_journal_names_steps_and_not_their_values(signed_in_talk: AgentInstance, client: Client) -> None:
     times = dict.fromkeys(("since", "lost_at", "counted_at"), "2026-01-01T00:00:00+00:00")
     fiber = work(
-        instance,
+        signed_in_talk,
         status="completed",
         started_at="2026-01-01T00:00Z",
         created_at="2025-12-31T00:00Z",
@@ -118,21 +120,21 @@ def test_the_journal_names_steps_and_not_their_values(instance: AgentInstance, c
         incident={"id": "i", **times, "losses": 2, "memory_losses": 0, "steps": 0, "work": 0},
     )
     FiberStep.objects.create(fiber=fiber, step_key="fetch", value={"secret": 1}, attempt=1)
-    shown = client.get(path(instance, f"/{fiber.pk}/journal")).json()
+    shown = client.get(path(signed_in_talk, f"/{fiber.pk}/journal")).json()
     assert [entry["kind"] for entry in shown] == ["created", "lost", "started", "step", "ended"]
     assert (shown[1]["count"], shown[3]["step"], shown[3]["attempt"]) == (2, "fetch", 1)
     assert "secret" not in str(shown)
 
 
-def test_a_turn_of_the_conversation_is_no_background_work(instance: AgentInstance, client: Client) -> None:
-    turn = make_turn(instance, status="running")
-    assert client.get(path(instance)).json() == []
-    assert client.post(path(instance, f"/{turn.fiber_id}/cancel")).status_code == 404
+def test_a_turn_of_the_conversation_is_no_background_work(signed_in_talk: AgentInstance, client: Client) -> None:
+    turn = make_turn(signed_in_talk, status="running")
+    assert client.get(path(signed_in_talk)).json() == []
+    assert client.post(path(signed_in_talk, f"/{turn.fiber_id}/cancel")).status_code == 404
     assert Fiber.objects.get(pk=turn.fiber_id).status == "running"
 
 
-def test_the_page_of_a_stranger_is_not_found(instance: AgentInstance, client: Client) -> None:
-    fiber = work(instance)
+def test_the_page_of_a_stranger_is_not_found(signed_in_talk: AgentInstance, client: Client) -> None:
+    fiber = work(signed_in_talk)
     client.force_login(User.objects.create_user("mallory"))
-    assert client.get(path(instance)).status_code == 404
-    assert client.get(path(instance, f"/{fiber.pk}")).status_code == 404
+    assert client.get(path(signed_in_talk)).status_code == 404
+    assert client.get(path(signed_in_talk, f"/{fiber.pk}")).status_code == 404

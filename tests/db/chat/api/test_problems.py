@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 
 from chat.models import AgentInstance
+from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient
 from thinkproject.api import api
-
-
-def assert_problem(reply: Any, status: int, code: str) -> None:
-    assert reply.status_code == status, reply.content
-    assert reply["Content-Type"] == "application/problem+json"
-    body = reply.json()
-    assert set(body) == {"type", "title", "status", "detail", "code", "data"}
-    assert (body["status"], body["code"], body["type"]) == (status, code, f"urn:think:error:{code}")
 
 
 def test_each_kind_of_error_is_a_problem(as_alice: ApiClient, as_nobody: ApiClient) -> None:

@@ -1,6 +1,5 @@
 """Runs in the API: pages, one, the tree with counts in few queries, and the end of one that is stopped."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -13,20 +12,14 @@ from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, AgentRun, Turn
 from chat.reads import runs
 from fibers.models import Fiber
-from tests.db.chat.api.test_problems import assert_problem
+from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient, make_turn
-from tests.db.chat.notes import keys, served_notes
+from tests.db.chat.notes import keys
 from tests.db.chat.runs_by_hand import end_run, start_run
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _served() -> Iterator[None]:
-    with served_notes():
-        yield
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("notes")]
 
 
 def parent(alice: User) -> AgentInstance:

@@ -28,14 +28,14 @@ def _manual(settings: Any) -> None:
 
 
 @pytest.fixture
-def instance(alice: User, make_instance: Any) -> AgentInstance:
+def empty_talk(alice: User, make_instance: Any) -> AgentInstance:
     made: AgentInstance = make_instance(alice, "talk")
     return made
 
 
 @pytest.fixture
-def path(instance: AgentInstance) -> str:
-    return f"/instances/{instance.pk}/schedules"
+def schedules_path(empty_talk: AgentInstance) -> str:
+    return f"/instances/{empty_talk.pk}/schedules"
 
 
 def create(client: ApiClient, path: str, **values: Any) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def create(client: ApiClient, path: str, **values: Any) -> dict[str, Any]:
     return dict(reply.json())
 
 
-def test_a_person_makes_a_schedule_and_sees_its_next_times(as_alice: ApiClient, path: str) -> None:
-    made = create(as_alice, path, title=" Morning ")
+def test_a_person_makes_a_schedule_and_sees_its_next_times(as_alice: ApiClient, schedules_path: str) -> None:
+    made = create(as_alice, schedules_path, title=" Morning ")
     assert (made["title"], made["prompt"], made["method"], made["created_by"]) == (
         "Morning",
         "say: hello",
@@ -57,7 +57,7 @@ def test_a_person_makes_a_schedule_and_sees_its_next_times(as_alice: ApiClient, 
     times = [datetime.fromisoformat(each) for each in made["next"]]
     assert len(times) == 5
     assert times == sorted(set(times))
-    assert as_alice.get(path).json() == [made]
+    assert as_alice.get(schedules_path).json() == [made]
 
 
 def test_what_would_come_is_shown_and_not_stored(as_alice: ApiClient) -> None:
@@ -85,18 +85,20 @@ def test_what_would_come_is_shown_and_not_stored(as_alice: ApiClient) -> None:
         {"kind": "instant", "spec": "0001-01-01T00:00", "zone": "Asia/Tokyo"},
     ],
 )
-def test_impossible_times_are_refused_with_a_sentence(as_alice: ApiClient, path: str, times: dict[str, str]) -> None:
+def test_impossible_times_are_refused_with_a_sentence(
+    as_alice: ApiClient, schedules_path: str, times: dict[str, str]
+) -> None:
     for reply in (
         as_alice.send("POST", "/schedules/preview", times),
-        as_alice.send("POST", path, {"prompt": "x", "times": times}),
+        as_alice.send("POST", schedules_path, {"prompt": "x", "times": times}),
     ):
         assert (reply.status_code, reply.json()["code"]) == (422, "schedule_invalid")
     assert not Schedule.objects.exists()
 
 
-def test_a_schedule_is_paused_edited_and_deleted(as_alice: ApiClient, path: str) -> None:
-    made = create(as_alice, path)
-    one = f"{path}/{made['id']}"
+def test_a_schedule_is_paused_edited_and_deleted(as_alice: ApiClient, schedules_path: str) -> None:
+    made = create(as_alice, schedules_path)
+    one = f"{schedules_path}/{made['id']}"
     paused = as_alice.send("PATCH", one, {"paused": True}).json()
     assert (paused["status"], paused["next"]) == ("paused", [])
     edited = as_alice.send("PATCH", one, {"prompt": "say: bye", "times": {"kind": "interval", "spec": "7200"}}).json()
@@ -107,56 +109,58 @@ def test_a_schedule_is_paused_edited_and_deleted(as_alice: ApiClient, path: str)
     assert as_alice.send("DELETE", one).status_code == 404
 
 
-def test_what_code_made_can_be_paused_and_not_edited(as_alice: ApiClient, path: str, instance: AgentInstance) -> None:
-    draft = draft_of(instance, Timing.every(60), Work(callback="poll"), created_by="code")
+def test_what_code_made_can_be_paused_and_not_edited(
+    as_alice: ApiClient, schedules_path: str, empty_talk: AgentInstance
+) -> None:
+    draft = draft_of(empty_talk, Timing.every(60), Work(callback="poll"), created_by="code")
     made, _new = services.create_schedule(draft)
     declared = services.create_schedule(
-        draft_of(instance, Timing.every(60), Work(prompt="x"), created_by="declaration", declaration="digest")
+        draft_of(empty_talk, Timing.every(60), Work(prompt="x"), created_by="declaration", declaration="digest")
     )[0]
-    listed = {each["id"]: each for each in as_alice.get(path).json()}
+    listed = {each["id"]: each for each in as_alice.get(schedules_path).json()}
     assert (listed[made.pk]["method"], listed[made.pk]["can_edit"], listed[made.pk]["can_delete"]) == (
         "poll",
         False,
         True,
     )
     assert (listed[declared.pk]["can_edit"], listed[declared.pk]["can_delete"]) == (False, False)
-    assert as_alice.send("PATCH", f"{path}/{declared.pk}", {"prompt": "mine"}).status_code == 422
-    assert as_alice.send("DELETE", f"{path}/{declared.pk}").status_code == 422
-    assert as_alice.send("PATCH", f"{path}/{declared.pk}", {"paused": True}).json()["status"] == "paused"
+    assert as_alice.send("PATCH", f"{schedules_path}/{declared.pk}", {"prompt": "mine"}).status_code == 422
+    assert as_alice.send("DELETE", f"{schedules_path}/{declared.pk}").status_code == 422
+    assert as_alice.send("PATCH", f"{schedules_path}/{declared.pk}", {"paused": True}).json()["status"] == "paused"
 
 
-def test_runs_say_how_they_went(as_alice: ApiClient, path: str) -> None:
-    made = create(as_alice, path)
-    first = as_alice.send("POST", f"{path}/{made['id']}/run", {}).json()
+def test_runs_say_how_they_went(as_alice: ApiClient, schedules_path: str) -> None:
+    made = create(as_alice, schedules_path)
+    first = as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).json()
     assert (first["status"], first["test"], first["turn_id"]) == ("waiting", True, None)
     Fiber.objects.update(
         status=FiberStatus.FAILED, error={"code": "x", "message": "It broke."}, finished_at=datetime.now(UTC)
     )
-    second = as_alice.send("POST", f"{path}/{made['id']}/run", {}).json()
-    runs = as_alice.get(f"{path}/{made['id']}/runs").json()
+    second = as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).json()
+    runs = as_alice.get(f"{schedules_path}/{made['id']}/runs").json()
     assert [run["id"] for run in runs] == [second["id"], first["id"]]
     assert (runs[1]["status"], runs[1]["error"]) == ("failed", "It broke.")
-    assert as_alice.get(path).json()[0]["last_run"]["id"] == second["id"]
+    assert as_alice.get(schedules_path).json()[0]["last_run"]["id"] == second["id"]
 
 
-def test_a_user_tests_so_many_a_minute(as_alice: ApiClient, path: str, settings: Any) -> None:
+def test_a_user_tests_so_many_a_minute(as_alice: ApiClient, schedules_path: str, settings: Any) -> None:
     settings.THINK_SCHEDULE_TESTS_PER_MINUTE = 1
-    made = create(as_alice, path)
-    assert as_alice.send("POST", f"{path}/{made['id']}/run", {}).status_code == 200
-    assert as_alice.send("POST", f"{path}/{made['id']}/run", {}).status_code == 409
+    made = create(as_alice, schedules_path)
+    assert as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).status_code == 200
+    assert as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).status_code == 409
     assert ScheduleRun.objects.count() == 1
 
 
-def test_a_user_makes_so_many_at_most(as_alice: ApiClient, path: str, settings: Any) -> None:
+def test_a_user_makes_so_many_at_most(as_alice: ApiClient, schedules_path: str, settings: Any) -> None:
     settings.THINK_SCHEDULES_PER_USER = 1
-    create(as_alice, path)
-    reply = as_alice.send("POST", path, {"prompt": "x", "times": MORNING})
+    create(as_alice, schedules_path)
+    reply = as_alice.send("POST", schedules_path, {"prompt": "x", "times": MORNING})
     assert (reply.status_code, reply.json()["code"]) == (409, "schedules_full")
 
 
 def test_a_schedule_is_found_in_its_own_conversation_only(
-    as_alice: ApiClient, path: str, alice: User, make_instance: Any
+    as_alice: ApiClient, schedules_path: str, alice: User, make_instance: Any
 ) -> None:
-    made = create(as_alice, path)
+    made = create(as_alice, schedules_path)
     other = make_instance(alice, "other")
     assert as_alice.get(f"/instances/{other.pk}/schedules/{made['id']}/runs").status_code == 404

@@ -31,7 +31,7 @@ Make = Callable[..., AgentInstance]
 
 
 @pytest.fixture
-def several(monkeypatch: pytest.MonkeyPatch) -> None:
+def keeps_several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Assistant, "keeps_sessions", True)
 
 
@@ -43,7 +43,7 @@ def shown(client: ApiClient, instance_id: str) -> list[str]:
 
 
 def test_histories_are_made_chosen_changed_and_removed(
-    as_alice: ApiClient, conversation: AgentInstance, several: None
+    as_alice: ApiClient, conversation: AgentInstance, keeps_several: None
 ) -> None:
     base = f"/instances/{conversation.id}"
     made = as_alice.send("POST", f"{base}/sessions", {"name": "Second"})
@@ -245,7 +245,7 @@ def test_an_export_becomes_a_conversation(as_alice: ApiClient, conversation: Age
     assert Session.objects.filter(scope=made["instance_id"]).count() == 1
 
 
-def test_an_export_becomes_a_history(as_alice: ApiClient, conversation: AgentInstance, several: None) -> None:
+def test_an_export_becomes_a_history(as_alice: ApiClient, conversation: AgentInstance, keeps_several: None) -> None:
     data = "".join(export_lines(str(conversation.session_id))).encode()
     made = upload(as_alice, f"/instances/{conversation.id}/imports", data).json()
     listed = as_alice.get(f"/instances/{conversation.id}/sessions").json()

@@ -41,7 +41,7 @@ async def turn(alice: User, make_instance: Make) -> AsyncIterator[Turn]:
 
 
 @pytest.fixture
-async def client(alice: User) -> AsyncClient:
+async def signed_in_client(alice: User) -> AsyncClient:
     made = AsyncClient()
     await made.aforce_login(alice)
     return made
@@ -89,10 +89,10 @@ async def get(client: AsyncClient, turn: Turn, query: str = "", **headers: str) 
     return await client.get(f"/api/v1/turns/{turn.id}/stream{query}", headers=headers)
 
 
-async def test_a_final_turn_replays_and_ends(client: AsyncClient, turn: Turn) -> None:
+async def test_a_final_turn_replays_and_ends(signed_in_client: AsyncClient, turn: Turn) -> None:
     await write(turn, "a", "b", "c")
     await finish(turn)
-    response = await get(client, turn)
+    response = await get(signed_in_client, turn)
     assert response["Content-Type"] == "text/event-stream; charset=utf-8"
     assert response["X-Accel-Buffering"] == "no"
     assert response["x-vercel-ai-ui-message-stream"] == "v1"
@@ -106,19 +106,19 @@ async def test_a_final_turn_replays_and_ends(client: AsyncClient, turn: Turn) ->
     assert (facts["turn_id"], facts["outcome"], facts["message_id"]) == (turn.id, "completed", turn.assistant_id)
 
 
-async def test_a_browser_goes_on_where_it_was(client: AsyncClient, turn: Turn) -> None:
+async def test_a_browser_goes_on_where_it_was(signed_in_client: AsyncClient, turn: Turn) -> None:
     await write(turn, "a", "b", "c")
     await finish(turn)
     async with asyncio.timeout(10):
-        by_query = await Events(await get(client, turn, "?offset=2")).all()
-        by_header = await Events(await get(client, turn, "?offset=0", **{"Last-Event-ID": "1"})).all()
+        by_query = await Events(await get(signed_in_client, turn, "?offset=2")).all()
+        by_header = await Events(await get(signed_in_client, turn, "?offset=0", **{"Last-Event-ID": "1"})).all()
     assert [number for _, number, _ in by_query] == ["2", ""]
     assert by_header == by_query
 
 
-async def test_chunks_arrive_live_and_the_end_follows_the_turn(client: AsyncClient, turn: Turn) -> None:
+async def test_chunks_arrive_live_and_the_end_follows_the_turn(signed_in_client: AsyncClient, turn: Turn) -> None:
     await write(turn, "early")
-    events = Events(await get(client, turn))
+    events = Events(await get(signed_in_client, turn))
     async with asyncio.timeout(15), aclosing(aiter(events)) as arriving:  # type: ignore[type-var]
         assert json.loads((await anext(arriving))[2])["data"] == "early"
         await write(turn, "late")
@@ -129,9 +129,9 @@ async def test_chunks_arrive_live_and_the_end_follows_the_turn(client: AsyncClie
             await anext(arriving)
 
 
-async def test_a_pause_is_filled_with_comments(client: AsyncClient, turn: Turn, settings: Any) -> None:
+async def test_a_pause_is_filled_with_comments(signed_in_client: AsyncClient, turn: Turn, settings: Any) -> None:
     settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
-    events = Events(await get(client, turn))
+    events = Events(await get(signed_in_client, turn))
     reading = asyncio.create_task(events.all())
     await asyncio.sleep(0.6)
     await finish(turn)
@@ -165,7 +165,7 @@ async def test_a_foreign_turn_is_not_found(bob: User, turn: Turn) -> None:
 
 
 async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
-    client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch
+    signed_in_client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A query on the request's own thread would keep that thread's connection open as long as the stream.
     acting_for_client: set[str] = set()
@@ -177,7 +177,7 @@ async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
 
     with monkeypatch.context() as patch:
         patch.setattr(CursorWrapper, "execute", noted)
-        streams = [Events(await get(client, turn)) for _ in range(12)]
+        streams = [Events(await get(signed_in_client, turn)) for _ in range(12)]
         readings = [asyncio.create_task(events.all()) for events in streams]
         await asyncio.sleep(0.5)
     await finish(turn)
@@ -195,8 +195,10 @@ def test_the_start_is_after_the_last_event_seen(header: str | None, expected: in
 
 
 @pytest.mark.parametrize("offset", ["99999999999999999999", str(2**53), "-1", "x", "1.5", "", "NaN"])
-async def test_an_offset_that_no_stream_can_have_is_refused(client: AsyncClient, turn: Turn, offset: str) -> None:
-    response = await get(client, turn, f"?offset={offset}")
+async def test_an_offset_that_no_stream_can_have_is_refused(
+    signed_in_client: AsyncClient, turn: Turn, offset: str
+) -> None:
+    response = await get(signed_in_client, turn, f"?offset={offset}")
     assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
     problem = json.loads(response.content)
     assert problem["code"] == "invalid"
@@ -204,25 +206,25 @@ async def test_an_offset_that_no_stream_can_have_is_refused(client: AsyncClient,
 
 
 @pytest.mark.parametrize("offset", [3, 2**53 - 1])
-async def test_an_offset_beyond_the_end_begins_again(client: AsyncClient, turn: Turn, offset: int) -> None:
+async def test_an_offset_beyond_the_end_begins_again(signed_in_client: AsyncClient, turn: Turn, offset: int) -> None:
     await write(turn, "a", "b")
     await finish(turn)
     async with asyncio.timeout(10):
-        events = await Events(await get(client, turn, f"?offset={offset}")).all()
+        events = await Events(await get(signed_in_client, turn, f"?offset={offset}")).all()
     assert [(kind, number) for kind, number, _ in events] == [
         ("reset", ""), ("message", "0"), ("message", "1"), ("end", "")
     ]  # fmt: skip
 
 
 async def test_a_failure_inside_a_stream_ends_the_response_and_is_logged_once(
-    client: AsyncClient, turn: Turn, redis_url: str, caplog: pytest.LogCaptureFixture
+    signed_in_client: AsyncClient, turn: Turn, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await write(turn, "a")
     async with Redis.from_url(redis_url) as redis:
         await redis.hdel(keys_of(turn.id)[1], "next")  # no program of ours leaves a log like this
     with caplog.at_level(logging.ERROR):
         async with asyncio.timeout(10):
-            events = await Events(await get(client, turn)).all()
+            events = await Events(await get(signed_in_client, turn)).all()
     assert events == []  # no `end`: it was cut
     [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert record.exc_info is not None
@@ -230,10 +232,14 @@ async def test_a_failure_inside_a_stream_ends_the_response_and_is_logged_once(
 
 
 async def test_authority_that_cannot_be_asked_for_ends_the_stream(
-    client: AsyncClient, turn: Turn, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    signed_in_client: AsyncClient,
+    turn: Turn,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
-    events = Events(await get(client, turn))
+    events = Events(await get(signed_in_client, turn))
 
     def fail(*_arguments: Any) -> bool:
         raise OperationalError

@@ -59,140 +59,142 @@ class Files:
 
 
 @pytest.fixture
-def files(as_alice: ApiClient, alice: User, make_instance: MakeInstance) -> Files:
+def alices_files(as_alice: ApiClient, alice: User, make_instance: MakeInstance) -> Files:
     return Files(as_alice, make_instance(alice, "talk"))
 
 
-def test_an_empty_workspace_is_read_without_being_made(files: Files) -> None:
-    body = files.get("").json()
+def test_an_empty_workspace_is_read_without_being_made(alices_files: Files) -> None:
+    body = alices_files.get("").json()
     assert (body["file_count"], body["directory_count"], body["byte_count"], body["can_write"]) == (0, 1, 0, True)
-    assert files.get("/entries").json() == {"path": "/", "items": [], "has_more": False}
-    assert files.read("/a.txt").status_code == 404
+    assert alices_files.get("/entries").json() == {"path": "/", "items": [], "has_more": False}
+    assert alices_files.read("/a.txt").status_code == 404
     assert not StoredWorkspace.objects.exists()
 
 
-def test_a_file_is_written_and_read_with_its_version_as_tag(files: Files) -> None:
-    written = files.put("notes/today.md", b"# Today\n")
+def test_a_file_is_written_and_read_with_its_version_as_tag(alices_files: Files) -> None:
+    written = alices_files.put("notes/today.md", b"# Today\n")
     assert written.status_code == 201, written.content
     entry = written.json()
     assert (entry["path"], entry["kind"], entry["size"]) == ("/notes/today.md", "file", 8)
-    read = files.read("/notes/today.md")
+    read = alices_files.read("/notes/today.md")
     assert (read.body, read["ETag"]) == (b"# Today\n", f'"{entry["version"]}"')
     assert (read["Content-Security-Policy"], read["X-Content-Type-Options"]) == (
         "default-src 'none'; sandbox",
         "nosniff",
     )
-    assert files.read("/notes/today.md", "&download=true")["Content-Disposition"].startswith("attachment")
-    assert files.read("/notes/today.md", **{"If-None-Match": read["ETag"]}).status_code == 304
-    part = files.read("/notes/today.md", Range="bytes=2-6")
+    assert alices_files.read("/notes/today.md", "&download=true")["Content-Disposition"].startswith("attachment")
+    assert alices_files.read("/notes/today.md", **{"If-None-Match": read["ETag"]}).status_code == 304
+    part = alices_files.read("/notes/today.md", Range="bytes=2-6")
     assert (part.status_code, part.body, part["Content-Range"]) == (206, b"Today", "bytes 2-6/8")
-    assert files.read("/notes/today.md", Range="bytes=9-").status_code == 416
+    assert alices_files.read("/notes/today.md", Range="bytes=9-").status_code == 416
 
 
-def test_a_changed_file_is_not_overwritten_unseen(files: Files) -> None:
-    first = files.put("/a.txt", b"one").json()["version"]
-    assert files.put("/a.txt", b"two", **{"If-Match": f'"{first}"'}).status_code == 200
-    late = files.put("/a.txt", b"three", **{"If-Match": f'"{first}"'})
+def test_a_changed_file_is_not_overwritten_unseen(alices_files: Files) -> None:
+    first = alices_files.put("/a.txt", b"one").json()["version"]
+    assert alices_files.put("/a.txt", b"two", **{"If-Match": f'"{first}"'}).status_code == 200
+    late = alices_files.put("/a.txt", b"three", **{"If-Match": f'"{first}"'})
     assert (late.status_code, late.json()["code"]) == (409, "file_conflict")
-    assert late.json()["data"]["version"] == files.get("/entry?path=/a.txt").json()["version"]
-    assert files.put("/a.txt", b"four", **{"If-None-Match": "*"}).status_code == 409
-    assert files.read("/a.txt").body == b"two"
+    assert late.json()["data"]["version"] == alices_files.get("/entry?path=/a.txt").json()["version"]
+    assert alices_files.put("/a.txt", b"four", **{"If-None-Match": "*"}).status_code == 409
+    assert alices_files.read("/a.txt").body == b"two"
 
 
-def test_directories_are_listed_first_and_in_pages(files: Files) -> None:
+def test_directories_are_listed_first_and_in_pages(alices_files: Files) -> None:
     for name in ("b.txt", "a.txt", "z/inner.txt"):
-        files.put(name, b".")
-    assert files.names() == ["/z", "/a.txt", "/b.txt"]
-    page = files.get("/entries?path=/&limit=1&offset=1").json()
+        alices_files.put(name, b".")
+    assert alices_files.names() == ["/z", "/a.txt", "/b.txt"]
+    page = alices_files.get("/entries?path=/&limit=1&offset=1").json()
     assert ([item["name"] for item in page["items"]], page["has_more"]) == (["a.txt"], True)
-    assert files.send("POST", "/directories", {"path": "/new/deep"}).status_code == 201
-    assert files.send("POST", "/directories", {"path": "/new/deep"}).status_code == 409
+    assert alices_files.send("POST", "/directories", {"path": "/new/deep"}).status_code == 201
+    assert alices_files.send("POST", "/directories", {"path": "/new/deep"}).status_code == 409
 
 
-def test_entries_are_moved_copied_and_deleted_and_nothing_is_replaced(files: Files) -> None:
-    files.put("/a.txt", b"a")
-    files.put("/b.txt", b"b")
-    assert files.send("POST", "/moves", {"source": "/a.txt", "target": "/c/d.txt"}).status_code in {200, 404}
-    files.send("POST", "/directories", {"path": "/c"})
-    assert files.send("POST", "/moves", {"source": "/a.txt", "target": "/b.txt"}).status_code == 409
-    assert files.send("POST", "/copies", {"source": "/b.txt", "target": "/c/b.txt"}).status_code == 201
-    assert files.send("DELETE", "/entries?path=/c").status_code == 409  # not empty
-    assert files.send("DELETE", "/entries?path=/c&recursive=true").status_code == 204
-    assert files.send("DELETE", "/entries?path=/c").status_code == 404
-    assert files.send("DELETE", "/entries?path=/").status_code == 403
-    assert "/b.txt" in files.names()
+def test_entries_are_moved_copied_and_deleted_and_nothing_is_replaced(alices_files: Files) -> None:
+    alices_files.put("/a.txt", b"a")
+    alices_files.put("/b.txt", b"b")
+    assert alices_files.send("POST", "/moves", {"source": "/a.txt", "target": "/c/d.txt"}).status_code in {200, 404}
+    alices_files.send("POST", "/directories", {"path": "/c"})
+    assert alices_files.send("POST", "/moves", {"source": "/a.txt", "target": "/b.txt"}).status_code == 409
+    assert alices_files.send("POST", "/copies", {"source": "/b.txt", "target": "/c/b.txt"}).status_code == 201
+    assert alices_files.send("DELETE", "/entries?path=/c").status_code == 409  # not empty
+    assert alices_files.send("DELETE", "/entries?path=/c&recursive=true").status_code == 204
+    assert alices_files.send("DELETE", "/entries?path=/c").status_code == 404
+    assert alices_files.send("DELETE", "/entries?path=/").status_code == 403
+    assert "/b.txt" in alices_files.names()
 
 
 @pytest.mark.parametrize("path", ["/a\nb", "/a\u202eb", "/" + "x" * 300])
-def test_paths_that_cannot_be_are_refused(files: Files, path: str) -> None:
-    assert files.put(path, b".").status_code == 422
+def test_paths_that_cannot_be_are_refused(alices_files: Files, path: str) -> None:
+    assert alices_files.put(path, b".").status_code == 422
     assert not StoredWorkspace.objects.exists()
 
 
-def test_a_file_beyond_the_limit_is_refused_and_changes_nothing(files: Files, settings: Any) -> None:
+def test_a_file_beyond_the_limit_is_refused_and_changes_nothing(alices_files: Files, settings: Any) -> None:
     settings.THINK_WORKSPACE_FILE_MAX_BYTES = 10
-    reply = files.put("/a.txt", b"x" * 11)
+    reply = alices_files.put("/a.txt", b"x" * 11)
     assert (reply.status_code, reply.json()["data"]["errno"]) == (413, "EFBIG")
     settings.THINK_WORKSPACE_QUOTA_BYTES = 5
-    reply = files.put("/a.txt", b"x" * 6)
+    reply = alices_files.put("/a.txt", b"x" * 6)
     assert (reply.status_code, reply.json()["data"]["errno"]) == (409, "ENOSPC")
-    assert files.names() == []
+    assert alices_files.names() == []
 
 
-def test_a_zip_file_goes_out_and_comes_in(files: Files, as_alice: ApiClient) -> None:
-    files.put("/src/a.py", b"print(1)")
-    files.put("/src/deep/b.py", b"print(2)")
+def test_a_zip_file_goes_out_and_comes_in(alices_files: Files, as_alice: ApiClient) -> None:
+    alices_files.put("/src/a.py", b"print(1)")
+    alices_files.put("/src/deep/b.py", b"print(2)")
 
     async def export() -> bytes:
         browser = AsyncClient()
         browser.cookies = as_alice.http.cookies
-        reply: Any = await browser.get(f"/api/v1{files.base}/archive?path=/src")
+        reply: Any = await browser.get(f"/api/v1{alices_files.base}/archive?path=/src")
         assert reply["Content-Disposition"] == 'attachment; filename="src.zip"'
         return b"".join([piece async for piece in reply])
 
     packed = async_to_sync(export)()
     assert sorted(zipfile.ZipFile(io.BytesIO(packed)).namelist()) == ["a.py", "deep/", "deep/b.py"]
     upload = SimpleUploadedFile("x.zip", packed, "application/zip")
-    reply = as_alice.http.post(f"/api/v1{files.base}/archive?path=/copy", {"file": upload})
+    reply = as_alice.http.post(f"/api/v1{alices_files.base}/archive?path=/copy", {"file": upload})
     assert reply.status_code == 200, reply.content
     assert {change["path"] for change in reply.json()["changes"]} >= {"/copy/a.py", "/copy/deep/b.py"}
-    assert files.read("/copy/deep/b.py").body == b"print(2)"
+    assert alices_files.read("/copy/deep/b.py").body == b"print(2)"
 
 
-def test_files_are_found_by_glob_and_compared(files: Files) -> None:
-    files.put("/.gitignore", b"build\n")
-    files.put("/build/out.js", b"1")
-    files.put("/src/in.js", b"1\n")
-    found = files.get("/search?pattern=**/*.js").json()
+def test_files_are_found_by_glob_and_compared(alices_files: Files) -> None:
+    alices_files.put("/.gitignore", b"build\n")
+    alices_files.put("/build/out.js", b"1")
+    alices_files.put("/src/in.js", b"1\n")
+    found = alices_files.get("/search?pattern=**/*.js").json()
     assert ([item["path"] for item in found["items"]], found["is_cut"]) == (["/src/in.js"], False)
-    everything = files.get("/search?pattern=**/*.js&ignored=true").json()["items"]
+    everything = alices_files.get("/search?pattern=**/*.js&ignored=true").json()["items"]
     assert [item["path"] for item in everything] == ["/build/out.js", "/src/in.js"]
-    diff = files.send("POST", "/diff", {"path": "/src/in.js", "content": "2\n"}).json()["diff"]
+    diff = alices_files.send("POST", "/diff", {"path": "/src/in.js", "content": "2\n"}).json()["diff"]
     assert "-1\n+2" in diff
 
 
-def test_entries_are_found_by_a_part_of_their_name_as_far_as_is_asked(files: Files) -> None:
-    files.put("/docs/Read me.md", b"1")
-    files.put("/docs/deep/unread[1].txt", b"2")
-    files.put("/other.txt", b"3")
-    found = files.get("/search?name=READ&limit=1").json()
+def test_entries_are_found_by_a_part_of_their_name_as_far_as_is_asked(alices_files: Files) -> None:
+    alices_files.put("/docs/Read me.md", b"1")
+    alices_files.put("/docs/deep/unread[1].txt", b"2")
+    alices_files.put("/other.txt", b"3")
+    found = alices_files.get("/search?name=READ&limit=1").json()
     assert ([item["path"] for item in found["items"]], found["is_cut"]) == (["/docs/Read me.md"], True)
-    assert [item["path"] for item in files.get("/search?name=d[1]").json()["items"]] == ["/docs/deep/unread[1].txt"]
-    assert [item["kind"] for item in files.get("/search?name=dee").json()["items"]] == ["directory"]
-    assert files.get("/search").json()["code"] == "input_invalid"
-    assert files.get("/search?name=a&pattern=b").status_code == 422
+    assert [item["path"] for item in alices_files.get("/search?name=d[1]").json()["items"]] == [
+        "/docs/deep/unread[1].txt"
+    ]
+    assert [item["kind"] for item in alices_files.get("/search?name=dee").json()["items"]] == ["directory"]
+    assert alices_files.get("/search").json()["code"] == "input_invalid"
+    assert alices_files.get("/search?name=a&pattern=b").status_code == 422
 
 
-def test_an_agent_may_name_another_workspace_or_none(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_may_name_another_workspace_or_none(alices_files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = MemoryWorkspace()
     async_to_sync(shared.write_file)("/shared.txt", "hello")
     monkeypatch.setattr(Assistant, "get_workspace", lambda _agent: shared)
-    assert files.names() == ["/shared.txt"]
+    assert alices_files.names() == ["/shared.txt"]
     monkeypatch.setattr(Assistant, "get_workspace", lambda _agent: False)
-    reply = files.get("/entries")
+    reply = alices_files.get("/entries")
     assert (reply.status_code, reply.json()["code"]) == (404, "workspace_missing")
     monkeypatch.setattr(Assistant, "get_workspace", lambda _agent: "a path")
-    assert files.get("/entries").json()["code"] == "agent_code_failed"
+    assert alices_files.get("/entries").json()["code"] == "agent_code_failed"
 
 
 async def test_an_instance_workspace_makes_the_conversation_with_its_first_write(alice: User) -> None:

@@ -22,7 +22,7 @@ ODD = Path(__file__).parents[3] / "mcp" / "odd_server.py"
 
 
 @pytest.fixture
-def make_room(transactional_db: None) -> Callable[..., Room]:
+def make_connected_room(transactional_db: None) -> Callable[..., Room]:
     """Rooms of Alice's."""
     DECLARED.clear()
     user = User.objects.create_user("alice", password="alice-password")

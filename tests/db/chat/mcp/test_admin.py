@@ -17,13 +17,6 @@ LIST = "/admin/think_tools/mcpserver/"
 CANARY = "canary-91b2"
 
 
-@pytest.fixture
-def root(client: Client) -> User:
-    user = User.objects.create_superuser("root")
-    client.force_login(user)
-    return user
-
-
 def form(**given: Any) -> dict[str, Any]:
     return {"name": "time", "url": "", "command_line": "", "new_secrets": "", "is_enabled": "on", **given}
 

@@ -160,12 +160,12 @@ async def test_a_call_is_refused_where_every_connection_is_in_use(
 
 
 async def test_a_turn_waits_for_servers_as_long_as_its_class_says_and_no_longer(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
     gate = tmp_path / "open"
     script = f"while ! test -e {gate}; do sleep 0.05; done; exec {' '.join(odd)}"
     DECLARED.append(McpServerSpec(name="late", command=["/bin/sh", "-c", script]))
-    room = make_room("hurried")
+    room = make_connected_room("hurried")
     turn = await room.say("say: hi")
     assert status_of(turn) == "completed"
     server = await only_server()

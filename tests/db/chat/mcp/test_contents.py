@@ -49,9 +49,9 @@ async def everything(make_room: MakeRoom) -> McpServer:
 
 
 async def test_resources_and_prompts_are_read_by_a_worker(
-    make_room: MakeRoom, connections: McpPool, monkeypatch: pytest.MonkeyPatch
+    make_connected_room: MakeRoom, connections: McpPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = await everything(make_room)
+    server = await everything(make_connected_room)
     uri = (server.catalogue or {})["resources"][0]["uri"]
     found = await shown(server, {"resource": uri})
     assert (found["state"], found["is_cut"], found["error"]) == ("read", False, None)
@@ -66,8 +66,8 @@ async def test_resources_and_prompts_are_read_by_a_worker(
     assert (len(found["text"]), found["is_cut"]) == (10, True)
 
 
-async def test_what_cannot_be_read_says_why(make_room: MakeRoom, connections: McpPool) -> None:
-    server = await everything(make_room)
+async def test_what_cannot_be_read_says_why(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    server = await everything(make_connected_room)
     found = await shown(server, {"resource": "demo://there-is-none"})
     assert (found["state"], found["text"]) == ("failed", "")
     assert "The MCP server 'everything' says:" in found["error"]
@@ -79,9 +79,9 @@ async def test_what_cannot_be_read_says_why(make_room: MakeRoom, connections: Mc
 
 
 async def test_contents_are_their_readers_alone_and_so_many_within_a_minute(
-    make_room: MakeRoom, connections: McpPool, settings: Any
+    make_connected_room: MakeRoom, connections: McpPool, settings: Any
 ) -> None:
-    server = await everything(make_room)
+    server = await everything(make_connected_room)
     await sync_to_async(User.objects.create_user)("bob", password="bob-password")
     await db(lambda: McpServer.objects.update(scope="site", owner=None, instance_id=""))  # both have it
     path = f"/mcp-servers/{server.pk}/contents"

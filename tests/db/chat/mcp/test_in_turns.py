@@ -59,9 +59,9 @@ async def connected(room: Room, command: list[str], **more: Any) -> McpServer:
 
 
 async def test_one_wrong_tool_is_left_out_visibly_and_the_others_are_offered(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], caplog: pytest.LogCaptureFixture
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with caplog.at_level(logging.INFO, logger="tools_app.mcp"):
         server = await connected(room, odd)
     names = tools_offered(room)
@@ -76,9 +76,9 @@ async def test_one_wrong_tool_is_left_out_visibly_and_the_others_are_offered(
 
 
 async def test_what_a_server_says_of_its_tools_counts_only_when_it_is_trusted(
-    make_room: MakeRoom, connections: McpPool, odd: list[str]
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str]
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     server = await connected(room, odd)
     (echo,) = [tool for tool in mcp_tools([Target(server)]) if tool.name.endswith("_echo")]
     assert (echo.read_only, echo.open_world, echo.reruns, echo.origin) == (False, True, False, "mcp")
@@ -88,10 +88,10 @@ async def test_what_a_server_says_of_its_tools_counts_only_when_it_is_trusted(
 
 
 async def test_a_program_gets_no_more_of_our_environment_than_it_needs(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], monkeypatch: pytest.MonkeyPatch
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, odd, env={"GIVEN": "yes"})
     names = set(str(await result(room, "environment")).split())
     assert "GIVEN" in names
@@ -99,9 +99,9 @@ async def test_a_program_gets_no_more_of_our_environment_than_it_needs(
 
 
 async def test_a_question_of_a_server_parks_the_turn_until_a_person_answers(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, odd)
     turn = await room.say(await line("name"))
     assert status_of(turn) == "running"
@@ -117,8 +117,10 @@ async def test_a_question_of_a_server_parks_the_turn_until_a_person_answers(
     assert ("mcp_question", "succeeded") in rows_
 
 
-async def test_a_question_that_is_denied_is_declined(make_room: MakeRoom, connections: McpPool, odd: list[str]) -> None:
-    room = make_room("declaring")
+async def test_a_question_that_is_denied_is_declined(
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str]
+) -> None:
+    room = make_connected_room("declaring")
     await connected(room, odd)
     await room.say(await line("name"))
     (question,) = await room.handle.pending_approvals()
@@ -128,8 +130,8 @@ async def test_a_question_that_is_denied_is_declined(make_room: MakeRoom, connec
     assert part["output"].startswith("decline")
 
 
-async def test_an_older_server_asks_a_person_and_the_model(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_an_older_server_asks_a_person_and_the_model(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     await connected(room, of_npm("everything"), is_trusted=True)
     await room.say(await line("trigger-elicitation-request"))
     (question,) = await room.handle.pending_approvals()
@@ -152,8 +154,10 @@ async def test_an_older_server_asks_a_person_and_the_model(make_room: MakeRoom, 
     assert len(room.model.requests) == asked + 2  # the server's question, and the rest of the turn
 
 
-async def test_an_older_server_asks_while_its_catalogue_is_read(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_an_older_server_asks_while_its_catalogue_is_read(
+    make_connected_room: MakeRoom, connections: McpPool
+) -> None:
+    room = make_connected_room("declaring")
     server = await connected(room, of_npm("everything"), is_trusted=True)
     reached, gate = asyncio.Event(), asyncio.Event()
 
@@ -175,9 +179,9 @@ async def test_an_older_server_asks_while_its_catalogue_is_read(make_room: MakeR
 
 
 async def test_a_stopped_turn_cancels_the_call_at_the_server(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, odd)
     async with worker():
         admission = await room.admit(await line("slow"), request_id="req")
@@ -188,8 +192,8 @@ async def test_a_stopped_turn_cancels_the_call_at_the_server(
     assert await result(room, "echo", text="still there") == "still there"
 
 
-async def test_progress_is_shown_on_the_call(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_progress_is_shown_on_the_call(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     await connected(room, of_npm("everything"), is_trusted=True)
     await room.say(await line("trigger-long-running-operation", duration=1, steps=2))
     (part,) = await parts(room)
@@ -198,9 +202,9 @@ async def test_progress_is_shown_on_the_call(make_room: MakeRoom, connections: M
 
 
 async def test_a_new_tool_is_offered_once_a_person_has_accepted_it(
-    make_room: MakeRoom, connections: McpPool, odd: list[str]
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str]
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     server = await connected(room, odd)
     assert await result(room, "grow") == "grown"
 
@@ -220,9 +224,9 @@ async def test_a_new_tool_is_offered_once_a_person_has_accepted_it(
 
 
 async def test_descriptions_that_no_person_has_looked_at_set_the_guard(
-    make_room: MakeRoom, connections: McpPool, odd: list[str]
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str]
 ) -> None:
-    room = make_room("wary")
+    room = make_connected_room("wary")
     server = await connected(room, odd)
     await room.say(await line("echo", text="hello"))
     (question,) = await room.handle.pending_approvals()
@@ -238,9 +242,9 @@ async def test_descriptions_that_no_person_has_looked_at_set_the_guard(
 
 
 async def test_a_server_that_dies_fails_its_call_alone_and_is_started_again(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, odd)
     turn = await room.say(await line("die"))
     assert status_of(turn) == "completed"
@@ -252,9 +256,9 @@ async def test_a_server_that_dies_fails_its_call_alone_and_is_started_again(
 
 
 async def test_a_server_that_is_killed_under_a_call_fails_it_and_serves_the_next_one(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, odd)
     async with worker():
         admission = await room.admit(await line("slow"))
@@ -284,9 +288,9 @@ def _pid_of(mark: str) -> int:
 
 
 async def test_after_a_restart_tools_are_offered_without_connecting(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     server = await connected(room, odd)
     await connections.close()
     before = pool().attempts
@@ -299,12 +303,12 @@ async def test_after_a_restart_tools_are_offered_without_connecting(
 
 
 async def test_thirty_seven_dead_servers_cost_one_attempt_and_one_line_each(
-    make_room: MakeRoom, connections: McpPool, caplog: pytest.LogCaptureFixture
+    make_connected_room: MakeRoom, connections: McpPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     DECLARED.extend(
         McpServerSpec(name=f"dead {number}", command=["/bin/sh", "-c", f"exit {number}"]) for number in range(37)
     )
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with caplog.at_level(logging.INFO):
         for _ in range(5):
             turn = await room.say("say: hi")
@@ -318,11 +322,11 @@ async def test_thirty_seven_dead_servers_cost_one_attempt_and_one_line_each(
 
 @pytest.mark.long
 async def test_a_dead_server_is_tried_again_when_a_person_asks_for_it(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
     gate = tmp_path / "open"
     script = f"test -e {gate} && exec {' '.join(odd)}"
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     server = await connected(room, ["/bin/sh", "-c", script])
     assert server.state == "failed"
     gate.touch()
@@ -365,10 +369,10 @@ async def test_a_worker_that_dies_ends_its_programs(odd: list[str], tmp_path: Pa
 
 @pytest.mark.long
 async def test_a_call_of_another_process_counts_once_the_row_says_so(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Path
 ) -> None:
     gate = tmp_path / "open"
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     server = await connected(room, ["/bin/sh", "-c", f"test -e {gate} && exec {' '.join(odd)}"])
     gate.touch()
     other = McpPool()  # as a second worker process would have

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.sockets import Open, opening_sockets
+from tests.db.chat.sockets import Open
 from tests.db.chat.turns.conftest import Room
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
@@ -33,12 +33,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MakeRoom = Callable[..., Room]
 URL = "https://mcp.example.com/mcp"
 CANARY = "canary-27c3"
-
-
-@pytest.fixture
-async def open_socket() -> AsyncIterator[Open]:
-    async with opening_sockets() as go:
-        yield go
 
 
 async def frame(socket: Any, kind: str) -> Any:
@@ -71,8 +65,8 @@ async def asked(client: ApiClient, method: str, path: str, body: Any = None) -> 
     return await sync_to_async(ask)()
 
 
-async def test_the_api_adds_changes_and_removes_a_server(make_room: MakeRoom) -> None:
-    client, path = await api(make_room())
+async def test_the_api_adds_changes_and_removes_a_server(make_connected_room: MakeRoom) -> None:
+    client, path = await api(make_connected_room())
     added = (await asked(client, "POST", path, {"name": "Docs", "url": URL})).json()
     assert (added["state"], added["scope"], added["can_change"]) == ("not-connected", "instance", True)
     assert await db(lambda: Fiber.objects.filter(name="chat.mcp_connect").count()) == 1
@@ -86,31 +80,31 @@ async def test_the_api_adds_changes_and_removes_a_server(make_room: MakeRoom) ->
     assert (await asked(client, "GET", path)).json() == []
 
 
-async def test_programs_cannot_be_added_by_people(make_room: MakeRoom) -> None:
-    client, path = await api(make_room())
+async def test_programs_cannot_be_added_by_people(make_connected_room: MakeRoom) -> None:
+    client, path = await api(make_connected_room())
     refused = await asked(client, "POST", path, {"name": "evil", "url": URL, "command": ["/bin/sh"]})
     assert refused.status_code == 422
     assert not await db(McpServer.objects.exists)
 
 
-async def test_an_agent_and_the_site_may_let_people_add_none(make_room: MakeRoom, settings: Any) -> None:
-    client, path = await api(make_room("closed"))
+async def test_an_agent_and_the_site_may_let_people_add_none(make_connected_room: MakeRoom, settings: Any) -> None:
+    client, path = await api(make_connected_room("closed"))
     assert (await asked(client, "POST", path, {"name": "Docs", "url": URL})).status_code == 403
     settings.THINK_MCP_PEOPLE_ADD = False
-    client, path = await api(make_room("connected", "another"))
+    client, path = await api(make_connected_room("connected", "another"))
     assert (await asked(client, "POST", path, {"name": "Docs", "url": URL})).status_code == 403
     assert (await asked(client, "POST", "/mcp-servers", {"name": "Docs", "url": URL})).status_code == 403
 
 
-async def test_a_user_has_only_so_many(make_room: MakeRoom, settings: Any) -> None:
+async def test_a_user_has_only_so_many(make_connected_room: MakeRoom, settings: Any) -> None:
     settings.THINK_MCP_SERVERS_PER_USER = 2
-    client, path = await api(make_room())
+    client, path = await api(make_connected_room())
     codes = [(await asked(client, "POST", path, {"name": f"s{n}", "url": URL})).status_code for n in range(3)]
     assert codes == [200, 200, 409]
 
 
-async def test_a_conversation_has_its_own_its_owners_and_the_sites(make_room: MakeRoom) -> None:
-    room, beside = make_room(), make_room(name="beside")
+async def test_a_conversation_has_its_own_its_owners_and_the_sites(make_connected_room: MakeRoom) -> None:
+    room, beside = make_connected_room(), make_connected_room(name="beside")
     owner = room.key.owner_id
     here = await db(instance_of, room)
 
@@ -132,8 +126,10 @@ async def test_a_conversation_has_its_own_its_owners_and_the_sites(make_room: Ma
         assert (await asked(client, method, f"{path}/{site['id']}", body)).status_code == 403
 
 
-async def test_every_change_is_sent_to_every_socket_and_on_connect(make_room: MakeRoom, open_socket: Open) -> None:
-    room = make_room()
+async def test_every_change_is_sent_to_every_socket_and_on_connect(
+    make_connected_room: MakeRoom, open_socket: Open
+) -> None:
+    room = make_connected_room()
     alice = await alices()
     client, path = await api(room)
     one, two = await open_socket(alice, "connected/room"), await open_socket(alice, "connected/room")
@@ -153,8 +149,8 @@ async def test_every_change_is_sent_to_every_socket_and_on_connect(make_room: Ma
     assert (await frame(one, "cf_agent_mcp_servers"))["mcp"]["servers"] == {}
 
 
-async def test_a_server_of_the_site_reaches_everybody(make_room: MakeRoom, open_socket: Open) -> None:
-    make_room()
+async def test_a_server_of_the_site_reaches_everybody(make_connected_room: MakeRoom, open_socket: Open) -> None:
+    make_connected_room()
     bob = await db(lambda: User.objects.create_user("bob"))
     socket = await open_socket(bob, "connected/mine")
     await db(lambda: add_server(McpServerSpec(name="of the site", url=URL), Place(is_site=True)))
@@ -162,9 +158,11 @@ async def test_a_server_of_the_site_reaches_everybody(make_room: MakeRoom, open_
     assert [server["name"] for server in sent["servers"].values()] == ["of the site"]
 
 
-async def test_clients_add_and_remove_servers_by_calls(make_room: MakeRoom, open_socket: Open, settings: Any) -> None:
+async def test_clients_add_and_remove_servers_by_calls(
+    make_connected_room: MakeRoom, open_socket: Open, settings: Any
+) -> None:
     settings.THINK_MCP_CONNECT_SECONDS = 0.1
-    room = make_room()
+    room = make_connected_room()
     socket = await open_socket(await alices(), "connected/room")
 
     async def call(name: str, *arguments: Any) -> Any:
@@ -186,8 +184,8 @@ async def test_clients_add_and_remove_servers_by_calls(make_room: MakeRoom, open
     assert await room.handle.list_mcp_servers() == []
 
 
-async def test_clients_of_a_closed_agent_are_refused(make_room: MakeRoom, open_socket: Open) -> None:
-    make_room("closed")
+async def test_clients_of_a_closed_agent_are_refused(make_connected_room: MakeRoom, open_socket: Open) -> None:
+    make_connected_room("closed")
     socket = await open_socket(await alices(), "closed/room")
     await socket.send_to(json.dumps({"type": "rpc", "id": "1", "method": "addMcpServer", "args": ["Docs", URL]}))
     assert not (await frame(socket, "rpc"))["success"]
@@ -195,9 +193,9 @@ async def test_clients_of_a_closed_agent_are_refused(make_room: MakeRoom, open_s
 
 
 async def test_headers_and_variables_are_in_no_row_frame_answer_or_log(
-    make_room: MakeRoom, connections: McpPool, open_socket: Open, caplog: pytest.LogCaptureFixture
+    make_connected_room: MakeRoom, connections: McpPool, open_socket: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     loud = f"echo $KEY >&2; echo {CANARY}; exit 1"
     DECLARED.append(
         McpServerSpec(name="loud", command=["/bin/sh", "-c", loud.replace(CANARY, "$KEY")], env={"KEY": CANARY})
@@ -223,8 +221,8 @@ async def _any() -> McpServer:
     return await db(lambda: McpServer.objects.filter(transport="http").get())
 
 
-async def test_declarations_that_change_or_go_are_followed(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_declarations_that_change_or_go_are_followed(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     DECLARED.append(McpServerSpec(name="a", url="https://10.0.0.1/one"))
     await room.say("say: hi")
     first = await only_server()
@@ -239,10 +237,10 @@ async def test_declarations_that_change_or_go_are_followed(make_room: MakeRoom, 
     assert not await db(McpServer.objects.exists)
 
 
-async def test_a_deleted_conversation_takes_its_servers_along(make_room: MakeRoom) -> None:
+async def test_a_deleted_conversation_takes_its_servers_along(make_connected_room: MakeRoom) -> None:
     from chat.conversations.services import delete_instance
 
-    room = make_room()
+    room = make_connected_room()
     instance = await db(instance_of, room)
     spec = McpServerSpec(name="Docs", url=URL)
     await db(lambda: add_server(spec, Place(owner_id=room.key.owner_id, instance_id=instance.pk)))
@@ -250,8 +248,8 @@ async def test_a_deleted_conversation_takes_its_servers_along(make_room: MakeRoo
     assert not await db(McpServer.objects.exists)
 
 
-async def test_a_turn_without_servers_has_no_statement_for_them(make_room: MakeRoom) -> None:
-    room = make_room()
+async def test_a_turn_without_servers_has_no_statement_for_them(make_connected_room: MakeRoom) -> None:
+    room = make_connected_room()
     await room.say("say: warm up")
     with statements() as found:
         await room.say("say: hi")
@@ -265,8 +263,8 @@ async def test_a_turn_without_servers_has_no_statement_for_them(make_room: MakeR
     assert len(asked) == 1
 
 
-async def test_a_person_accepts_the_tools_that_were_shown_and_no_others(make_room: MakeRoom) -> None:
-    client, path = await api(make_room())
+async def test_a_person_accepts_the_tools_that_were_shown_and_no_others(make_connected_room: MakeRoom) -> None:
+    client, path = await api(make_connected_room())
     added = (await asked(client, "POST", path, {"name": "Docs", "url": URL})).json()
     one = {"tools": [{"name": "find", "description": "Find.", "inputSchema": {"type": "object"}}]}
     two = {
@@ -286,9 +284,9 @@ async def test_a_person_accepts_the_tools_that_were_shown_and_no_others(make_roo
 
 
 async def test_a_preview_shows_known_tools_and_connects_to_nothing(
-    make_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Any
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str], tmp_path: Any
 ) -> None:
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     DECLARED.append(McpServerSpec(name="odd", command=odd))
     client, _ = await api(room)
     instance = await db(instance_of, room)
@@ -303,9 +301,9 @@ async def test_a_preview_shows_known_tools_and_connects_to_nothing(
 
 
 async def test_secrets_that_cannot_be_read_any_more_fail_the_server_and_say_why(
-    make_room: MakeRoom, connections: McpPool, settings: Any
+    make_connected_room: MakeRoom, connections: McpPool, settings: Any
 ) -> None:
-    room = make_room("connected")
+    room = make_connected_room("connected")
     instance = await db(instance_of, room)
     spec = McpServerSpec(name="Docs", url=URL, headers={"X-Key": CANARY})
     await db(lambda: add_server(spec, Place(owner_id=room.key.owner_id, instance_id=instance.pk)))
@@ -315,9 +313,9 @@ async def test_secrets_that_cannot_be_read_any_more_fail_the_server_and_say_why(
     assert (server.state, "Enter it again" in server.error) == ("failed", True)
 
 
-async def test_a_user_connects_only_so_often_within_a_minute(make_room: MakeRoom, settings: Any) -> None:
+async def test_a_user_connects_only_so_often_within_a_minute(make_connected_room: MakeRoom, settings: Any) -> None:
     settings.THINK_MCP_CONNECTS_PER_MINUTE = 2
-    client, path = await api(make_room())
+    client, path = await api(make_connected_room())
     replies = [await asked(client, "POST", path, {"name": f"s{number}", "url": URL}) for number in range(3)]
     assert [reply.status_code for reply in replies] == [200, 200, 429]
     assert replies[2]["Retry-After"] == "60"

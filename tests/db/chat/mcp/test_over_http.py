@@ -61,9 +61,9 @@ async def call(room: Room, name: str, **arguments: Any) -> Any:
     return next(part for part in (await room.transcript())[-1]["parts"] if "toolCallId" in part)
 
 
-async def test_a_server_of_others_over_http(make_room: MakeRoom, connections: McpPool) -> None:
+async def test_a_server_of_others_over_http(make_connected_room: MakeRoom, connections: McpPool) -> None:
     port = free_port()
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with running(of_npm("everything", "streamableHttp"), port, PORT=str(port)):
         DECLARED.append(McpServerSpec(name="everything", url=f"http://127.0.0.1:{port}/mcp"))
         await room.say("say: hi")
@@ -75,12 +75,12 @@ async def test_a_server_of_others_over_http(make_room: MakeRoom, connections: Mc
 
 @pytest.mark.long
 async def test_a_server_that_is_killed_under_a_turn_and_restarted(
-    make_room: MakeRoom, connections: McpPool, tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path
 ) -> None:
     port = free_port()
     command = [sys.executable, str(ODD), "http", str(port), str(tmp_path)]
     DECLARED.append(McpServerSpec(name="odd", url=f"http://127.0.0.1:{port}/mcp"))
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with running(command, port) as process:
         await room.say("say: hi")
         server = await only_server()
@@ -108,11 +108,11 @@ async def has_grown() -> bool:
 
 
 async def test_a_tool_that_comes_later_is_heard_of_over_http(
-    make_room: MakeRoom, connections: McpPool, tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path
 ) -> None:
     port = free_port()
     DECLARED.append(McpServerSpec(name="odd", url=f"http://127.0.0.1:{port}/mcp"))
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with running([sys.executable, str(ODD), "http", str(port), str(tmp_path)], port):
         await room.say("say: hi")
         assert (await call(room, "grow"))["output"] == "grown"
@@ -121,12 +121,12 @@ async def test_a_tool_that_comes_later_is_heard_of_over_http(
 
 
 async def test_a_tool_that_came_while_nothing_could_be_heard_is_found_with_the_next_call(
-    make_room: MakeRoom, connections: McpPool, tmp_path: Path
+    make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path
 ) -> None:
     port = free_port()
     command = [sys.executable, str(ODD), "http", str(port), str(tmp_path)]
     DECLARED.append(McpServerSpec(name="odd", url=f"http://127.0.0.1:{port}/mcp"))
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     with running(command, port):
         await room.say("say: hi")
         assert (await call(room, "echo", text="one"))["output"] == "one"
@@ -153,17 +153,19 @@ async def test_a_tool_that_came_while_nothing_could_be_heard_is_found_with_the_n
     ],
 )
 async def test_addresses_that_are_not_public_are_refused_when_connecting(
-    make_room: MakeRoom, connections: McpPool, settings: Any, url: str
+    make_connected_room: MakeRoom, connections: McpPool, settings: Any, url: str
 ) -> None:
     settings.THINK_MCP_PRIVATE_NETWORKS = []
     DECLARED.append(McpServerSpec(name="inside", url=url))
-    await make_room("declaring").say("say: hi")
+    await make_connected_room("declaring").say("say: hi")
     server = await only_server()
     assert server.state == "failed"
     assert "not public" in server.error
 
 
-async def test_a_redirect_elsewhere_is_not_followed(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
+async def test_a_redirect_elsewhere_is_not_followed(
+    make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path
+) -> None:
     from starlette.applications import Starlette
     from starlette.responses import RedirectResponse
     from starlette.routing import Route
@@ -186,7 +188,7 @@ async def test_a_redirect_elsewhere_is_not_followed(make_room: MakeRoom, connect
     with serving(Starlette(routes=routes), port), serving(Starlette(routes=others), other):
         spec = McpServerSpec(name="moved", url=f"http://127.0.0.1:{port}/mcp", headers={"X-Secret": "canary"})
         DECLARED.append(spec)
-        await make_room("declaring").say("say: hi")
+        await make_connected_room("declaring").say("say: hi")
     assert "canary" in seen
     assert "followed" not in seen
     assert (await only_server()).state == "failed"
@@ -195,8 +197,10 @@ async def test_a_redirect_elsewhere_is_not_followed(make_room: MakeRoom, connect
 @pytest.mark.parametrize(
     "url", ["http://mcp.example.com", "https://mcp.example.com\\@127.0.0.1/", "file:///etc/passwd", "https://0x7f.1/"]
 )
-async def test_urls_that_are_odd_are_refused_when_they_are_added(make_room: MakeRoom, settings: Any, url: str) -> None:
+async def test_urls_that_are_odd_are_refused_when_they_are_added(
+    make_connected_room: MakeRoom, settings: Any, url: str
+) -> None:
     settings.THINK_MCP_PRIVATE_NETWORKS = []
-    room = make_room()
+    room = make_connected_room()
     with pytest.raises(McpServerInvalid):
         await db(add_server, McpServerSpec(name="odd", url=url), Place(owner_id=room.key.owner_id))

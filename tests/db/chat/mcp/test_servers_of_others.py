@@ -37,8 +37,8 @@ async def connected(room: Room, name: str, command: list[str]) -> None:
     assert (await only_server()).state == "ready"
 
 
-async def test_time(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_time(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     await connected(room, "time", of_pypi("time"))
     asked = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
     (found,) = await outputs(room, ("convert_time", asked))
@@ -47,10 +47,10 @@ async def test_time(make_room: MakeRoom, connections: McpPool) -> None:
 
 
 @pytest.mark.long
-async def test_git(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
+async def test_git(make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)  # noqa: ASYNC221 - nothing else runs
     (tmp_path / "new.txt").write_text("new")
-    room = make_room("declaring")
+    room = make_connected_room("declaring")
     await connected(room, "git", of_pypi("git", "--repository", str(tmp_path)))
     found = await outputs(
         room,
@@ -65,16 +65,16 @@ async def test_git(make_room: MakeRoom, connections: McpPool, tmp_path: Path) ->
 
 
 @pytest.mark.long
-async def test_fetch(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_fetch(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     await connected(room, "fetch", of_pypi("fetch", "--ignore-robots-txt"))
     (found,) = await outputs(room, ("fetch", {"url": "http://127.0.0.1:9/nothing"}))
     assert "127.0.0.1:9" in found  # it says that it cannot reach that; the call fails, and the turn goes on
     assert "get_mcp_prompt" in tools_offered(room)
 
 
-async def test_filesystem(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
-    room = make_room("declaring")
+async def test_filesystem(make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
+    room = make_connected_room("declaring")
     await connected(room, "files", of_npm("filesystem", str(tmp_path)))
     target = str(tmp_path / "note.txt")
     found = await outputs(
@@ -89,8 +89,8 @@ async def test_filesystem(make_room: MakeRoom, connections: McpPool, tmp_path: P
 
 
 @pytest.mark.long
-async def test_memory(make_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
-    room = make_room("declaring")
+async def test_memory(make_connected_room: MakeRoom, connections: McpPool, tmp_path: Path) -> None:
+    room = make_connected_room("declaring")
     DECLARED.append(
         McpServerSpec(name="memory", command=of_npm("memory"), env={"MEMORY_FILE_PATH": str(tmp_path / "graph")})
     )
@@ -101,8 +101,8 @@ async def test_memory(make_room: MakeRoom, connections: McpPool, tmp_path: Path)
     assert "Ada" in (tmp_path / "graph").read_text()
 
 
-async def test_everything(make_room: MakeRoom, connections: McpPool) -> None:
-    room = make_room("declaring")
+async def test_everything(make_connected_room: MakeRoom, connections: McpPool) -> None:
+    room = make_connected_room("declaring")
     await connected(room, "everything", of_npm("everything"))
     server = await only_server()
     assert {"list_mcp_resources", "read_mcp_resource", "get_mcp_prompt"} <= set(tools_offered(room))

@@ -105,9 +105,9 @@ async def say_secret(room: Room) -> Any:
 
 
 async def test_a_person_signs_in_and_the_tools_are_there(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await room.say("say: hi")
     assert not any(name.startswith("tool_") for name in tools_offered(room))
@@ -122,9 +122,9 @@ async def test_a_person_signs_in_and_the_tools_are_there(
 
 
 async def test_the_request_has_pkce_and_names_the_server(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    server = await added(make_room(), consent)
+    server = await added(make_connected_room(), consent)
     client = await sync_to_async(browser)()
     query = parse_qs(urlsplit(await sync_to_async(to_consent)(client, server)).query)
     assert query["code_challenge_method"] == ["S256"]
@@ -133,9 +133,9 @@ async def test_the_request_has_pkce_and_names_the_server(
 
 
 async def test_tokens_are_in_no_row_no_log_and_no_answer(
-    make_room: MakeRoom, connections: McpPool, consent: Consent, caplog: pytest.LogCaptureFixture
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     with caplog.at_level(logging.DEBUG):
         server = await added(room, consent)
         await signed_in(server)
@@ -154,9 +154,9 @@ async def test_tokens_are_in_no_row_no_log_and_no_answer(
 
 
 async def test_a_code_or_state_of_others_is_of_no_use(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    server = await added(make_room(), consent)
+    server = await added(make_connected_room(), consent)
     await db(lambda: User.objects.create_user("mallory"))
     alice, mallory = await sync_to_async(browser)(), await sync_to_async(browser)("mallory")
     back = await asyncio.to_thread(consented, await sync_to_async(to_consent)(alice, server))
@@ -174,8 +174,8 @@ async def test_a_code_or_state_of_others_is_of_no_use(
     assert (await sync_to_async(mallory.get)(f"/mcp/oauth/start/{server.pk}")).status_code == 404
 
 
-async def test_an_answer_counts_once(make_room: MakeRoom, connections: McpPool, consent: Consent) -> None:
-    server = await added(make_room(), consent)
+async def test_an_answer_counts_once(make_connected_room: MakeRoom, connections: McpPool, consent: Consent) -> None:
+    server = await added(make_connected_room(), consent)
     client = await sync_to_async(browser)()
     back = await asyncio.to_thread(consented, await sync_to_async(to_consent)(client, server))
     assert (await sync_to_async(client.get)(back)).status_code == 302
@@ -184,9 +184,9 @@ async def test_an_answer_counts_once(make_room: MakeRoom, connections: McpPool, 
 
 
 async def test_who_refuses_is_not_signed_in_and_may_try_again(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    server = await added(make_room(), consent)
+    server = await added(make_connected_room(), consent)
     client = await sync_to_async(browser)()
     consent.refuses = True
     back = await asyncio.to_thread(consented, await sync_to_async(to_consent)(client, server))
@@ -197,9 +197,9 @@ async def test_who_refuses_is_not_signed_in_and_may_try_again(
 
 
 async def test_a_token_is_refreshed_before_its_end_by_one_process(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await signed_in(server)
     ends = timezone.now() + timedelta(seconds=5)
@@ -212,9 +212,9 @@ async def test_a_token_is_refreshed_before_its_end_by_one_process(
 
 
 async def test_a_token_that_was_revoked_there_asks_for_a_sign_in_here(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await signed_in(server)
     consent.forget_tokens()
@@ -228,10 +228,10 @@ async def test_a_token_that_was_revoked_there_asks_for_a_sign_in_here(
 
 
 async def test_removing_a_server_revokes_its_tokens(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
     consent.gives_secrets = True  # the package's own server wants one to revoke
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await signed_in(server)
     assert await room.handle.remove_mcp_server(server.pk)
@@ -240,9 +240,9 @@ async def test_removing_a_server_revokes_its_tokens(
 
 
 async def test_endpoints_of_other_origins_are_refused(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await signed_in(server)
     row = await db(McpSignIn.objects.get)
@@ -271,9 +271,9 @@ print(grant.access_token if grant else "", flush=True)
 
 @pytest.mark.long
 async def test_two_worker_processes_refresh_a_token_once(
-    make_room: MakeRoom, connections: McpPool, consent: Consent
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
-    room = make_room()
+    room = make_connected_room()
     server = await added(room, consent)
     await signed_in(server)
     await db(lambda: McpSignIn.objects.update(expires_at=timezone.now() + timedelta(seconds=5)))

@@ -31,11 +31,6 @@ from tests.db.chat.programs.flows import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-async def alice() -> User:
-    return await make_user("alice", password="x")
-
-
 async def test_metadata_says_where_and_how() -> None:
     http = AsyncClient()
     resource = (await http.get("/.well-known/oauth-protected-resource/mcp/assistant")).json()

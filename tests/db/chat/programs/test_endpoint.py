@@ -37,11 +37,6 @@ SCOPES = {
 }
 
 
-@pytest.fixture
-async def alice() -> User:
-    return await make_user("alice", password="x")
-
-
 async def token_of(user: User) -> str:
     """An API token of a user's."""
     _, secret = await sync_to_async(api_tokens.create_token)(user, name="tests")

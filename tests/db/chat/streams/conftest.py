@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.logs.port import StreamLog
@@ -37,3 +38,9 @@ async def log(request: pytest.FixtureRequest, redis_url: str) -> AsyncIterator[S
 def quick(settings: Any) -> None:
     """Followers look again after a fifth of a second of silence."""
     settings.THINK_STREAM_IDLE_SECONDS = 0.2
+
+
+@pytest.fixture
+async def redis_client(redis_url: str) -> AsyncIterator[Redis]:
+    async with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client

@@ -13,28 +13,22 @@ from chat.streams.records import Outcome
 from tests.db.chat.streams.support import append_of, records, texts
 
 
-@pytest.fixture
-async def client(redis_url: str) -> Any:
-    async with Redis.from_url(redis_url, decode_responses=True) as client:
-        yield client
-
-
-async def test_records_have_explicit_ids_one_above_their_offsets(redis_log: RedisLog, client: Redis) -> None:
+async def test_records_have_explicit_ids_one_above_their_offsets(redis_log: RedisLog, redis_client: Redis) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
-    entries = await client.xrange("think:{trn_x}:log")
+    entries = await redis_client.xrange("think:{trn_x}:log")
     assert entries == [(f"0-{number + 1}", {"d": text}) for number, text in enumerate(texts(3))]
 
 
-async def test_keys_and_channel_of_a_stream_share_a_slot(client: Redis) -> None:
+async def test_keys_and_channel_of_a_stream_share_a_slot(redis_client: Redis) -> None:
     names = [*keys_of("trn_x"), channel_of("trn_x")]
     assert all("{trn_x}" in name for name in names)
     assert len(set(names)) == 3
 
 
-async def test_one_batch_is_one_message(redis_log: RedisLog, client: Redis) -> None:
+async def test_one_batch_is_one_message(redis_log: RedisLog, redis_client: Redis) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
-    async with client.pubsub() as subscriber:
+    async with redis_client.pubsub() as subscriber:
         await subscriber.subscribe(channel_of("trn_x"))
         await subscriber.get_message(timeout=1)
         await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
@@ -44,24 +38,26 @@ async def test_one_batch_is_one_message(redis_log: RedisLog, client: Redis) -> N
         assert await subscriber.get_message(timeout=0.05) is None
 
 
-async def test_scripts_are_loaded_again_after_a_flush(redis_log: RedisLog, client: Redis) -> None:
+async def test_scripts_are_loaded_again_after_a_flush(redis_log: RedisLog, redis_client: Redis) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     for first in (0, 2):
-        await client.script_flush()
+        await redis_client.script_flush()
         batch = [append_of("trn_x", opened.epoch, first, 1), append_of("trn_x", opened.epoch, first + 1, 1)]
         assert [answer.outcome for answer in await redis_log.append(batch)] == [Outcome.APPENDED] * 2
     assert list((await redis_log.read("trn_x", 0, 10)).records) == records(4)
 
 
-async def test_a_closed_stream_expires_after_the_retention(redis_log: RedisLog, client: Redis, settings: Any) -> None:
+async def test_a_closed_stream_expires_after_the_retention(
+    redis_log: RedisLog, redis_client: Redis, settings: Any
+) -> None:
     settings.THINK_STREAM_HOT_RETENTION_SECONDS = 77
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", opened.epoch, 0, 3, is_rewrite=True)])
     for key in keys_of("trn_x"):
-        assert ABANDONED_SECONDS - 5 <= await client.ttl(key) <= ABANDONED_SECONDS
+        assert ABANDONED_SECONDS - 5 <= await redis_client.ttl(key) <= ABANDONED_SECONDS
     await redis_log.close("trn_x")
     for key in keys_of("trn_x"):
-        assert 70 <= await client.ttl(key) <= 77
+        assert 70 <= await redis_client.ttl(key) <= 77
 
 
 async def test_a_takeover_on_the_same_server_keeps_the_epoch(redis_log: RedisLog) -> None:
@@ -71,45 +67,47 @@ async def test_a_takeover_on_the_same_server_keeps_the_epoch(redis_log: RedisLog
     assert one.epoch == two.epoch
 
 
-async def test_a_takeover_after_a_restart_of_the_server_begins_a_new_epoch(redis_log: RedisLog, client: Redis) -> None:
+async def test_a_takeover_after_a_restart_of_the_server_begins_a_new_epoch(
+    redis_log: RedisLog, redis_client: Redis
+) -> None:
     """It may have lost its last second after readers had seen it; no one can know."""
     one = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", one.epoch, 0, 3)])
-    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    await redis_client.hset(keys_of("trn_x")[1], "run", "of the server before")
     assert (await redis_log.open("trn_x", fence=1, floor=0)).epoch == one.epoch  # the writer itself came back
-    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    await redis_client.hset(keys_of("trn_x")[1], "run", "of the server before")
     two = await redis_log.open("trn_x", fence=2, floor=0)
     assert (two.epoch != one.epoch, two.next_offset) == (True, 3)
 
 
 async def test_a_writer_that_rewrites_after_a_restart_keeps_the_epoch_for_its_heirs(
-    redis_log: RedisLog, client: Redis
+    redis_log: RedisLog, redis_client: Redis
 ) -> None:
     one = await redis_log.open("trn_x", fence=1, floor=0)
-    await client.hset(keys_of("trn_x")[1], "run", "of the server before")
+    await redis_client.hset(keys_of("trn_x")[1], "run", "of the server before")
     await redis_log.append([append_of("trn_x", one.epoch, 0, 3, is_rewrite=True)])
     assert (await redis_log.open("trn_x", fence=2, floor=0)).epoch == one.epoch
 
 
-async def test_an_evicted_log_is_not_trusted(redis_log: RedisLog, client: Redis) -> None:
+async def test_an_evicted_log_is_not_trusted(redis_log: RedisLog, redis_client: Redis) -> None:
     one = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", one.epoch, 0, 6)])
-    await client.delete(keys_of("trn_x")[0])
+    await redis_client.delete(keys_of("trn_x")[0])
     two = await redis_log.open("trn_x", fence=2, floor=4)
     assert (two.next_offset, two.tail, two.epoch != one.epoch) == (4, (), True)
 
 
-async def test_a_full_server_leaves_the_log_as_it_was(redis_log: RedisLog, client: Redis) -> None:
+async def test_a_full_server_leaves_the_log_as_it_was(redis_log: RedisLog, redis_client: Redis) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
-    await client.config_set("maxmemory", 1)
+    await redis_client.config_set("maxmemory", 1)
     try:
         with pytest.raises(LogUnavailable):
             await redis_log.append([append_of("trn_x", opened.epoch, 3, 2)])
         with pytest.raises(LogUnavailable):
             await redis_log.append([append_of("trn_x", opened.epoch, 0, 5, is_rewrite=True)])
     finally:
-        await client.config_set("maxmemory", 0)
+        await redis_client.config_set("maxmemory", 0)
     slice_ = await redis_log.read("trn_x", 0, 10)
     assert (list(slice_.records), slice_.next_offset) == (records(3), 3)
     answer = (await redis_log.append([append_of("trn_x", opened.epoch, 0, 5, is_rewrite=True)]))[0]
@@ -123,10 +121,12 @@ async def test_a_large_tail_is_handed_over(redis_log: RedisLog) -> None:
     assert len((await redis_log.open("trn_x", fence=2, floor=1)).tail) == 19_999
 
 
-async def test_a_reader_that_was_cancelled_leaves_no_answer_to_another(redis_log: RedisLog, client: Redis) -> None:
+async def test_a_reader_that_was_cancelled_leaves_no_answer_to_another(
+    redis_log: RedisLog, redis_client: Redis
+) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
-    await client.client_pause(150)
+    await redis_client.client_pause(150)
     readers = [asyncio.create_task(redis_log.read("trn_x", 0, 2)) for _ in range(READ_CONNECTIONS)]
     await asyncio.sleep(0.05)
     for reader in readers:
@@ -145,10 +145,10 @@ async def test_an_error_inside_a_transaction_is_no_page(redis_log: RedisLog, off
 
 
 @pytest.mark.parametrize("broken", [0, 1])
-async def test_a_key_of_another_type_is_no_answer(redis_log: RedisLog, client: Redis, broken: int) -> None:
+async def test_a_key_of_another_type_is_no_answer(redis_log: RedisLog, redis_client: Redis, broken: int) -> None:
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
-    await client.set(keys_of("trn_x")[broken], "text")
+    await redis_client.set(keys_of("trn_x")[broken], "text")
     with pytest.raises(LogUnavailable):
         await redis_log.read("trn_x", 0, 10)
     with pytest.raises(LogUnavailable):

@@ -1,7 +1,10 @@
 """An agent whose tools have effects, and what happened in its shop."""
 
 import base64
+from collections.abc import Iterator
 from typing import Any, ClassVar
+
+import pytest
 
 from chat.think import (
     ActionContext,
@@ -163,3 +166,10 @@ def _said(rule: Any) -> Any:
     if isinstance(rule, Exception):
         raise rule
     return rule
+
+
+@pytest.fixture(autouse=True)
+def fresh_rules() -> Iterator[None]:
+    Rules.reset()
+    yield
+    Rules.reset()

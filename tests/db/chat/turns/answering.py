@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pytest
+
+from chat.models import Turn
 from chat.think import Allow, Block, Think, Tool, ToolCallContext, ToolContext, client_tool, tool
 from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.tool_answers import Reply
@@ -20,7 +23,7 @@ from tools_app.models import ApprovalEvent, ToolCallRecord
 from tools_app.services import Actor
 
 from .agents import CALLS, MODELS, SEEN, add
-from .conftest import Room
+from .conftest import MakeRoom, Room, text_of
 
 
 @tool(title="Payment", needs_approval=True, approval_text="Pay {amount} EUR?", editable=True)
@@ -147,3 +150,17 @@ def on_record(prefix: str, *, dies: bool = False) -> Iterator[asyncio.Event]:
         yield seen
     finally:
         contexts.recorded_probes.remove(probe)
+
+
+async def turns_of(room: Room) -> list[Turn]:
+    rows = Turn.objects.select_related("fiber").filter(instance__name=room.key.name).order_by("position")
+    return await db(lambda: list(rows))
+
+
+async def last_text(room: Room) -> str:
+    return text_of((await room.transcript())[-1])
+
+
+@pytest.fixture
+def desk(make_room: MakeRoom) -> Desk:
+    return Desk(make_room("banker"))

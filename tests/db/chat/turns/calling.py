@@ -1,7 +1,10 @@
 """An agent whose turns are asked for by programs that bring tools, and what such a program does."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from chat.runtime.handle import ChatResult
 from chat.testing import worker
@@ -97,3 +100,11 @@ def has(request: Any, name: str) -> bool:
 
 def words(text: str) -> Program:
     return Program(messages=[{"role": "user", "parts": [{"type": "text", "text": text}]}])
+
+
+@pytest.fixture(autouse=True)
+def no_rules() -> Iterator[None]:
+    NOTED.clear()
+    RULES.clear()
+    yield
+    RULES.clear()

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
+import pytest
+
 from chat.core.model.language_model import ModelEvent, ModelRequest, ToolSpec
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
@@ -32,7 +34,7 @@ from tools_app.sandbox.contract import Limits
 
 from .agents import MODELS
 from .answering import Desk
-from .conftest import Room
+from .conftest import MakeRoom, Room
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 NOTED: list[str] = []
@@ -249,3 +251,14 @@ async def sandbox_closed() -> AsyncIterator[None]:
         yield
     finally:
         await shared_sandbox().close()
+
+
+@pytest.fixture(autouse=True)
+async def sandbox_closes() -> AsyncIterator[None]:
+    async with sandbox_closed():
+        yield
+
+
+@pytest.fixture
+def code(make_room: MakeRoom) -> Code:
+    return Code(make_room("coder"))

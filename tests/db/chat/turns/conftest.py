@@ -1,6 +1,6 @@
 """Alice, agents of several kinds with the scripted model, and a way to run their turns to the end in this process."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
+from tools_app.execute.tool import shared_sandbox
 
 from .agents import CALLS, MODELS, SEEN
 
@@ -81,3 +82,28 @@ def make_room(transactional_db: None) -> MakeRoom:
         return room
 
     return make
+
+
+@pytest.fixture
+def busy_room(make_room: MakeRoom) -> Room:
+    """A room with the agent of `fibering`."""
+    return make_room("busy")
+
+
+@pytest.fixture
+def planner_room(make_room: MakeRoom) -> Room:
+    """A room with the agent of `planning`."""
+    return make_room("planner")
+
+
+@pytest.fixture
+def flexible_room(make_room: MakeRoom) -> Room:
+    """A room with the agent of `hook_agents`."""
+    return make_room("flexible")
+
+
+@pytest.fixture
+async def shared_sandbox_closes() -> AsyncIterator[None]:
+    """What code left in the sandbox of this process ends with the test."""
+    yield
+    await shared_sandbox().close()

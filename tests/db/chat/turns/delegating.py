@@ -3,8 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
+import pytest
+
+from chat.agent.base import InstanceKey
+from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
-from chat.models import Turn
+from chat.models import AgentInstance, Turn
 from chat.run_models import AgentRun
 from chat.think import (
     AgentRunInfo,
@@ -196,3 +200,15 @@ def call(name: str, task: str, call_id: str = "one") -> str:
     """A line of a script that gives a task, which is a script itself, to an agent."""
     quoted = task.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'call tool {name} {{"task": "{quoted}"}} id={call_id}'
+
+
+async def instance_of(key: InstanceKey) -> AgentInstance:
+    found = await db(find_instance, key)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_delegated() -> None:
+    ENDED.clear()
+    WORKED.clear()

@@ -1,6 +1,9 @@
 """Agents with extensions, and their sources. Importing this module serves them."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
+
+import pytest
 
 from chat.llm.scripted import ScriptedModel
 from chat.think import SessionSetup, Think, Tool, tool
@@ -77,3 +80,10 @@ class Guarded(Think):
 
     def configure_session(self, session: SessionSetup) -> SessionSetup:
         return session.with_context("notes_private", provider=lambda: "the agent's own")
+
+
+@pytest.fixture(autouse=True)
+def no_extensions() -> Iterator[None]:
+    Given.extensions = []
+    yield
+    Given.extensions = []

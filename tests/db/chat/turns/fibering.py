@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from chat.think import CompletedFiber, LostFiber, RunningFiber, Think
 from fibers.context import current_fiber
 from fibers.execution.runner import run_fiber
@@ -106,3 +108,9 @@ async def pk_of(fiber_id: str) -> str:
 
 async def rows() -> list[Fiber]:
     return await db(lambda: list(Fiber.objects.filter(scope__isnull=False)))
+
+
+@pytest.fixture(autouse=True)
+def nothing_scripted() -> None:
+    SCRIPTS.clear()
+    GIVEN.clear()

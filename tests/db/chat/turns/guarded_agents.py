@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import pytest
 from aiohttp import web
 
 from chat.conversations.guarding import decide_guard, guard_state
@@ -250,3 +251,9 @@ class Guarded(Desk):
 def calls(*made: tuple[str, Any]) -> str:
     """A script in which the model makes these calls in one step."""
     return "\n".join(f"call tool {name} {json.dumps(arguments)}" for name, arguments in made)
+
+
+@pytest.fixture
+async def open_web() -> AsyncIterator[Web]:
+    async with served_web() as made:
+        yield made

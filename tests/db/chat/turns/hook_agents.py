@@ -1,7 +1,9 @@
 """Agents whose hooks a test decides. Importing this module serves them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from chat.think import (
     ChatErrorContext,
@@ -88,3 +90,10 @@ def order() -> list[str]:
     """Names of the hooks as they ran; chunks in a row count once."""
     names = [name for name, _ in SEEN]
     return [name for at, name in enumerate(names) if name != "on_chunk" or names[at - 1 : at] != [name]]
+
+
+@pytest.fixture(autouse=True)
+def no_hooks() -> Iterator[None]:
+    HOOKS.clear()
+    yield
+    HOOKS.clear()

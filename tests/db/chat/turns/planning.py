@@ -1,9 +1,11 @@
 """An agent that schedules work of its own. Importing this module serves it."""
 
 import asyncio
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, ClassVar
 
+import pytest
 from django.db.models.functions import Now
 
 from chat.think import Occurrence, ScheduleView, Think
@@ -58,3 +60,12 @@ async def run_due(schedule: ScheduleView | Schedule) -> None:
 
 def rows() -> list[Schedule]:
     return list(Schedule.objects.order_by("declaration", "pk"))
+
+
+@pytest.fixture(autouse=True)
+def no_tasks() -> Iterator[None]:
+    RAN.clear()
+    SPOKEN["now"] = asyncio.Event()
+    Planner.tasks = {}
+    yield
+    Planner.tasks = {}

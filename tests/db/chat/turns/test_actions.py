@@ -2,13 +2,12 @@
 
 import asyncio
 import base64
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat.conversations.services import delete_instance
@@ -28,21 +27,16 @@ from tools_app.core.tool_calls import CallStatus
 from tools_app.errors import EditInvalid
 from tools_app.models import ActionRecord, ToolCallRecord
 
-from .action_agents import EFFECTS, PNG, Rules
+from .action_agents import EFFECTS, PNG, Rules, fresh_rules
 from .answering import Desk, on_record
 from .conftest import MakeRoom, status_of, text_of
+from .refunds import REFUND, grant, part
+
+__all__ = ["fresh_rules"]  # a fixture
 
 RENAME = 'call tool rename {"name": "bob"} id=one\nsay: It says {result}.'
-REFUND = 'call tool refund {"order": "A-1", "amount": 5} id=one\nsay: It says {result}.'
 SEND = 'call tool send {"to": "bob"} id=one\nsay: It says {result}.'
 POST = 'call tool post {"to": "bob"} id=one\nsay: It says {result}.'
-
-
-@pytest.fixture(autouse=True)
-def _fresh_rules() -> Iterator[None]:
-    Rules.reset()
-    yield
-    Rules.reset()
 
 
 @pytest.fixture
@@ -55,26 +49,9 @@ def warden(make_room: MakeRoom) -> Desk:
     return Desk(make_room("warden"))
 
 
-def _grant(user_id: int | None, *, granted: bool = True) -> None:
-    assert user_id is not None
-    permission = Permission.objects.get(codename="change_user")
-    user = User.objects.get(pk=user_id)
-    (user.user_permissions.add if granted else user.user_permissions.remove)(permission)
-
-
-async def grant(desk: Desk, *, granted: bool = True) -> None:
-    await db(_grant, desk.room.key.owner_id, granted=granted)
-
-
 def again(script: str, call_id: str = "two") -> str:
     """The same under another id."""
     return script.replace("id=one", f"id={call_id}")
-
-
-async def part(desk: Desk, call_id: str = "one") -> Part:
-    """The part of a call."""
-    parts = [each for message in await desk.room.transcript() for each in message["parts"]]
-    return [each for each in parts if each.get("toolCallId") == call_id][-1]
 
 
 async def output(desk: Desk, call_id: str = "one") -> JSONValue:

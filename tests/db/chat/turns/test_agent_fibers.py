@@ -27,25 +27,16 @@ from fibers.testing import crash_after, expire_lease, run_until_idle
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import GIVEN, SCRIPTS, Busy, always_dies, dies, kill_here, rows, running, scripted
+from .fibering import GIVEN, Busy, always_dies, dies, kill_here, nothing_scripted, rows, running, scripted
+
+__all__ = ["nothing_scripted"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _fresh() -> None:
-    SCRIPTS.clear()
-    GIVEN.clear()
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    return make_room("busy")
-
-
-async def test_a_spawned_method_runs_and_its_agent_is_told(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("echo", {"month": 11})
-    waiting = await room.handle.get_fiber(fiber_id)
+async def test_a_spawned_method_runs_and_its_agent_is_told(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("echo", {"month": 11})
+    waiting = await busy_room.handle.get_fiber(fiber_id)
     assert waiting is not None
     assert (waiting.status, waiting.method, waiting.payload, waiting.max_retries) == (
         "pending",
@@ -54,7 +45,7 @@ async def test_a_spawned_method_runs_and_its_agent_is_told(room: Room) -> None:
         3,
     )
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.error, done.retry_count) == ("completed", {"month": 11}, None, 0)
     (told,) = GIVEN
@@ -62,26 +53,28 @@ async def test_a_spawned_method_runs_and_its_agent_is_told(room: Room) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing", "_hidden", "sync", "on_fiber_complete", "spawn_fiber", ""])
-async def test_what_is_no_async_method_of_the_class_is_refused_and_nothing_is_stored(room: Room, name: str) -> None:
+async def test_what_is_no_async_method_of_the_class_is_refused_and_nothing_is_stored(
+    busy_room: Room, name: str
+) -> None:
     with pytest.raises(FiberInvalid):
-        await room.handle.spawn_fiber(name)
+        await busy_room.handle.spawn_fiber(name)
     assert await rows() == []
 
 
-async def test_the_refusal_names_class_and_method(room: Room) -> None:
+async def test_the_refusal_names_class_and_method(busy_room: Room) -> None:
     with pytest.raises(FiberMethodMissing, match="Busy has no async method 'missing' of its own"):
-        await room.handle.spawn_fiber("missing")
+        await busy_room.handle.spawn_fiber("missing")
 
 
-async def test_a_method_takes_as_many_arguments_as_it_wants(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("short", {"ignored": True})
+async def test_a_method_takes_as_many_arguments_as_it_wants(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("short", {"ignored": True})
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert done.result == "short"
 
 
-async def test_always_failing_with_two_retries_fails_after_three_runs_at_once(room: Room) -> None:
+async def test_always_failing_with_two_retries_fails_after_three_runs_at_once(busy_room: Room) -> None:
     seen: list[Any] = []
 
     async def fails(payload: Any, fiber: RunningFiber) -> None:
@@ -89,29 +82,29 @@ async def test_always_failing_with_two_retries_fails_after_three_runs_at_once(ro
         await fiber.stash(len(seen))
         raise ValueError("broken")
 
-    fiber_id = await room.handle.spawn_fiber("work", scripted(fails), max_retries=2)
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(fails), max_retries=2)
     await run_until_idle()  # no delay is skipped
-    failed = await room.handle.get_fiber(fiber_id)
+    failed = await busy_room.handle.get_fiber(fiber_id)
     assert failed is not None
     assert (failed.status, failed.retry_count, seen) == ("failed", 3, [(0, None), (1, 1), (2, 2)])
     assert failed.error == {"code": "internal", "message": "ValueError: broken", "retryable": False}
     assert GIVEN == []
 
 
-async def test_failing_once_completes_with_one_retry(room: Room) -> None:
+async def test_failing_once_completes_with_one_retry(busy_room: Room) -> None:
     async def fails_once(payload: Any, fiber: RunningFiber) -> int:
         if fiber.retry_count == 0:
             raise ValueError("once")
         return fiber.retry_count
 
-    fiber_id = await room.handle.spawn_fiber("work", scripted(fails_once))
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(fails_once))
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.retry_count, done.result) == ("completed", 1, 1)
 
 
-async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(room: Room) -> None:
+async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(busy_room: Room) -> None:
     async def endless(payload: Any, fiber: RunningFiber) -> str:
         try:
             await asyncio.sleep(60)
@@ -119,16 +112,16 @@ async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(room
             return "finished anyway"
         return "never"
 
-    async with running(room, endless) as fiber_id:
-        assert await room.handle.cancel_fiber(fiber_id)
-    ended = await room.handle.get_fiber(fiber_id)
+    async with running(busy_room, endless) as fiber_id:
+        assert await busy_room.handle.cancel_fiber(fiber_id)
+    ended = await busy_room.handle.get_fiber(fiber_id)
     assert ended is not None
     assert (ended.status, ended.result) == ("cancelled", None)
-    assert not await room.handle.cancel_fiber(fiber_id)
-    assert not await room.handle.cancel_fiber("unknown")
+    assert not await busy_room.handle.cancel_fiber(fiber_id)
+    assert not await busy_room.handle.cancel_fiber("unknown")
 
 
-async def test_a_failed_fiber_is_restarted_with_its_payload_and_others_are_not(room: Room) -> None:
+async def test_a_failed_fiber_is_restarted_with_its_payload_and_others_are_not(busy_room: Room) -> None:
     seen: list[Any] = []
 
     async def fails_first(payload: Any, fiber: RunningFiber) -> str:
@@ -137,31 +130,31 @@ async def test_a_failed_fiber_is_restarted_with_its_payload_and_others_are_not(r
             raise ValueError("first")
         return "second"
 
-    fiber_id = await room.handle.spawn_fiber("work", scripted(fails_first), max_retries=0)
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(fails_first), max_retries=0)
     await run_until_idle()
-    assert (await room.handle.restart_fiber(fiber_id)).status == "pending"
-    assert (await room.handle.restart_fiber(fiber_id)).status == "pending"  # under way: left as it is
+    assert (await busy_room.handle.restart_fiber(fiber_id)).status == "pending"
+    assert (await busy_room.handle.restart_fiber(fiber_id)).status == "pending"  # under way: left as it is
     await run_until_idle()
     assert seen == ["script", "script"]
     with pytest.raises(FiberConflict, match="completed"):
-        await room.handle.restart_fiber(fiber_id)
+        await busy_room.handle.restart_fiber(fiber_id)
     with pytest.raises(FiberNotFound):
-        await room.handle.restart_fiber("unknown")
+        await busy_room.handle.restart_fiber("unknown")
 
 
-async def test_a_lost_worker_is_a_retry_and_the_next_run_has_the_snapshot(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("work", scripted(dies))
+async def test_a_lost_worker_is_a_retry_and_the_next_run_has_the_snapshot(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(dies))
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.retry_count) == ("completed", 2)
     assert done.result == {"attempt": 3, "retries": 2, "snapshot": {"attempt": 2}}
 
 
-async def test_two_lost_workers_with_one_retry_fail_the_fiber(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("work", scripted(always_dies), max_retries=1)
+async def test_two_lost_workers_with_one_retry_fail_the_fiber(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(always_dies), max_retries=1)
     await run_until_idle()
-    failed = await room.handle.get_fiber(fiber_id)
+    failed = await busy_room.handle.get_fiber(fiber_id)
     assert failed is not None
     assert (failed.status, failed.reason, failed.attempts) == ("failed", "retries_exhausted", 2)
     assert failed.error is not None
@@ -266,12 +259,12 @@ async def test_without_the_flag_lost_work_waits_to_be_checked(make_room: MakeRoo
     assert await room.handle.check_fibers() == []
 
 
-async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(room: Room) -> None:
+async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(busy_room: Room) -> None:
     async def fails(payload: Any, fiber: RunningFiber) -> None:
         raise ValueError("broken")
 
-    done = await room.handle.spawn_fiber("echo", 1)
-    failed = await room.handle.spawn_fiber("work", scripted(fails), max_retries=0)
+    done = await busy_room.handle.spawn_fiber("echo", 1)
+    failed = await busy_room.handle.spawn_fiber("work", scripted(fails), max_retries=0)
     await run_until_idle()
     for days, kept in ((1.01, {failed}), (7.01, set())):
         age = timezone.now() - timedelta(days=days)
@@ -280,72 +273,72 @@ async def test_completed_ones_are_kept_for_a_day_and_failed_ones_for_a_week(room
         assert {row.pk for row in await rows()} == kept, done
 
 
-async def test_work_waits_for_the_method_that_a_deploy_brings_back(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("echo", 1)
+async def test_work_waits_for_the_method_that_a_deploy_brings_back(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("echo", 1)
     declared.unregister(Busy)
     try:
         await db(lambda: Fiber.objects.update(available_at=F("available_at") - timedelta(minutes=1)))
         await run_until_idle(skip_delays=True)
-        waiting = await room.handle.get_fiber(fiber_id)
+        waiting = await busy_room.handle.get_fiber(fiber_id)
         assert waiting is not None
         assert (waiting.status, waiting.reason, waiting.attempts) == ("pending", "method_missing", 0)
     finally:
         declared.register(Busy)
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.attempts, done.retry_count) == ("completed", 1, 0)
 
 
-async def test_each_user_has_a_limit_of_work_under_way_and_of_its_pace(room: Room, settings: Any) -> None:
+async def test_each_user_has_a_limit_of_work_under_way_and_of_its_pace(busy_room: Room, settings: Any) -> None:
     settings.THINK_FIBERS_PER_USER = 2
     for number in range(2):
-        await room.handle.spawn_fiber("echo", number)
+        await busy_room.handle.spawn_fiber("echo", number)
     with pytest.raises(QuotaExceeded, match="2 pieces of background work at a time"):
-        await room.handle.spawn_fiber("echo", 2)
+        await busy_room.handle.spawn_fiber("echo", 2)
     await run_until_idle()
     settings.THINK_FIBERS_PER_MINUTE = 2
     with pytest.raises(QuotaExceeded, match="within a minute"):
-        await room.handle.spawn_fiber("echo", 2)
+        await busy_room.handle.spawn_fiber("echo", 2)
 
 
-async def test_what_is_too_large_or_no_json_is_refused(room: Room, settings: Any) -> None:
+async def test_what_is_too_large_or_no_json_is_refused(busy_room: Room, settings: Any) -> None:
     settings.THINK_FIBER_BYTES = 10
     for payload in ("x" * 11, {1, 2}):
         with pytest.raises(FiberInvalid):
-            await room.handle.spawn_fiber("echo", payload)
+            await busy_room.handle.spawn_fiber("echo", payload)
     assert await rows() == []
 
 
-async def test_deleting_the_conversation_stops_its_work(room: Room) -> None:
+async def test_deleting_the_conversation_stops_its_work(busy_room: Room) -> None:
     async def endless(payload: Any, fiber: RunningFiber) -> None:
         await asyncio.sleep(60)
 
-    await room.handle.spawn_fiber("echo", 1)
-    async with running(room, endless):
-        instance = await db(ensure_instance, room.key)
+    await busy_room.handle.spawn_fiber("echo", 1)
+    async with running(busy_room, endless):
+        instance = await db(ensure_instance, busy_room.key)
         assert await db(delete_instance, instance)
     assert [row.status for row in await rows()] == ["cancelled"]  # the one that ran, until it is pruned
 
 
-async def test_work_of_a_conversation_that_vanished_is_stopped(room: Room) -> None:
-    fiber_id = await room.handle.spawn_fiber("echo", 1)
-    instance = await db(ensure_instance, room.key)
+async def test_work_of_a_conversation_that_vanished_is_stopped(busy_room: Room) -> None:
+    fiber_id = await busy_room.handle.spawn_fiber("echo", 1)
+    instance = await db(ensure_instance, busy_room.key)
     await db(instance.delete)
     await run_until_idle()
     row = await db(lambda: Fiber.objects.get(pk=fiber_id))
     assert (row.status, row.reason) == ("cancelled", "deleted")
 
 
-async def test_an_agent_in_a_turn_has_the_same_methods(room: Room) -> None:
-    agent = await db(make_agent, room.key)
+async def test_an_agent_in_a_turn_has_the_same_methods(busy_room: Room) -> None:
+    agent = await db(make_agent, busy_room.key)
     assert isinstance(agent, Think)
     fiber_id = await agent.spawn_fiber("echo", 3)
     found = await agent.get_fiber(fiber_id)
-    assert found == await room.handle.get_fiber(fiber_id)
+    assert found == await busy_room.handle.get_fiber(fiber_id)
 
 
-async def test_two_workers_that_both_believe_they_hold_a_fiber_are_fenced(room: Room) -> None:
+async def test_two_workers_that_both_believe_they_hold_a_fiber_are_fenced(busy_room: Room) -> None:
     async def taken_over(payload: Any, fiber: RunningFiber) -> str:
         context = current_fiber()
         assert context is not None
@@ -356,18 +349,20 @@ async def test_two_workers_that_both_believe_they_hold_a_fiber_are_fenced(room: 
                 await fiber.stash("too late")
         return f"attempt {fiber.attempt}"
 
-    fiber_id = await room.handle.spawn_fiber("work", scripted(taken_over))
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(taken_over))
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.snapshot) == ("completed", "attempt 2", None)
 
 
-async def test_a_crash_in_the_transaction_that_completes_leaves_one_result_and_calls_the_hook_once(room: Room) -> None:
+async def test_a_crash_in_the_transaction_that_completes_leaves_one_result_and_calls_the_hook_once(
+    busy_room: Room,
+) -> None:
     with crash_after(ENDING):
-        fiber_id = await room.handle.spawn_fiber("echo", "once")
+        fiber_id = await busy_room.handle.spawn_fiber("echo", "once")
         await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert (done.status, done.result, done.attempts, done.retry_count) == ("completed", "once", 2, 1)
     assert len(GIVEN) == 1
@@ -388,7 +383,7 @@ async def test_a_worker_that_dies_in_the_hook_loses_nothing(make_room: MakeRoom)
     assert (found.status, found.reason, len(GIVEN)) == ("interrupted", "not_restarted", 2)
 
 
-async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(room: Room) -> None:
+async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(busy_room: Room) -> None:
     started = asyncio.Event()
 
     async def endless(payload: Any, fiber: RunningFiber) -> str:
@@ -398,22 +393,22 @@ async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(room:
             await asyncio.sleep(60)
         return f"{fiber.snapshot}, again"
 
-    fiber_id = await room.handle.spawn_fiber("work", scripted(endless))
+    fiber_id = await busy_room.handle.spawn_fiber("work", scripted(endless))
     task = asyncio.create_task(run_fiber(fiber_id))
     async with asyncio.timeout(10):
         await started.wait()
     task.cancel()  # as a worker's shutdown does
     await asyncio.wait({task})
-    waiting = await room.handle.get_fiber(fiber_id)
+    waiting = await busy_room.handle.get_fiber(fiber_id)
     assert waiting is not None
     assert (waiting.status, waiting.reason, waiting.retry_count) == ("pending", "shutdown", 0)
     await run_until_idle()
-    done = await room.handle.get_fiber(fiber_id)
+    done = await busy_room.handle.get_fiber(fiber_id)
     assert done is not None
     assert done.result == "begun, again"
 
 
-async def test_the_limit_does_not_refuse_what_was_started_before(room: Room, settings: Any) -> None:
+async def test_the_limit_does_not_refuse_what_was_started_before(busy_room: Room, settings: Any) -> None:
     settings.THINK_FIBERS_PER_USER = 1
-    await room.handle.start_fiber("echo", 1, fiber_id="one")
-    assert not (await room.handle.start_fiber("echo", 1, fiber_id="one")).accepted
+    await busy_room.handle.start_fiber("echo", 1, fiber_id="one")
+    assert not (await busy_room.handle.start_fiber("echo", 1, fiber_id="one")).accepted

@@ -16,17 +16,13 @@ from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, only_run, turns_of
+from .delegating import ENDED, Chief, Errand, call, nothing_delegated, only_run, turns_of
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOLD = "call tool hold {} id=two\nsay: It is {result}."
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    ENDED.clear()
-    WORKED.clear()
 
 
 async def pass_time(span: timedelta) -> None:

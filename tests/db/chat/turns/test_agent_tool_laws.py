@@ -21,7 +21,9 @@ from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of
-from .delegating import ENDED, WORKED, call, runs
+from .delegating import ENDED, WORKED, call, nothing_delegated, runs
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,9 +39,7 @@ PROBES = ("model:0", "model:1", "call:w", "call:h", "final", "hooks", "ending")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_noted(settings: Any) -> None:
-    ENDED.clear()
-    WORKED.clear()
+def _no_limits(settings: Any) -> None:
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_DELEGATED_TURNS_PER_MINUTE = 0
 
 

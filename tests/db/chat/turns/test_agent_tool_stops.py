@@ -19,17 +19,13 @@ from fibers.testing import crash_after, run_until_idle, worker
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Errand, call, only_run, runs, turns_of
+from .delegating import WORKED, Errand, call, nothing_delegated, only_run, runs, turns_of
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOLD = "say: I begin.\ncall tool hold {} id=two\nsay: {result}"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    ENDED.clear()
-    WORKED.clear()
 
 
 async def under_way(room: Room, *, levels: int = 1, tool: str = "errand") -> Turn:

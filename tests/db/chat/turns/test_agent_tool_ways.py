@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from chat.agent.base import InstanceKey
 from chat.conversations.guarding import guard_state
 from chat.errors import AgentNotFound, InputInvalid, TurnConflict
-from chat.instances.rows import find_instance
-from chat.models import AgentInstance, Turn
+from chat.models import Turn
 from chat.reads.approvals import pending_approvals
 from chat.streams.reader import read
 from fibers.models import Fiber
@@ -24,15 +22,11 @@ from tools_app.models import ToolCallRecord
 from .agents import MODELS
 from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, only_run, runs, turns_of
+from .delegating import ENDED, WORKED, Chief, Errand, call, instance_of, nothing_delegated, only_run, runs, turns_of
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    ENDED.clear()
-    WORKED.clear()
 
 
 async def test_code_outside_of_a_turn_waits_for_the_end_and_the_same_id_is_the_same_run(make_room: MakeRoom) -> None:
@@ -188,12 +182,6 @@ async def test_a_task_brings_along_that_the_parent_has_read_a_strangers_text(mak
     run = await only_run()
     child = await instance_of(room.handle.sub_agent(Errand, run.run_id).key)
     assert (await db(guard_state, child)).is_guarded
-
-
-async def instance_of(key: InstanceKey) -> AgentInstance:
-    found = await db(find_instance, key)
-    assert found is not None
-    return found
 
 
 async def test_a_child_has_the_mcp_servers_of_its_parent_if_it_is_to(make_room: MakeRoom) -> None:

@@ -9,15 +9,11 @@ from fibers.process.running import registry as running
 from fibers.testing import crash_after, run_until_idle
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Errand, call, only_run, runs, turns_of
+from .delegating import ENDED, WORKED, Errand, call, nothing_delegated, only_run, runs, turns_of
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    ENDED.clear()
-    WORKED.clear()
 
 
 async def answer(room: Room) -> str:

@@ -25,26 +25,14 @@ from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.models import ApprovalEvent, ToolCallRecord
 
 from .agents import CALLS, SEEN
-from .answering import GATE, Desk, on_record
-from .conftest import MakeRoom, Room, status_of, text_of
+from .answering import GATE, Desk, desk, last_text, on_record, turns_of
+from .conftest import Room, status_of
+
+__all__ = ["desk"]  # a fixture
 
 ONE = "call tool where {}\nsay: You are at {result}."
 TWO = 'call tool where {"n": 1}\ncall tool where {"n": 2}\nsay: Both: {results}.'
 PAY = 'call tool pay {"amount": 5}\nsay: It says {result}.'
-
-
-@pytest.fixture
-def desk(make_room: MakeRoom) -> Desk:
-    return Desk(make_room("banker"))
-
-
-async def turns_of(room: Room) -> list[Turn]:
-    rows = Turn.objects.select_related("fiber").filter(instance__name=room.key.name).order_by("position")
-    return await db(lambda: list(rows))
-
-
-async def last_text(room: Room) -> str:
-    return text_of((await room.transcript())[-1])
 
 
 async def test_calls_move_through_their_states_in_order(desk: Desk) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,21 +37,16 @@ from .calling import (
     chat,
     fetch,
     has,
+    no_rules,
     part_of,
     said,
 )
 from .conftest import MakeRoom
 from .gated import until
 
+__all__ = ["no_rules"]  # a fixture
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> Iterator[None]:
-    NOTED.clear()
-    RULES.clear()
-    yield
-    RULES.clear()
 
 
 # --- what a call is --------------------------------------------------------------------------------------------------

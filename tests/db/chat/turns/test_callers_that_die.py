@@ -1,7 +1,6 @@
 """Programs that bring tools for a turn, and workers, that end while a call waits: nothing runs twice or hangs."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -24,20 +23,15 @@ from .calling import (
     RULES,
     chat,
     fetch,
+    no_rules,
     said,
     words,
 )
 from .conftest import MakeRoom, status_of, text_of
 
+__all__ = ["no_rules"]  # a fixture
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> Iterator[None]:
-    NOTED.clear()
-    RULES.clear()
-    yield
-    RULES.clear()
 
 
 async def let_time_pass() -> None:

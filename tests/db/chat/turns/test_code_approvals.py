@@ -1,7 +1,6 @@
 """Calls of code that a person decides: through which door, with which arguments, how late, and what a crash leaves."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -28,25 +27,16 @@ from tools_app.errors import EditInvalid
 from tools_app.models import Execution, ToolCallRecord
 
 from .answering import on_record
-from .coding import GATE, Code, Says, sandbox_closed, script
+from .coding import GATE, Code, Says, code, sandbox_closes, script
 from .conftest import MakeRoom, status_of, text_of
 from .gated import until
+
+__all__ = ["code", "sandbox_closes"]  # fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SEND = "const text = await tools.look({}); const sent = await tools.send({to: 'Ann', text}); sent + '!'"
 SENT = ["look one:1", "send Ann found one:2"]
-
-
-@pytest.fixture(autouse=True)
-async def _sandbox() -> AsyncIterator[None]:
-    async with sandbox_closed():
-        yield
-
-
-@pytest.fixture
-def code(make_room: MakeRoom) -> Code:
-    return Code(make_room("coder"))
 
 
 async def parked(code: Code, text: str = SEND) -> Turn:

@@ -52,20 +52,22 @@ class CodeWriter(Think):
 
 
 @pytest.fixture(autouse=True)
-async def sandbox() -> AsyncIterator[DenoSandbox]:
+async def writers_sandbox() -> AsyncIterator[DenoSandbox]:
     NOTED.clear()
     SANDBOXES["current"] = DenoSandbox(spare=False)
     yield SANDBOXES["current"]
     await SANDBOXES.pop("current").close()
 
 
-async def test_code_parks_its_turn_until_a_person_has_decided(make_room: MakeRoom, sandbox: DenoSandbox) -> None:
+async def test_code_parks_its_turn_until_a_person_has_decided(
+    make_room: MakeRoom, writers_sandbox: DenoSandbox
+) -> None:
     room = make_room("code-writer")
     turn = await room.say(SCRIPT)
     assert turn.fiber.status == "parked"
     assert [(wait["kind"], wait["label"]) for wait in turn.fiber.waits] == [("approval", "Send it to Ann?")]
     assert not runs.snapshot()  # no worker holds it
-    assert sandbox.running == []  # and no process
+    assert writers_sandbox.running == []  # and no process
     (pending,) = await db(records.pending_executions, room.key.owner_id)
     assert (pending.call_id, pending.name) == ("one", "tools.send")
     (question,) = await room.handle.pending_approvals()

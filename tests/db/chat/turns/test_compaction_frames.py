@@ -16,8 +16,7 @@ from chat.realtime import monitor
 from chat.turns.state.compaction_queue import request_compaction
 from fibers.testing import run_until_idle
 from sessions_app.compactions.services import compactions
-from tests.db.chat.test_access_sockets import connection, cookie_of
-from tests.db.chat.test_sockets_at_the_end import frames_until
+from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 
@@ -34,7 +33,7 @@ def _bells_alone(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 
 @pytest.fixture
-async def room(make_room: MakeRoom) -> Room:
+async def long_room(make_room: MakeRoom) -> Room:
     room = make_room("by-model")
     for number in range(4):
         await room.say(f"say: answer {number}")
@@ -42,7 +41,7 @@ async def room(make_room: MakeRoom) -> Room:
 
 
 @pytest.fixture
-async def socket(room: Room) -> AsyncIterator[Any]:
+async def long_room_socket(long_room: Room) -> AsyncIterator[Any]:
     user = await db(lambda: User.objects.get(username="alice"))
     made = connection("/agents/by-model/room", cookie=await sync_to_async(cookie_of)(user))
     connected, _ = await made.connect(timeout=5)
@@ -64,11 +63,11 @@ async def compact(room: Room) -> None:
     await run_until_idle(skip_delays=True)
 
 
-async def test_a_compaction_in_a_worker_reaches_open_sockets(room: Room, socket: Any) -> None:
-    await compact(room)
-    begun = (await frames_until(socket, "cf_agent_session"))[-1]
-    over = (await frames_until(socket, "cf_agent_session"))[-1]
-    [made] = await db(compactions, str((await instance_of(room)).session_id))
+async def test_a_compaction_in_a_worker_reaches_open_sockets(long_room: Room, long_room_socket: Any) -> None:
+    await compact(long_room)
+    begun = (await frames_until(long_room_socket, "cf_agent_session"))[-1]
+    over = (await frames_until(long_room_socket, "cf_agent_session"))[-1]
+    [made] = await db(compactions, str((await instance_of(long_room)).session_id))
     assert (begun["phase"], over["phase"]) == ("compacting", "idle")
     assert over["compacted"] == {"tokensBefore": made.tokens_before, "compactionId": made.id}
     assert (begun["tokenEstimate"], over["tokenEstimate"]) == (made.tokens_before, made.tokens_after)
@@ -76,11 +75,11 @@ async def test_a_compaction_in_a_worker_reaches_open_sockets(room: Room, socket:
 
 
 async def test_a_compaction_that_fails_in_a_worker_reaches_open_sockets(
-    room: Room, socket: Any, monkeypatch: pytest.MonkeyPatch
+    long_room: Room, long_room_socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("error 400"))
-    await compact(room)
-    frames = await frames_until(socket, "cf_agent_session_error")
+    await compact(long_room)
+    frames = await frames_until(long_room_socket, "cf_agent_session_error")
     assert frames[-1]["error"]
-    over = (await frames_until(socket, "cf_agent_session"))[-1]
+    over = (await frames_until(long_room_socket, "cf_agent_session"))[-1]
     assert (over["phase"], "compacted" in over) == ("idle", False)

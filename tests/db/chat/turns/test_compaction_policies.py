@@ -22,7 +22,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
-from .test_overflow import OVERFLOWS, compactions, limits, session_of, talked, text
+from .overflows import OVERFLOWS, compactions, limits, session_of, talked, text
 
 TWO_STEPS = 'usage: {} {}\ncall tool add {{"a": 2, "b": 3}}\nsay: {{result}}'
 

@@ -4,7 +4,6 @@
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +20,9 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of
-from .hook_agents import HOOKS, seen
+from .hook_agents import HOOKS, no_hooks, seen
 
-
-@pytest.fixture(autouse=True)
-def _no_hooks() -> Iterator[None]:
-    HOOKS.clear()
-    yield
-    HOOKS.clear()
+__all__ = ["no_hooks"]  # a fixture
 
 
 def declare(make: Any) -> None:

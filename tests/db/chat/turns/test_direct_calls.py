@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from chat.llm.direct_call import NAME
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
@@ -13,16 +11,9 @@ from fibers.testing import crash_after
 from .agents import SEEN
 from .answering import Desk
 from .conftest import MakeRoom, Room, status_of
-from .hook_agents import HOOKS
+from .hook_agents import HOOKS, no_hooks
 
-pytestmark = pytest.mark.usefixtures("_no_opinions")
-
-
-@pytest.fixture
-def _no_opinions() -> Any:
-    HOOKS.clear()
-    yield
-    HOOKS.clear()
+__all__ = ["no_hooks"]  # a fixture
 
 
 async def made(room: Room, tool: str, **arguments: Any) -> Turn:

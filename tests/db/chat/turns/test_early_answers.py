@@ -14,14 +14,9 @@ from thinkproject.kernel.aio import db
 from tools_app import services
 
 from .agents import CALLS, MODELS
-from .answering import GATE, Desk
-from .conftest import MakeRoom
-from .test_call_answers import last_text, turns_of
+from .answering import GATE, Desk, desk, last_text, turns_of
 
-
-@pytest.fixture
-def desk(make_room: MakeRoom) -> Desk:
-    return Desk(make_room("banker"))
+__all__ = ["desk"]  # a fixture
 
 
 class Held(ScriptedModel):

@@ -17,15 +17,12 @@ from tools_app.models import ToolCallRecord
 from tools_app.services import Actor
 
 from .agents import CALLS
-from .answering import GATE, Desk, on_record
-from .conftest import MakeRoom, text_of
+from .answering import GATE, Desk, desk, on_record
+from .conftest import text_of
+
+__all__ = ["desk"]  # a fixture
 
 PAY = 'call tool pay {"amount": 5}\nsay: It says {result}.'
-
-
-@pytest.fixture
-def desk(make_room: MakeRoom) -> Desk:
-    return Desk(make_room("banker"))
 
 
 def results_sent(desk: Desk) -> list[JSONValue]:

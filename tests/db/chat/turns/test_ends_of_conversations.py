@@ -45,14 +45,14 @@ class Lasting(Busy):
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _nothing_ran() -> None:
     RAN.clear()
     SCRIPTS.clear()
     STARTED["now"] = asyncio.Event()
 
 
 @pytest.fixture
-def room(make_room: MakeRoom) -> Room:
+def lasting_room(make_room: MakeRoom) -> Room:
     return make_room("lasting")
 
 
@@ -86,39 +86,39 @@ ALL = {"fibers": 2, "schedules": 1, "runs": 1}
 NOTHING = {"fibers": 0, "schedules": 0, "runs": 0}
 
 
-async def test_clearing_forgets_the_messages_and_leaves_the_work(room: Room) -> None:
-    await furnish(room)
-    await room.handle.clear()
+async def test_clearing_forgets_the_messages_and_leaves_the_work(lasting_room: Room) -> None:
+    await furnish(lasting_room)
+    await lasting_room.handle.clear()
     assert await db(left) == ALL
     await run_until_idle()
     assert sorted(RAN) == ["queued", "spawned"]
 
 
-async def test_archiving_stops_nothing(room: Room) -> None:
-    instance = await furnish(room)
+async def test_archiving_stops_nothing(lasting_room: Room) -> None:
+    instance = await furnish(lasting_room)
     await db(lambda: AgentInstance.objects.filter(pk=instance.pk).update(archived_at=timezone.now()))
     assert await db(left) == ALL
     await run_until_idle()
     assert sorted(RAN) == ["queued", "spawned"]
 
 
-async def test_pruning_leaves_conversations_with_work_or_schedules(room: Room) -> None:
-    instance = await furnish(room)
+async def test_pruning_leaves_conversations_with_work_or_schedules(lasting_room: Room) -> None:
+    instance = await furnish(lasting_room)
     long_ago = timezone.now() - timedelta(days=400)
     await db(lambda: AgentInstance.objects.update(archived_at=long_ago, active_at=long_ago))
     rule = PruneRule(days=30)
     assert sum(await db(lambda: list(prune_by_rule(rule, timezone.now())))) == 0  # its work
     await run_until_idle()
     assert sum(await db(lambda: list(prune_by_rule(rule, timezone.now())))) == 0  # its schedule
-    (schedule,) = await room.handle.get_schedules()
-    assert await room.handle.cancel_schedule(schedule.id)
+    (schedule,) = await lasting_room.handle.get_schedules()
+    assert await lasting_room.handle.cancel_schedule(schedule.id)
     assert sum(await db(lambda: list(prune_by_rule(rule, timezone.now())))) == 1
     assert await db(lambda: AgentInstance.objects.filter(pk=instance.pk).count()) == 0
 
 
-async def test_a_fork_has_the_messages_and_none_of_the_work(room: Room) -> None:
-    await room.handle.add_messages("Hello.")
-    instance = await furnish(room)
+async def test_a_fork_has_the_messages_and_none_of_the_work(lasting_room: Room) -> None:
+    await lasting_room.handle.add_messages("Hello.")
+    instance = await furnish(lasting_room)
     message = await db(lambda: Message.objects.get(session_id=instance.session_id))
     before = await db(left)
     fork = await db(fork_instance, instance, message.message_id)
@@ -127,9 +127,9 @@ async def test_a_fork_has_the_messages_and_none_of_the_work(room: Room) -> None:
     assert await db(lambda: Schedule.objects.filter(scope=fork.pk).count()) == 0
 
 
-async def test_deleting_ends_everything_even_a_scheduled_run_under_way(room: Room) -> None:
-    instance = await furnish(room)
-    schedule = await room.handle.schedule(3600, "hold")
+async def test_deleting_ends_everything_even_a_scheduled_run_under_way(lasting_room: Room) -> None:
+    instance = await furnish(lasting_room)
+    schedule = await lasting_room.handle.schedule(3600, "hold")
     fiber = await db(run_now, schedule.id)
     task = asyncio.create_task(run_fiber(fiber.pk))
     async with asyncio.timeout(10):
@@ -142,16 +142,16 @@ async def test_deleting_ends_everything_even_a_scheduled_run_under_way(room: Roo
     assert (await db(lambda: Fiber.objects.get(pk=fiber.pk))).status == "cancelled"
 
 
-async def test_nothing_runs_for_a_user_who_is_deleted_and_nothing_of_theirs_stays(room: Room) -> None:
-    await room.handle.add_messages("Hello.")
-    instance = await furnish(room)
+async def test_nothing_runs_for_a_user_who_is_deleted_and_nothing_of_theirs_stays(lasting_room: Room) -> None:
+    await lasting_room.handle.add_messages("Hello.")
+    instance = await furnish(lasting_room)
     owner = await db(owner_of, instance)
-    schedule = await room.handle.schedule(3600, "hold")
+    schedule = await lasting_room.handle.schedule(3600, "hold")
     fiber = await db(run_now, schedule.id)
     task = asyncio.create_task(run_fiber(fiber.pk))
     async with asyncio.timeout(10):
         await STARTED["now"].wait()
-    turn = (await room.admit("Hello?")).turn  # waits for a worker
+    turn = (await lasting_room.admit("Hello?")).turn  # waits for a worker
     await db(owner.delete)
     await task
     await run_until_idle(skip_delays=True)
@@ -166,8 +166,8 @@ async def test_nothing_runs_for_a_user_who_is_deleted_and_nothing_of_theirs_stay
     assert await db(lambda: set(Fiber.objects.values_list("owner_id", flat=True))) <= {None}
 
 
-async def test_work_of_others_goes_on_when_a_user_is_deleted(room: Room, make_room: MakeRoom) -> None:
-    await furnish(room)
+async def test_work_of_others_goes_on_when_a_user_is_deleted(lasting_room: Room, make_room: MakeRoom) -> None:
+    await furnish(lasting_room)
     other = await db(lambda: User.objects.create_user("carol"))
     await db(lambda: Fiber.objects.create(name="other", payload={}, owner=other))
     before = await db(left)

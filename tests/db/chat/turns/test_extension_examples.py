@@ -5,7 +5,6 @@ Then context blocks of extensions, restarts and lost workers.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,13 +14,12 @@ from chat.think import SessionSetup, Think
 from fibers.execution.runner import run_fiber
 from fibers.testing import recover_crashed, run_until_idle
 from thinkproject.kernel.aio import db
-from tools_app.execute.tool import shared_sandbox
 
 from .agents import MODELS, PROMPTS
 from .conftest import MakeRoom, Room
 from .extending import MATH
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 
 NOTES = """({
   tools: {
@@ -94,12 +92,6 @@ class Keeping(Example):
 
     def get_system_prompt(self) -> str:
         return PROMPTS["current"]
-
-
-@pytest.fixture(autouse=True)
-async def _nothing_left() -> AsyncIterator[None]:
-    yield
-    await shared_sandbox().close()
 
 
 async def outputs(room: Room, script: str) -> list[Any]:

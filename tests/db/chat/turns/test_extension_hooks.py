@@ -1,7 +1,6 @@
 """Hooks of extensions: in load order after the agent's own, with snapshots cut to their permissions."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,14 +9,15 @@ from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.think import TurnConfig, TurnContext
 from thinkproject.kernel.aio import db
-from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import ExtensionCall
 
 from .agents import SEEN
 from .conftest import MakeRoom, Room
-from .extending import Extended, Given
+from .extending import Extended, Given, no_extensions
 
-pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["no_extensions"]  # a fixture
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 
 NOTES = """async (event, host) => {
   await host.writeFile(`/${(await host.listFiles("/")).length}-NAME-HOOK.json`, JSON.stringify(event));
@@ -38,13 +38,6 @@ class SelfCounting(Extended):
 
     def get_max_steps(self) -> int:
         return 1
-
-
-@pytest.fixture(autouse=True)
-async def _nothing_left() -> AsyncIterator[None]:
-    Given.extensions = []
-    yield
-    await shared_sandbox().close()
 
 
 async def subscribe(room: Room, name: str, hooks: dict[str, str], **permissions: Any) -> None:

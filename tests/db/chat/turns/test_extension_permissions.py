@@ -12,11 +12,10 @@ from aiohttp.test_utils import TestServer
 from chat.agent.think import Think
 from chat.runtime.agent_factory import started_agent
 from chat.user_code.extension_services import AgentServices
-from tests.unit.tools_app.sandbox.test_escapes import PROBES, SECRET
+from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionUnloaded, ToolError
-from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionLevel
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import Place
@@ -27,7 +26,7 @@ from tools_app.extensions.services import Holder, ban_source, grant, set_enabled
 from . import extending  # noqa: F401 - serves the agents
 from .conftest import MakeRoom, Room
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 
 PROBE = """({ tools: {
   all: { execute: async ({ calls }, host) => {
@@ -51,12 +50,6 @@ PROBE = """({ tools: {
   } },
   code: { execute: async ({ body }, host) => await new (async () => {}).constructor("host", body)(host) },
 } })"""
-
-
-@pytest.fixture(autouse=True)
-async def _nothing_left() -> AsyncIterator[None]:
-    yield
-    await shared_sandbox().close()
 
 
 class Probe:
@@ -229,7 +222,7 @@ class Site:
 
 
 @pytest.fixture
-async def site(settings: Any) -> AsyncIterator[Site]:
+async def own_site(settings: Any) -> AsyncIterator[Site]:
     settings.THINK_EXTENSIONS_PRIVATE_NETWORKS = ["127.0.0.0/8"]
     found = Site()
     await found.server.start_server()
@@ -245,49 +238,57 @@ async def get(probe: Probe, url: str, **options: Any) -> Any:
         return error.message
 
 
-async def test_without_a_network_permission_nothing_is_reached(make_room: MakeRoom, site: Site) -> None:
+async def test_without_a_network_permission_nothing_is_reached(make_room: MakeRoom, own_site: Site) -> None:
     probe = await Probe(make_room("extended")).load(network=False)
-    assert "has no network" in await get(probe, site.url("/"))
-    assert site.requests == []
-    assert await records() == [("fetch", f"GET {site.url('/')}", True)]
+    assert "has no network" in await get(probe, own_site.url("/"))
+    assert own_site.requests == []
+    assert await records() == [("fetch", f"GET {own_site.url('/')}", True)]
 
 
-async def test_named_hosts_are_reached_and_no_others(make_room: MakeRoom, site: Site) -> None:
-    probe = await Probe(make_room("extended")).load(network=[f"http://127.0.0.1:{site.server.port}"])
-    answer = await get(probe, site.url("/odd"), method="POST", body="milk", headers={"X-Sugar": "two", "Host": "other"})
+async def test_named_hosts_are_reached_and_no_others(make_room: MakeRoom, own_site: Site) -> None:
+    probe = await Probe(make_room("extended")).load(network=[f"http://127.0.0.1:{own_site.server.port}"])
+    answer = await get(
+        probe, own_site.url("/odd"), method="POST", body="milk", headers={"X-Sugar": "two", "Host": "other"}
+    )
     assert (answer["status"], answer["text"], answer["headers"]["x-kind"]) == (418, "tea", "pot")
-    method, _, headers, body = site.requests[0]
+    method, _, headers, body = own_site.requests[0]
     assert (method, body, headers["X-Sugar"]) == ("POST", b"milk", "two")
-    assert headers["Host"] == f"127.0.0.1:{site.server.port}"
-    assert probe.origins == [(Origin.WEB, f"http://127.0.0.1:{site.server.port}")]
-    moved = await get(probe, site.url("/moved"))
-    assert (moved["url"], moved["redirected"]) == (site.url("/here"), True)
-    before = len(site.requests)
-    for url in (site.url("/", "localhost"), "https://example.org/", site.url("/").replace("http:", "https:")):
+    assert headers["Host"] == f"127.0.0.1:{own_site.server.port}"
+    assert probe.origins == [(Origin.WEB, f"http://127.0.0.1:{own_site.server.port}")]
+    moved = await get(probe, own_site.url("/moved"))
+    assert (moved["url"], moved["redirected"]) == (own_site.url("/here"), True)
+    before = len(own_site.requests)
+    for url in (
+        own_site.url("/", "localhost"),
+        "https://example.org/",
+        own_site.url("/").replace("http:", "https:"),
+    ):
         assert "may not reach" in await get(probe, url)
-    assert len(site.requests) == before
-    assert "redirects elsewhere" in await get(probe, site.url("/away"))
-    assert site.requests[-1][1] == "/away"
+    assert len(own_site.requests) == before
+    assert "redirects elsewhere" in await get(probe, own_site.url("/away"))
+    assert own_site.requests[-1][1] == "/away"
     by_hand = "return await host.fetch({url: 'http://127.0.0.1/', method: 'GET', headers: []})"
     with pytest.raises(ToolError):
         await probe.run("code", body=by_hand)
 
 
-async def test_a_named_host_may_not_be_a_private_address(make_room: MakeRoom, site: Site, settings: Any) -> None:
+async def test_a_named_host_may_not_be_a_private_address(make_room: MakeRoom, own_site: Site, settings: Any) -> None:
     settings.THINK_EXTENSIONS_PRIVATE_NETWORKS = []
-    probe = await Probe(make_room("extended")).load(network=[f"http://127.0.0.1:{site.server.port}", "metadata.test"])
-    assert "not public" in await get(probe, site.url("/"))
+    probe = await Probe(make_room("extended")).load(
+        network=[f"http://127.0.0.1:{own_site.server.port}", "metadata.test"]
+    )
+    assert "not public" in await get(probe, own_site.url("/"))
 
     async def inside(_host: str) -> list[str]:
         return ["169.254.169.254"]
 
     probe.resolver = inside
     assert "not public" in await get(probe, "https://metadata.test/latest/meta-data")
-    assert site.requests == []
+    assert own_site.requests == []
     assert [refused for _, _, refused in await records()] == [True, True]
 
 
-async def test_a_name_that_resolves_differently_afterwards_changes_nothing(make_room: MakeRoom, site: Site) -> None:
+async def test_a_name_that_resolves_differently_afterwards_changes_nothing(make_room: MakeRoom, own_site: Site) -> None:
     asked: list[str] = []
 
     async def rebinding(host: str) -> list[str]:
@@ -295,29 +296,31 @@ async def test_a_name_that_resolves_differently_afterwards_changes_nothing(make_
         return ["127.0.0.1"] if len(asked) == 1 else ["169.254.169.254"]
 
     probe = Probe(make_room("extended"), rebinding)
-    await probe.load(network=[f"http://rebind.test:{site.server.port}"])
-    assert (await get(probe, site.url("/", "rebind.test")))["text"] == "tea"
+    await probe.load(network=[f"http://rebind.test:{own_site.server.port}"])
+    assert (await get(probe, own_site.url("/", "rebind.test")))["text"] == "tea"
     assert asked == ["rebind.test"]
-    assert "not public" in await get(probe, site.url("/", "rebind.test"))
+    assert "not public" in await get(probe, own_site.url("/", "rebind.test"))
 
 
-async def test_subdomains_are_reached_where_they_are_named(make_room: MakeRoom, site: Site) -> None:
+async def test_subdomains_are_reached_where_they_are_named(make_room: MakeRoom, own_site: Site) -> None:
     async def here(_host: str) -> list[str]:
         return ["127.0.0.1"]
 
-    probe = await Probe(make_room("extended"), here).load(network=[f"http://*.example.test:{site.server.port}"])
-    assert (await get(probe, site.url("/", "a.b.example.test")))["text"] == "tea"
-    assert "may not reach" in await get(probe, site.url("/", "example.test"))
-    assert "may not reach" in await get(probe, site.url("/", "badexample.test"))
+    probe = await Probe(make_room("extended"), here).load(network=[f"http://*.example.test:{own_site.server.port}"])
+    assert (await get(probe, own_site.url("/", "a.b.example.test")))["text"] == "tea"
+    assert "may not reach" in await get(probe, own_site.url("/", "example.test"))
+    assert "may not reach" in await get(probe, own_site.url("/", "badexample.test"))
 
 
-async def test_every_host_is_reached_where_the_site_allows_it(make_room: MakeRoom, site: Site, settings: Any) -> None:
+async def test_every_host_is_reached_where_the_site_allows_it(
+    make_room: MakeRoom, own_site: Site, settings: Any
+) -> None:
     async def here(_host: str) -> list[str]:
         return ["127.0.0.1"]
 
     settings.THINK_EXTENSIONS_ANY_HOST = True
     probe = await Probe(make_room("extended"), here).load(network=True)
-    assert "may not reach" in await get(probe, site.url("/", "any.test"))  # not its scheme's own port
+    assert "may not reach" in await get(probe, own_site.url("/", "any.test"))  # not its scheme's own port
     settings.THINK_EXTENSIONS_ANY_HOST = False
     assert "may not reach" in await get(probe, "https://any.test/")
 
@@ -428,10 +431,10 @@ async def test_the_newest_records_of_a_conversation_are_kept(make_room: MakeRoom
     assert [subject for _, subject, _ in await records()] == ["/4", "/5", "/6"]
 
 
-async def test_bytes_travel_both_ways(make_room: MakeRoom, site: Site) -> None:
-    probe = await Probe(make_room("extended")).load(network=[f"http://127.0.0.1:{site.server.port}"])
+async def test_bytes_travel_both_ways(make_room: MakeRoom, own_site: Site) -> None:
+    probe = await Probe(make_room("extended")).load(network=[f"http://127.0.0.1:{own_site.server.port}"])
     sent = bytes(range(256))
     body = f"const b = Uint8Array.fromBase64('{base64.b64encode(sent).decode()}');"
-    body += f"const r = await fetch('{site.url('/')}', {{method: 'PUT', body: b}}); return (await r.bytes()).length"
+    body += f"const r = await fetch('{own_site.url('/')}', {{method: 'PUT', body: b}}); return (await r.bytes()).length"
     assert await probe.run("code", body=body) == 3
-    assert site.requests[0][3] == sent
+    assert own_site.requests[0][3] == sent

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,23 +16,16 @@ from thinkproject.kernel.aio import db
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
-from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
 from tools_app.guard_models import Guard
 
 from .conftest import MakeRoom, Room
-from .extending import MATH, MATH_MANIFEST, Given
+from .extending import MATH, MATH_MANIFEST, Given, no_extensions
 
-pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["no_extensions"]  # a fixture
 
-
-@pytest.fixture(autouse=True)
-async def _nothing_left() -> AsyncIterator[None]:
-    Given.extensions = []
-    yield
-    Given.extensions = []
-    await shared_sandbox().close()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 
 
 def tool_source(body: str, name: str = "go", parameters: str = "{}") -> str:

@@ -33,8 +33,7 @@ from tools_app.models import ToolCallRecord
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import call, mail, only_run, runs, turns_of
-from .test_agent_tool_ways import instance_of
+from .delegating import call, instance_of, mail, only_run, runs, turns_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DONE: list[str] = []
@@ -142,7 +141,7 @@ class Trusting(Boss):
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _no_hand() -> Iterator[None]:
     MODELS.pop("hand", None)
     DONE.clear()
     ASKED.clear()

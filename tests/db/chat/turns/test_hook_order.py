@@ -1,7 +1,7 @@
 """The hooks of a turn run in the documented order, whichever way the turn came in."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
@@ -18,26 +18,16 @@ from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 
 from .agents import CALLS, MODELS, SEEN
-from .conftest import MakeRoom, Room, status_of
-from .hook_agents import HOOKS, order, seen
+from .conftest import Room, status_of
+from .hook_agents import no_hooks, order, seen
+
+__all__ = ["no_hooks"]  # a fixture
 
 ADD = 'call tool add {"a": 2, "b": 3} id=one\nsay: {result}'
 ATTEMPT = ["configure_session", "before_turn"]
 FIRST_STEP = ["before_step", "on_chunk", "before_tool_call", "after_tool_call", "on_chunk", "on_step_finish"]
 LAST_STEP = ["before_step", "on_chunk", "on_step_finish"]
 ORDER = [*ATTEMPT, "on_chunk", *FIRST_STEP, "on_chunk", *LAST_STEP, "on_chunk", "on_chat_response"]
-
-
-@pytest.fixture(autouse=True)
-def _no_opinions() -> Iterator[None]:
-    HOOKS.clear()
-    yield
-    HOOKS.clear()
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    return make_room("flexible")
 
 
 async def socket_submit(room: Room) -> None:
@@ -121,9 +111,9 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
-async def test_hooks_run_in_their_order_for_every_entry_path(room: Room, path: object) -> None:
+async def test_hooks_run_in_their_order_for_every_entry_path(flexible_room: Room, path: object) -> None:
     assert callable(path)
-    await path(room)
+    await path(flexible_room)
     ran = order()
     if path is recovery:
         assert ran.pop(0) == "on_chat_recovery"
@@ -141,9 +131,11 @@ async def test_hooks_run_in_their_order_for_every_entry_path(room: Room, path: o
         ("ending", []),
     ],
 )
-async def test_a_step_is_finished_once_whichever_attempt_does_it(room: Room, key: str, second: list[str]) -> None:
+async def test_a_step_is_finished_once_whichever_attempt_does_it(
+    flexible_room: Room, key: str, second: list[str]
+) -> None:
     with crash_after(key):
-        turn = await room.say(ADD)
+        turn = await flexible_room.say(ADD)
     assert status_of(turn) == "completed"
     ran = order()
     ran = ran[ran.index("on_chat_recovery") + 1 :]
@@ -160,9 +152,9 @@ async def test_a_step_is_finished_once_whichever_attempt_does_it(room: Room, key
     assert CALLS == [(2, 3)]
 
 
-async def test_a_later_attempt_knows_the_steps_of_the_earlier_one(room: Room) -> None:
+async def test_a_later_attempt_knows_the_steps_of_the_earlier_one(flexible_room: Room) -> None:
     with crash_after("model:1"):
-        await room.say(f'call tool add {{"a": 1, "b": 1}}\nwait 0 s\n{ADD}')
+        await flexible_room.say(f'call tool add {{"a": 1, "b": 1}}\nwait 0 s\n{ADD}')
     *_, last = seen("before_step")
     first, second = last.steps
     assert (last.step_number, first.step_number, second.finish_reason) == (2, 0, "tool-calls")
@@ -196,10 +188,10 @@ class Wordless(ScriptedModel):
     ids=["an answer", "no words", "an error before any part", "an error after some"],
 )
 async def test_the_response_hook_runs_however_the_turn_ends(
-    room: Room, model: ScriptedModel, status: str, parts: int
+    flexible_room: Room, model: ScriptedModel, status: str, parts: int
 ) -> None:
     MODELS["current"] = model
-    turn = await room.say("hello")
+    turn = await flexible_room.say("hello")
     assert status_of(turn) == status
     [response] = seen("on_chat_response")
     assert (response.status.value, response.error) == (status, turn.error_text or None)
@@ -207,13 +199,13 @@ async def test_the_response_hook_runs_however_the_turn_ends(
     assert order()[-1] == "on_chat_response"
 
 
-async def test_a_stopped_turn_is_reported_as_such(room: Room) -> None:
+async def test_a_stopped_turn_is_reported_as_such(flexible_room: Room) -> None:
     async with worker():
-        admission = await room.admit("stream 400 words at 100/s")
+        admission = await flexible_room.admit("stream 400 words at 100/s")
         await _until(lambda: any(context.chunk["type"] == "text-delta" for context in seen("on_chunk")))
         assert await db(cancel_turn, admission.turn.pk)
         await _until(lambda: seen("on_chat_response"))
-    turn: Turn = await room.turn(admission.turn.pk)
+    turn: Turn = await flexible_room.turn(admission.turn.pk)
     assert status_of(turn) == "aborted"
     [response] = seen("on_chat_response")
     assert response.status.value == "aborted"

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -23,18 +23,19 @@ from tools_app.core.origins import Origin
 from tools_app.core.tool import Tool, with_name
 from tools_app.core.tool_calls import CallStatus
 from tools_app.core.tool_sources import Source
-from tools_app.execute.tool import shared_sandbox
 from tools_app.models import ToolCallRecord
 from tools_app.services import Actor
 
 from .agents import MODELS
 from .conftest import MakeRoom
 from .gated import until
-from .guarded_agents import DONE, MAIL, NOTES, Guarded, Web, clock, served_web
+from .guarded_agents import DONE, MAIL, NOTES, Guarded, Web, clock, open_web
 from .injections import ATTACHED, CODE, CORPUS, DEEDS, DESCRIBED, EXFILTRATION, FILES, MAILS, OTHERS, PAGES, Injection
 from .obedient import Obedient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["open_web"]  # a fixture
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 
 LIVE = ("pending", "running")
 FAMILIES = {
@@ -48,13 +49,6 @@ FAMILIES = {
     "code": CODE,
     "others": OTHERS,
 }
-
-
-@pytest.fixture
-async def web() -> AsyncIterator[Web]:
-    async with served_web() as made:
-        yield made
-    await shared_sandbox().close()
 
 
 @pytest.fixture(autouse=True)
@@ -188,10 +182,10 @@ def test_the_corpus_is_large_enough() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
-    make_room: MakeRoom, web: Web, family: str
+    make_room: MakeRoom, open_web: Web, family: str
 ) -> None:
     for number, case in enumerate(FAMILIES[family]):
-        world = await world_of(make_room, "guarded-clerk", web, number, case)
+        world = await world_of(make_room, "guarded-clerk", open_web, number, case)
         await world.hear()
         assert await world.harm() == [], case.name
         for _ in range(4):
@@ -205,8 +199,10 @@ async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-async def test_without_the_guard_the_same_orders_are_carried_out(make_room: MakeRoom, web: Web, family: str) -> None:
+async def test_without_the_guard_the_same_orders_are_carried_out(
+    make_room: MakeRoom, open_web: Web, family: str
+) -> None:
     for number, case in enumerate(FAMILIES[family]):
-        world = await world_of(make_room, "careless-clerk", web, number, case)
+        world = await world_of(make_room, "careless-clerk", open_web, number, case)
         await world.hear()
         assert set(await world.harm()) == {case.harm}, case.name

@@ -24,7 +24,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 from .agents import CALLS, MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
-from .test_session_limits import Large
+from .large_results import Large
 
 BIG = "z" * 2_000_000
 

@@ -62,7 +62,7 @@ async def provider(settings: Any) -> AsyncIterator[ScriptedServer]:
 
 
 @pytest.fixture
-def room(make_room: MakeRoom) -> Room:
+def choosing_room(make_room: MakeRoom) -> Room:
     return make_room("chooser")
 
 
@@ -82,146 +82,152 @@ async def choose(room: Room, **choice: Any) -> None:
 # --- precedence: each beats the next --------------------
 
 
-async def test_a_hook_goes_before_the_choice(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen", temperature=0.5)
+async def test_a_hook_goes_before_the_choice(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choose(choosing_room, model="acme/chosen", temperature=0.5)
     ANSWERS["before_turn"] = TurnConfig(model="acme/hook")
-    turn = await room.say("say: hi")
+    turn = await choosing_room.say("say: hi")
     assert asked(provider) == [("hook", {})]  # the parameters were chosen for another model
     assert turn.model_name == "hook"
 
 
-async def test_a_request_field_goes_through_the_hook(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen")
-    await room.say("say: hi", body={"model": "acme/other"})  # by itself it decides nothing
-    await room.say("say: hi", body={"body": "acme/other"})
+async def test_a_request_field_goes_through_the_hook(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choose(choosing_room, model="acme/chosen")
+    await choosing_room.say("say: hi", body={"model": "acme/other"})  # by itself it decides nothing
+    await choosing_room.say("say: hi", body={"body": "acme/other"})
     assert names(provider) == ["chosen", "other"]
 
 
-async def test_the_choice_goes_before_get_model(room: Room, provider: ScriptedServer) -> None:
+async def test_the_choice_goes_before_get_model(choosing_room: Room, provider: ScriptedServer) -> None:
     ANSWERS["get_model"] = "acme/own"
-    await choose(room, model="acme/chosen")
+    await choose(choosing_room, model="acme/chosen")
     READ.clear()
-    turn = await room.say("say: hi")
+    turn = await choosing_room.say("say: hi")
     assert names(provider) == ["chosen"]
     assert {read.model for read in READ} == {"acme/chosen"}
     assert turn.model_name == "chosen"
 
 
-async def test_get_model_goes_before_the_site(room: Room, provider: ScriptedServer) -> None:
-    await room.say("say: hi")
+async def test_get_model_goes_before_the_site(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choosing_room.say("say: hi")
     ANSWERS["get_model"] = "acme/own"
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert names(provider) == ["site", "own"]
 
 
-async def test_a_step_may_have_another_model_without_the_parameters(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen", temperature=0.5)
+async def test_a_step_may_have_another_model_without_the_parameters(
+    choosing_room: Room, provider: ScriptedServer
+) -> None:
+    await choose(choosing_room, model="acme/chosen", temperature=0.5)
     ANSWERS["before_step"] = StepConfig(model="acme/step")
-    await room.say('call tool add {"a": 2, "b": 3}\nsay: {result}')
+    await choosing_room.say('call tool add {"a": 2, "b": 3}\nsay: {result}')
     assert asked(provider) == [("chosen", {"temperature": 0.5}), ("step", {})]
 
 
 # --- parameters --------------------
 
 
-async def test_parameters_reach_the_provider(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen", reasoning_effort="high", temperature=0.25, top_p=0.5, max_output_tokens=300)
-    await room.say("say: hi")
+async def test_parameters_reach_the_provider(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choose(
+        choosing_room, model="acme/chosen", reasoning_effort="high", temperature=0.25, top_p=0.5, max_output_tokens=300
+    )
+    await choosing_room.say("say: hi")
     sent = {"temperature": 0.25, "top_p": 0.5, "max_tokens": 300, "reasoning_effort": "high"}
     assert asked(provider) == [("chosen", sent)]
 
 
-async def test_parameters_alone_are_for_the_agents_own_model(room: Room, provider: ScriptedServer) -> None:
+async def test_parameters_alone_are_for_the_agents_own_model(choosing_room: Room, provider: ScriptedServer) -> None:
     ANSWERS["get_model"] = "acme/own"
-    await choose(room, reasoning_effort="low")
+    await choose(choosing_room, reasoning_effort="low")
     READ.clear()
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert asked(provider) == [("own", {"reasoning_effort": "low"})]
     assert READ[0] == ChosenModel(reasoning_effort="low")  # in get_model
 
 
-async def test_settings_of_a_hook_go_before_chosen_ones_field_by_field(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen", temperature=0.25, top_p=0.5)
+async def test_settings_of_a_hook_go_before_chosen_ones_field_by_field(
+    choosing_room: Room, provider: ScriptedServer
+) -> None:
+    await choose(choosing_room, model="acme/chosen", temperature=0.25, top_p=0.5)
     ANSWERS["before_turn"] = TurnConfig(settings=ModelSettings(temperature=1.0), stall_timeout_seconds=9)
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert asked(provider) == [("chosen", {"temperature": 1.0, "top_p": 0.5})]
 
 
 # --- when it takes effect --------------------
 
 
-async def test_a_choice_takes_effect_with_the_next_turn(room: Room, provider: ScriptedServer) -> None:
-    await room.say("say: hi")
-    await choose(room, model="acme/chosen")
-    await room.say("say: hi")
-    await room.handle.choose_model(None)
-    await room.say("say: hi")
+async def test_a_choice_takes_effect_with_the_next_turn(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choosing_room.say("say: hi")
+    await choose(choosing_room, model="acme/chosen")
+    await choosing_room.say("say: hi")
+    await choosing_room.handle.choose_model(None)
+    await choosing_room.say("say: hi")
     assert names(provider) == ["site", "chosen", "site"]
 
 
-async def test_a_running_turn_keeps_its_choice_over_a_crash(room: Room, provider: ScriptedServer) -> None:
-    await choose(room, model="acme/chosen", temperature=0.5)
-    admission = await room.admit('call tool add {"a": 2, "b": 3}\nsay: {result}')
+async def test_a_running_turn_keeps_its_choice_over_a_crash(choosing_room: Room, provider: ScriptedServer) -> None:
+    await choose(choosing_room, model="acme/chosen", temperature=0.5)
+    admission = await choosing_room.admit('call tool add {"a": 2, "b": 3}\nsay: {result}')
     with crash_after("model:0"):
         await run_until_idle(skip_delays=True)
-        await choose(room, model="acme/other")
+        await choose(choosing_room, model="acme/other")
     await run_until_idle(skip_delays=True)
-    turn = await room.turn(admission.turn.pk)
+    turn = await choosing_room.turn(admission.turn.pk)
     assert turn.fiber.attempt == 2
     assert set(names(provider)) == {"chosen"}
     assert asked(provider)[-1] == ("chosen", {"temperature": 0.5})
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert names(provider)[-1] == "other"
 
 
 async def test_a_withdrawn_model_leaves_the_turn_to_the_agent(
-    room: Room, provider: ScriptedServer, settings: Any, caplog: pytest.LogCaptureFixture
+    choosing_room: Room, provider: ScriptedServer, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await choose(room, model="acme/chosen", temperature=0.5)
+    await choose(choosing_room, model="acme/chosen", temperature=0.5)
     settings.THINK_MODELS = ["acme/other"]
     with caplog.at_level(logging.WARNING, logger="chat.turns"):
-        await room.say("say: hi")
+        await choosing_room.say("say: hi")
     assert asked(provider) == [("site", {})]
     assert [record.__dict__["action"] for record in caplog.records] == ["model_choice_not_in_effect"]
-    assert await room.handle.get_model_choice() == ChosenModel(model="acme/chosen", temperature=0.5)
+    assert await choosing_room.handle.get_model_choice() == ChosenModel(model="acme/chosen", temperature=0.5)
     settings.THINK_MODELS = ["acme/chosen"]
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert asked(provider)[-1] == ("chosen", {"temperature": 0.5})
 
 
 async def test_a_parameter_that_is_not_taken_any_more_is_left_out(
-    room: Room, provider: ScriptedServer, settings: Any
+    choosing_room: Room, provider: ScriptedServer, settings: Any
 ) -> None:
-    await choose(room, model="acme/chosen", reasoning_effort="high", temperature=0.5)
+    await choose(choosing_room, model="acme/chosen", reasoning_effort="high", temperature=0.5)
     settings.THINK_MODEL_FACTS = {"acme/": {"reasoning_efforts": ["low"]}}
-    await room.say("say: hi")
+    await choosing_room.say("say: hi")
     assert asked(provider) == [("chosen", {"temperature": 0.5})]
 
 
 # --- elsewhere --------------------
 
 
-async def test_the_preview_is_of_the_chosen_model(room: Room) -> None:
-    await choose(room, model="acme/chosen")
+async def test_the_preview_is_of_the_chosen_model(choosing_room: Room) -> None:
+    await choose(choosing_room, model="acme/chosen")
     row = await db(AgentInstance.objects.get)
-    shown = await preview(room.key, row.session_id or "", make_agent, (), row.model_choice)
+    shown = await preview(choosing_room.key, row.session_id or "", make_agent, (), row.model_choice)
     assert shown.model == "acme/chosen"
 
 
-async def test_code_chooses_by_the_rules_of_people(room: Room) -> None:
+async def test_code_chooses_by_the_rules_of_people(choosing_room: Room) -> None:
     with pytest.raises(Exception, match=r"acme/stranger is not offered here\."):
-        await choose(room, model="acme/stranger")
-    assert await room.handle.get_model_choice() == ChosenModel()
+        await choose(choosing_room, model="acme/stranger")
+    assert await choosing_room.handle.get_model_choice() == ChosenModel()
     assert await db(AgentInstance.objects.count) == 0  # not even the conversation was made
-    await room.handle.choose_model(None)
+    await choosing_room.handle.choose_model(None)
     assert await db(AgentInstance.objects.count) == 0
 
 
-async def test_the_agent_itself_reads_and_sets_it(room: Room) -> None:
-    agent = make_agent(room.key)
+async def test_the_agent_itself_reads_and_sets_it(choosing_room: Room) -> None:
+    agent = make_agent(choosing_room.key)
     assert isinstance(agent, Chooser)
     await agent.choose_model(ChosenModel(model="acme/other"))
     assert await agent.get_model_choice() == ChosenModel(model="acme/other")
-    instance_id, view = await model_choices(room.key).view_current()
+    instance_id, view = await model_choices(choosing_room.key).view_current()
     row = await db(AgentInstance.objects.get)
     assert (instance_id, view.model) == (row.pk, "acme/other")

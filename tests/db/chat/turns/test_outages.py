@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
@@ -21,9 +21,11 @@ from tools_app.core.current_call import current_call
 from tools_app.models import Execution
 
 from .agents import MODELS
-from .coding import Code, sandbox_closed
+from .coding import Code, code, sandbox_closes
 from .conftest import MakeRoom, status_of, text_of
 from .delegating import call, runs
+
+__all__ = ["code", "sandbox_closes"]  # fixtures
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.own_sql]
 
@@ -77,17 +79,6 @@ class Losing:
 
 
 FENCED = leases.fenced
-
-
-@pytest.fixture(autouse=True)
-async def _sandbox() -> AsyncIterator[None]:
-    async with sandbox_closed():
-        yield
-
-
-@pytest.fixture
-def code(make_room: MakeRoom) -> Code:
-    return Code(make_room("coder"))
 
 
 async def answered(code: Code) -> Turn:

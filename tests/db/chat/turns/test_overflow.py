@@ -1,29 +1,26 @@
 """Turns that do not fit: summarised and asked again, at most twice; switched off, the error is final and visible."""
 
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from django.test import override_settings
 
 from chat.core.loop.context_window import SUMMARISED_TEXT
 from chat.llm.scripted import ScriptedModel, ScriptedServer
-from chat.models import AgentInstance, Turn
+from chat.models import Turn
 from chat.think import SessionSetup, Tool, TurnConfig, TurnContext, tool
 from chat.turns.admission.intake import Submit
 from sessions_app.core.compaction.pruning import CLEARED_TEXT
 from sessions_app.core.messages import shapes
 from sessions_app.messages import services
-from sessions_app.models import Compaction, Message, Session
+from sessions_app.models import Message, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
+from .overflows import OVERFLOWS, compactions, limits, talked, text
 
-CHARS = 4_000
-EXCHANGES = 6
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 16).decode()
 
 
@@ -91,47 +88,14 @@ def read_page(number: int) -> str:
     return f"page {number} " + "word " * 4_000
 
 
-def text(role: str, number: int, chars: int = CHARS) -> shapes.Message:
-    words = f"{role} {number} " + "word " * (chars // 5)
-    return {"id": f"{role}{number}", "role": role, "parts": [{"type": "text", "text": words}]}
-
-
-async def session_of(room: Room) -> Session:
-    instance = await db(lambda: AgentInstance.objects.get(agent=room.key.agent, name=room.key.name))
-    return await db(lambda: Session.objects.get(pk=instance.session_id))
-
-
-async def talked(room: Room, *messages: shapes.Message) -> Session:
-    """A conversation that has gone on for a while."""
-    await room.say("say: hi")
-    room.model.requests.clear()
-    session = await session_of(room)
-    given = messages or [text(role, n) for n in range(EXCHANGES) for role in ("user", "assistant")]
-    await db(services.append_messages, session.pk, list(given))
-    return session
-
-
-async def compactions(session: Session) -> int:
-    return await db(Compaction.objects.filter(session=session).count)
-
-
 async def stored(session: Session) -> list[shapes.Content]:
     return await db(
         lambda: list(Message.objects.filter(session=session).order_by("pk").values_list("content", flat=True))
     )
 
 
-@contextmanager
-def limits(context: int, output: int) -> Iterator[None]:
-    with override_settings(THINK_MODEL_LIMITS={"scripted/": {"context": context, "output": output}}):
-        yield
-
-
 def size(request: JSONObject) -> int:
     return len(dump(request["messages"]))
-
-
-OVERFLOWS = "context overflow above 30000 characters\nsay: fits"
 
 
 async def test_an_error_of_the_provider_is_met_by_a_summary_and_the_same_question(make_room: MakeRoom) -> None:

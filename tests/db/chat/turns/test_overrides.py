@@ -1,7 +1,6 @@
 """What hooks may change of a turn and of a step, as the model's provider sees it."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -28,7 +27,9 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 from .agents import CALLS, MODELS, extra
 from .answering import Desk, pay
 from .conftest import MakeRoom, Room, status_of, text_of
-from .hook_agents import HOOKS, seen
+from .hook_agents import HOOKS, no_hooks, seen
+
+__all__ = ["no_hooks"]  # a fixture
 
 ADD = 'call tool add {"a": 2, "b": 3}\nsay: {result}'
 
@@ -42,18 +43,6 @@ SCHEMA: JSONObject = {
     "properties": {"severity": {"enum": ["low", "high"]}},
     "required": ["severity"],
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_opinions() -> Iterator[None]:
-    HOOKS.clear()
-    yield
-    HOOKS.clear()
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    return make_room("flexible")
 
 
 def turns_with(**config: Any) -> None:
@@ -81,25 +70,25 @@ async def said(room: Room) -> str:
 # Tools
 
 
-async def test_an_empty_list_of_active_tools_leaves_none(room: Room) -> None:
+async def test_an_empty_list_of_active_tools_leaves_none(flexible_room: Room) -> None:
     turns_with(active_tools=[])
-    turn = await room.say(ADD)
-    assert names(room.model.requests[0]) == []
+    turn = await flexible_room.say(ADD)
+    assert names(flexible_room.model.requests[0]) == []
     assert (CALLS, status_of(turn)) == ([], "completed")
 
 
-async def test_tools_of_the_turn_come_on_top_and_may_be_limited(room: Room) -> None:
+async def test_tools_of_the_turn_come_on_top_and_may_be_limited(flexible_room: Room) -> None:
     turns_with(tools={"renamed": extra}, active_tools=["add", "renamed"])
-    await room.say("call tool renamed {}\nsay: {result}")
-    assert names(room.model.requests[0]) == ["add", "renamed"]
-    assert await said(room) == "extra"
+    await flexible_room.say("call tool renamed {}\nsay: {result}")
+    assert names(flexible_room.model.requests[0]) == ["add", "renamed"]
+    assert await said(flexible_room) == "extra"
 
 
-async def test_a_tool_that_a_step_does_not_offer_cannot_be_called_in_it(room: Room) -> None:
+async def test_a_tool_that_a_step_does_not_offer_cannot_be_called_in_it(flexible_room: Room) -> None:
     step(0, active_tools=["count"])
-    await room.say(ADD)
+    await flexible_room.say(ADD)
     assert CALLS == []
-    assert await said(room) == "Error: Tool 'add' is not available in this step."
+    assert await said(flexible_room) == "Error: Tool 'add' is not available in this step."
 
 
 FORCED: JSONObject = {"type": "function", "function": {"name": "tell"}}
@@ -115,45 +104,47 @@ FORCED: JSONObject = {"type": "function", "function": {"name": "tell"}}
         ({"type": "tool", "toolName": "tell"}, FORCED, 1),
     ],
 )
-async def test_the_tool_choice_is_sent_and_honoured(room: Room, choice: Any, sent: object, called: int) -> None:
+async def test_the_tool_choice_is_sent_and_honoured(
+    flexible_room: Room, choice: Any, sent: object, called: int
+) -> None:
     turns_with(tool_choice=choice, max_steps=1)
-    await room.say("say: I would rather talk.")
-    assert room.model.requests[0].get("tool_choice", "auto") == sent
+    await flexible_room.say("say: I would rather talk.")
+    assert flexible_room.model.requests[0].get("tool_choice", "auto") == sent
     assert len(seen("before_tool_call")) == called
 
 
-async def test_a_step_may_demand_a_tool(room: Room) -> None:
+async def test_a_step_may_demand_a_tool(flexible_room: Room) -> None:
     step(0, tool_choice="tell")
-    await room.say("say: I would rather talk.")
-    assert [request.get("tool_choice") for request in room.model.requests] == [FORCED, None]
+    await flexible_room.say("say: I would rather talk.")
+    assert [request.get("tool_choice") for request in flexible_room.model.requests] == [FORCED, None]
     assert [record.finish_reason for record in seen("on_step_finish")] == ["tool-calls", "stop"]
 
 
-async def test_a_step_without_the_tool_of_the_turn_is_free_again(room: Room) -> None:
+async def test_a_step_without_the_tool_of_the_turn_is_free_again(flexible_room: Room) -> None:
     turns_with(tool_choice="tell")
     step(1, active_tools=["add"])
-    await room.say("say: done")
-    assert [request.get("tool_choice") for request in room.model.requests] == [FORCED, None]
+    await flexible_room.say("say: done")
+    assert [request.get("tool_choice") for request in flexible_room.model.requests] == [FORCED, None]
 
 
 # Models, prompts, settings
 
 
-async def test_instructions_are_the_system_prompt(room: Room) -> None:
+async def test_instructions_are_the_system_prompt(flexible_room: Room) -> None:
     turns_with(instructions="Be short.")
-    await room.say("echo system")
-    assert await said(room) == "Be short."
+    await flexible_room.say("echo system")
+    assert await said(flexible_room) == "Be short."
 
 
-async def test_settings_reach_the_provider(room: Room) -> None:
+async def test_settings_reach_the_provider(flexible_room: Room) -> None:
     settings = ModelSettings(
         max_output_tokens=9, temperature=0.1, top_p=0.2, top_k=3, presence_penalty=0.4, frequency_penalty=0.5,
         stop_sequences=("END",), seed=7, provider_options={"scripted": {"tier": "a", "mode": "b"}},
     )  # fmt: skip
     turns_with(settings=settings, provider_options={"scripted": {"mode": "c"}, "other": {"x": 1}})
     step(1, provider_options={"scripted": {"tier": "d"}})
-    await room.say(ADD)
-    first, second = room.model.requests
+    await flexible_room.say(ADD)
+    first, second = flexible_room.model.requests
     wanted: JSONObject = {
         "max_tokens": 9,
         "temperature": 0.1,
@@ -168,56 +159,58 @@ async def test_settings_reach_the_provider(room: Room) -> None:
     assert "x" not in first
 
 
-async def test_retries_are_limited(room: Room) -> None:
+async def test_retries_are_limited(flexible_room: Room) -> None:
     turns_with(settings=ModelSettings(max_retries=0))
-    turn = await room.say("error 503")
-    assert (status_of(turn), turn.error_code, len(room.model.requests)) == ("error", "overloaded", 1)
+    turn = await flexible_room.say("error 503")
+    assert (status_of(turn), turn.error_code, len(flexible_room.model.requests)) == ("error", "overloaded", 1)
 
 
-async def test_a_step_may_name_another_model_and_other_messages(room: Room) -> None:
+async def test_a_step_may_name_another_model_and_other_messages(flexible_room: Room) -> None:
     MODELS["other"] = other = ScriptedModel("say: from the other", name="scripted/other")
     HOOKS["before_step"] = lambda context: (
         StepConfig(model=other, messages=list(context.messages[-1:])) if context.step_number else None
     )
-    await room.say(ADD)
+    await flexible_room.say(ADD)
     assert [message["role"] for message in other.requests[0]["messages"]] == ["system", "tool"]
     assert [record.response["model"] for record in seen("on_step_finish")] == ["model", "model"]
-    assert await said(room) == "from the other"
+    assert await said(flexible_room) == "from the other"
 
 
-async def test_a_model_is_named_by_a_string_too(room: Room) -> None:
+async def test_a_model_is_named_by_a_string_too(flexible_room: Room) -> None:
     step(0, model="nobody/knows")
-    turn = await room.say("say: hi")
+    turn = await flexible_room.say("say: hi")
     assert turn.error_code == "model_not_configured"
 
 
 @pytest.mark.parametrize("hook", ["before_turn", "before_step"])
-async def test_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(room: Room, hook: str) -> None:
+async def test_messages_of_a_hook_that_end_with_the_assistant_get_a_line_to_go_on(
+    flexible_room: Room, hook: str
+) -> None:
     said_before: list[ModelMessage] = [
         UserMessage(content=(TextContent(text="say: one two"),)),
         AssistantMessage(content=(TextContent(text="one "),)),
     ]
     HOOKS[hook] = lambda context: (TurnConfig if hook == "before_turn" else StepConfig)(messages=said_before)
-    await room.say("anything")
-    [request] = room.model.requests
+    await flexible_room.say("anything")
+    [request] = flexible_room.model.requests
     assert [message["role"] for message in request["messages"]] == ["system", "user", "assistant", "user"]
     assert request["messages"][-1]["content"] == GO_ON_TEXT
-    assert await said(room) == "two"
-    assert [text for role, text in await room.texts() if role == "user"] == ["anything"]
+    assert await said(flexible_room) == "two"
+    assert [text for role, text in await flexible_room.texts() if role == "user"] == ["anything"]
 
 
-async def test_a_turn_that_takes_too_long_ends_with_a_reason(room: Room) -> None:
+async def test_a_turn_that_takes_too_long_ends_with_a_reason(flexible_room: Room) -> None:
     turns_with(timeout_seconds=0.3)
-    turn = await room.say("stream 400 words at 100/s")
+    turn = await flexible_room.say("stream 400 words at 100/s")
     assert (status_of(turn), turn.error_code) == ("error", "turn_timeout")
     assert turn.error_text == "The turn took longer than 0.3 s."
-    assert 0 < len((await said(room)).split()) < 400
+    assert 0 < len((await said(flexible_room)).split()) < 400
 
 
 # Steps
 
 
-async def test_a_condition_stops_the_turn_and_gets_its_steps(room: Room) -> None:
+async def test_a_condition_stops_the_turn_and_gets_its_steps(flexible_room: Room) -> None:
     counted: list[int] = []
 
     def after_one(steps: Any) -> bool:
@@ -225,37 +218,37 @@ async def test_a_condition_stops_the_turn_and_gets_its_steps(room: Room) -> None
         return bool(steps[-1].tool_results[0]["output"] == 5)
 
     turns_with(stop_when=after_one)
-    turn = await room.say(ADD)
+    turn = await flexible_room.say(ADD)
     assert (status_of(turn), turn.step_count, counted) == ("completed", 1, [1])
     assert CALLS == [(2, 3)]
 
 
-async def test_conditions_come_besides_the_step_limit(room: Room) -> None:
+async def test_conditions_come_besides_the_step_limit(flexible_room: Room) -> None:
     turns_with(stop_when=[lambda steps: False, lambda steps: len(steps) >= 5], max_steps=2)
     script = "\n".join(f'call tool add {{"a": {n}, "b": 1}}\nwait 0 s' for n in range(9))
     MODELS["current"] = ScriptedModel(script)
-    assert (await room.say("go")).step_count == 2
+    assert (await flexible_room.say("go")).step_count == 2
 
 
-async def test_a_condition_that_raises_ends_the_turn(room: Room) -> None:
+async def test_a_condition_that_raises_ends_the_turn(flexible_room: Room) -> None:
     def broken(steps: Any) -> bool:
         raise RuntimeError("no idea when to stop")
 
     turns_with(stop_when=[broken])
-    turn = await room.say(ADD)
+    turn = await flexible_room.say(ADD)
     assert (turn.error_text, turn.error_code) == ("The agent's own code failed.", "agent_code_failed")
 
 
-async def test_what_hooks_share_reaches_tools_and_later_steps(room: Room) -> None:
+async def test_what_hooks_share_reaches_tools_and_later_steps(flexible_room: Room) -> None:
     turns_with(shared={"tenant": 1})
     step(1, shared={"tenant": 2})
-    await room.say("call tool tell {}\nwait 0 s\ncall tool tell {}\nsay: {result}")
+    await flexible_room.say("call tool tell {}\nwait 0 s\ncall tool tell {}\nsay: {result}")
     assert [context.shared for context in seen("before_step")] == [{"tenant": 1}, {"tenant": 1}, {"tenant": 2}]
     assert [outcome.output for outcome in seen("after_tool_call")] == ["{'tenant': 1}", "{'tenant': 2}"]
 
 
-async def test_a_step_hook_gets_request_and_response(room: Room) -> None:
-    await room.say(f"reason: hm\n{ADD}\nusage 100 20 cached 50 reasoning 5")
+async def test_a_step_hook_gets_request_and_response(flexible_room: Room) -> None:
+    await flexible_room.say(f"reason: hm\n{ADD}\nusage 100 20 cached 50 reasoning 5")
     _, last = seen("on_step_finish")
     assert last.response["id"]
     assert [message["role"] for message in last.request["messages"]] == ["system", "user", "assistant", "tool"]
@@ -266,8 +259,8 @@ async def test_a_step_hook_gets_request_and_response(room: Room) -> None:
 # Tool calls
 
 
-async def test_a_call_hook_gets_the_messages_before_it(room: Room) -> None:
-    await room.say('call tool add {"a": 1, "b": 1}\nwait 0 s\n' + ADD)
+async def test_a_call_hook_gets_the_messages_before_it(flexible_room: Room) -> None:
+    await flexible_room.say('call tool add {"a": 1, "b": 1}\nwait 0 s\n' + ADD)
     first, second = seen("before_tool_call")
     assert (first.step_number, second.step_number) == (0, 1)
     assert [type(message).__name__ for message in first.messages] == ["UserMessage"]
@@ -285,16 +278,16 @@ async def test_a_tool_that_yields_keeps_its_preliminary_results(make_room: MakeR
     assert (outcome.success, outcome.output, outcome.error) == (True, 3, None)
 
 
-async def test_a_failed_call_reports_its_error(room: Room) -> None:
-    await room.say("call tool fail {}\nsay: done")
+async def test_a_failed_call_reports_its_error(flexible_room: Room) -> None:
+    await flexible_room.say("call tool fail {}\nsay: done")
     [outcome] = seen("after_tool_call")
     assert (outcome.success, outcome.error, outcome.output) == (False, "the tool broke", "the tool broke")
 
 
 @pytest.mark.parametrize("answer", [True, "block", {"action": "block"}])
-async def test_what_is_no_decision_fails_the_call(room: Room, answer: object) -> None:
+async def test_what_is_no_decision_fails_the_call(flexible_room: Room, answer: object) -> None:
     HOOKS["before_tool_call"] = lambda context: answer
-    turn = await room.say(ADD)
+    turn = await flexible_room.say(ADD)
     [outcome] = seen("after_tool_call")
     assert "before_tool_call() must return" in outcome.error
     assert (CALLS, status_of(turn)) == ([], "completed")
@@ -304,69 +297,69 @@ async def test_what_is_no_decision_fails_the_call(room: Room, answer: object) ->
 
 
 @pytest.mark.parametrize("shape", [Result, SCHEMA, Output(schema=Result), Output(schema=SCHEMA, by_tool=True)])
-async def test_a_structured_answer_is_asked_for_and_read(room: Room, shape: Any) -> None:
+async def test_a_structured_answer_is_asked_for_and_read(flexible_room: Room, shape: Any) -> None:
     turns_with(output=shape, active_tools=[])
-    turn = await room.say('say: {"severity": "high"}')
+    turn = await flexible_room.say('say: {"severity": "high"}')
     assert status_of(turn) == "completed"
-    assert json.loads(await said(room)) == {"severity": "high"}
+    assert json.loads(await said(flexible_room)) == {"severity": "high"}
     [record] = seen("on_step_finish")
     [response] = seen("on_chat_response")
     assert record.output == response.output == {"severity": "high"}
-    [request] = room.model.requests
+    [request] = flexible_room.model.requests
     by_tool = isinstance(shape, Output) and shape.by_tool
     assert ("response_format" in request, names(request)) == (not by_tool, ["final_answer"] if by_tool else [])
 
 
 @pytest.mark.parametrize("by_tool", [False, True])
-async def test_tools_run_before_the_structured_answer(room: Room, by_tool: bool) -> None:
+async def test_tools_run_before_the_structured_answer(flexible_room: Room, by_tool: bool) -> None:
     turns_with(output=Output(schema=Result, by_tool=by_tool))
-    turn = await room.say('call tool add {"a": 2, "b": 3}\nsay: {"severity": "low"}')
+    turn = await flexible_room.say('call tool add {"a": 2, "b": 3}\nsay: {"severity": "low"}')
     assert (status_of(turn), CALLS) == ("completed", [(2, 3)])
     first, second = seen("on_step_finish")
     assert (first.output, second.output) == (None, {"severity": "low"})
     assert [call["toolName"] for record in (first, second) for call in record.tool_calls] == ["add"]
 
 
-async def test_an_answer_of_another_form_fails_the_turn_and_is_kept(room: Room) -> None:
+async def test_an_answer_of_another_form_fails_the_turn_and_is_kept(flexible_room: Room) -> None:
     turns_with(output=Result)
-    turn = await room.say('say: {"severity": "odd"}')
+    turn = await flexible_room.say('say: {"severity": "odd"}')
     assert (status_of(turn), turn.error_code) == ("error", "output_invalid")
     assert "severity: Input should be 'low' or 'high'" in turn.error_text
-    assert await said(room) == '{"severity": "odd"}'
+    assert await said(flexible_room) == '{"severity": "odd"}'
     [(_, context)] = seen("on_chat_error")
     assert (context.stage, context.code) == ("stream", "output_invalid")
     [response] = seen("on_chat_response")
     assert (response.status.value, response.output) == ("error", None)
 
 
-async def test_a_turn_that_reaches_its_step_limit_has_no_answer(room: Room) -> None:
+async def test_a_turn_that_reaches_its_step_limit_has_no_answer(flexible_room: Room) -> None:
     turns_with(output=Result, max_steps=1)
-    turn = await room.say(ADD)
+    turn = await flexible_room.say(ADD)
     assert turn.error_text == "The model was asked for a structured answer and gave nothing."
 
 
-async def test_a_structured_answer_that_was_cut_goes_on(room: Room) -> None:
+async def test_a_structured_answer_that_was_cut_goes_on(flexible_room: Room) -> None:
     turns_with(output=Result)
-    await room.say('say: {"severity": "high"}\ndrop after 1')
+    await flexible_room.say('say: {"severity": "high"}\ndrop after 1')
     [response] = seen("on_chat_response")
     assert response.output == {"severity": "high"}
-    assert len(room.model.requests) == 2
+    assert len(flexible_room.model.requests) == 2
 
 
-async def test_a_recovered_turn_reads_its_answer_again(room: Room) -> None:
+async def test_a_recovered_turn_reads_its_answer_again(flexible_room: Room) -> None:
     turns_with(output=Result)
     with crash_after("model:0"):
-        await room.say('say: {"severity": "high"}')
+        await flexible_room.say('say: {"severity": "high"}')
     [response] = seen("on_chat_response")
     assert response.output == {"severity": "high"}
-    assert len(room.model.requests) == 1
+    assert len(flexible_room.model.requests) == 1
 
 
-async def test_a_turn_that_waits_for_a_person_answers_when_it_goes_on(room: Room) -> None:
+async def test_a_turn_that_waits_for_a_person_answers_when_it_goes_on(flexible_room: Room) -> None:
     turns_with(output=Result, tools=[pay])
-    turn = await room.say('call tool pay {"amount": 5}\nsay: {"severity": "high"}')
+    turn = await flexible_room.say('call tool pay {"amount": 5}\nsay: {"severity": "high"}')
     assert status_of(turn) == "completed"
-    desk = Desk(room)
+    desk = Desk(flexible_room)
     [call] = await desk.calls()
     assert seen("before_tool_call") == []
     await desk.reply(call, is_approved=True)
@@ -396,17 +389,19 @@ async def test_a_turn_that_waits_for_a_person_answers_when_it_goes_on(room: Room
         ({"tools": [len]}, "The tools of before_turn"),
     ],
 )
-async def test_a_config_that_does_not_fit_ends_the_turn_with_a_reason(room: Room, config: Any, said: str) -> None:
+async def test_a_config_that_does_not_fit_ends_the_turn_with_a_reason(
+    flexible_room: Room, config: Any, said: str
+) -> None:
     turns_with(**config)
-    turn = await room.say("say: hi")
+    turn = await flexible_room.say("say: hi")
     assert (status_of(turn), turn.error_code, turn.fiber.attempt) == ("error", "turn_config_invalid", 1)
     assert said in turn.error_text
-    assert room.model.requests == []
+    assert flexible_room.model.requests == []
 
 
 @pytest.mark.parametrize("hook", ["before_turn", "before_step"])
-async def test_a_hook_that_returns_something_else_ends_the_turn_with_a_reason(room: Room, hook: str) -> None:
+async def test_a_hook_that_returns_something_else_ends_the_turn_with_a_reason(flexible_room: Room, hook: str) -> None:
     HOOKS[hook] = lambda context: {"system": "x"}
-    turn = await room.say("say: hi")
+    turn = await flexible_room.say("say: hi")
     kind = "TurnConfig" if hook == "before_turn" else "StepConfig"
     assert turn.error_text == f"Flexible.{hook}() must return {kind} or None, not {{'system': 'x'}}."

@@ -1,6 +1,5 @@
 """What people are shown of the next call is what the next call is; looking changes nothing (U2.38, UI panel)."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,14 +19,9 @@ from thinkproject.kernel.aio import db
 
 from .agents import SEEN
 from .conftest import MakeRoom, Room
-from .hook_agents import HOOKS
+from .hook_agents import HOOKS, no_hooks
 
-
-@pytest.fixture(autouse=True)
-def _no_hooks() -> Iterator[None]:
-    HOOKS.clear()
-    yield
-    HOOKS.clear()
+__all__ = ["no_hooks"]  # a fixture
 
 
 async def session_of(room: Room) -> str:

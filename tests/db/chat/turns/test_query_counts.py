@@ -1,6 +1,5 @@
 """What an answer asks of the database is a short fixed list, whatever was said before (`docs/design/turns.md`)."""
 
-import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -15,9 +14,7 @@ from tests.db.statements import statements
 
 from .agents import MODELS
 from .conftest import Room
-
-ASKED, ANSWERED = "the model is asked", "the model has answered"
-CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE", "COMMIT")
+from .statement_kinds import ANSWERED, ASKED, kinds
 
 ADMISSION = [
     "UPDATE agentinstance",  # locks it, counts the position, looks for open calls and for the message
@@ -51,25 +48,6 @@ END = [
 ]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def kinds(found: list[str]) -> list[str]:
-    """Verb and table of each statement, without those that open and close transactions."""
-    return [_kind(sql) for sql in found if not sql.startswith(CONTROL)]
-
-
-def _kind(sql: str) -> str:
-    if sql in (ASKED, ANSWERED):
-        return sql
-    if sql.startswith("WITH RECURSIVE path"):
-        return "SELECT message"
-    verb = sql.split(" ", 1)[0]
-    outer = sql
-    while verb == "SELECT" and "(" in outer:  # without what it looks up on the way
-        outer = re.sub(r"\([^()]*\)", "", outer)
-    table = re.search(r"(?:FROM|INTO|UPDATE) \"?(?:think_[a-z]+_|auth_)([a-z]+)", outer)
-    assert table is not None, sql
-    return f"{verb} {table.group(1)}"
 
 
 class Noting(ScriptedModel):

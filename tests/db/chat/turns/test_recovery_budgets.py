@@ -64,7 +64,7 @@ class Prudent(Frugal):
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _nothing_recovered() -> None:
     SEEN.clear()
     ANSWERS.clear()
 

@@ -1,7 +1,6 @@
 """Schedules of agents: by code, by declaration, by the model; each occurrence runs, whatever crashes."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,39 +29,29 @@ from tools_app.models import ToolCallRecord
 
 from .answering import Desk
 from .conftest import MakeRoom, Room, text_of
-from .planning import QUICK, RAN, SPOKEN, Planner, rows, run_due
+from .planning import QUICK, RAN, SPOKEN, Planner, no_tasks, rows, run_due
 
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    RAN.clear()
-    SPOKEN["now"] = asyncio.Event()
-    Planner.tasks = {}
-    yield
-    Planner.tasks = {}
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    return make_room("planner")
+__all__ = ["no_tasks"]  # a fixture
 
 
 # --- by code ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_method_gets_its_payload_and_its_occurrence(room: Room) -> None:
-    made = await room.handle.schedule(3600, "remind", {"about": "tea"})
+async def test_a_method_gets_its_payload_and_its_occurrence(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule(3600, "remind", {"about": "tea"})
     await run_due(made)
     [(name, payload, occurrence)] = RAN
     assert (name, payload, occurrence.schedule_id, occurrence.is_test) == ("remind", {"about": "tea"}, made.id, False)
-    assert await room.handle.get_schedule(made.id) is None  # what was due once is over
+    assert await planner_room.handle.get_schedule(made.id) is None  # what was due once is over
 
 
-async def test_a_prompt_becomes_an_ordinary_turn_that_says_where_it_comes_from(room: Room) -> None:
-    made = await room.handle.schedule("0 9 * * *", prompt="say: Good morning.", zone="Europe/Berlin", title="Morning")
+async def test_a_prompt_becomes_an_ordinary_turn_that_says_where_it_comes_from(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule(
+        "0 9 * * *", prompt="say: Good morning.", zone="Europe/Berlin", title="Morning"
+    )
     await run_due(made)
-    assert await room.texts() == [("user", "say: Good morning."), ("assistant", "Good morning.")]
-    [question, _answer] = await room.transcript()
+    assert await planner_room.texts() == [("user", "say: Good morning."), ("assistant", "Good morning.")]
+    [question, _answer] = await planner_room.transcript()
     assert question["metadata"]["schedule"]["id"] == made.id
     assert question["metadata"]["schedule"]["title"] == "Morning"
     turn = await db(Turn.objects.get)
@@ -73,25 +62,25 @@ async def test_a_prompt_becomes_an_ordinary_turn_that_says_where_it_comes_from(r
     assert run.fiber.result == {"turn_id": turn.pk}
 
 
-async def test_a_method_may_speak(room: Room) -> None:
-    made = await room.handle.schedule_every(60, Planner.speak, "hello")
+async def test_a_method_may_speak(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, Planner.speak, "hello")
     async with worker(), asyncio.timeout(20):
         await db(services.run_now, made.id)
         await SPOKEN["now"].wait()
     assert RAN == [("spoke", "completed")]
-    assert await room.texts() == [("user", "say: hello"), ("assistant", "hello")]
+    assert await planner_room.texts() == [("user", "say: hello"), ("assistant", "hello")]
 
 
-async def test_an_agent_schedules_inside_its_own_methods(room: Room) -> None:
-    agent = make_agent(room.key)
+async def test_an_agent_schedules_inside_its_own_methods(planner_room: Room) -> None:
+    agent = make_agent(planner_room.key)
     assert isinstance(agent, Planner)
     made = await agent.schedule(datetime(2040, 1, 1, 9, tzinfo=UTC), agent.remind)
     assert (made.callback, made.next_at) == ("remind", datetime(2040, 1, 1, 9, tzinfo=UTC))
     assert await agent.get_schedule(made.id) == made
 
 
-async def test_cron_is_stored_once_a_delay_each_time(room: Room) -> None:
-    handle = room.handle
+async def test_cron_is_stored_once_a_delay_each_time(planner_room: Room) -> None:
+    handle = planner_room.handle
     again = [(await handle.schedule("0 9 * * *", "remind", 1)).id for _ in range(2)]
     every = [(await handle.schedule_every(60, "remind", 1)).id for _ in range(2)]
     delays = [(await handle.schedule(60, "remind", 1)).id for _ in range(2)]
@@ -100,8 +89,8 @@ async def test_cron_is_stored_once_a_delay_each_time(room: Room) -> None:
     assert [len(set(ids)) for ids in (again, every, delays, asked, each)] == [1, 1, 2, 1, 2]
 
 
-async def test_schedules_are_found_by_kind_callback_and_time(room: Room) -> None:
-    handle = room.handle
+async def test_schedules_are_found_by_kind_callback_and_time(planner_room: Room) -> None:
+    handle = planner_room.handle
     soon = await handle.schedule(60, "remind")
     late = await handle.schedule(7200, "stumble", 1)
     cron = await handle.schedule("0 9 * * *", prompt="say: x")
@@ -114,15 +103,15 @@ async def test_schedules_are_found_by_kind_callback_and_time(room: Room) -> None
 
 
 async def test_a_cancelled_schedule_is_gone_and_an_unknown_one_is_not_cancelled(
-    room: Room, make_room: MakeRoom
+    planner_room: Room, make_room: MakeRoom
 ) -> None:
-    made = await room.handle.schedule(60, "remind")
+    made = await planner_room.handle.schedule(60, "remind")
     other = make_room("planner", "other").handle
     await other.schedule(60, "remind")
     assert not await other.cancel_schedule(made.id)
-    assert await room.handle.cancel_schedule(made.id)
-    assert not await room.handle.cancel_schedule(made.id)
-    assert not await room.handle.cancel_schedule("sch_none")
+    assert await planner_room.handle.cancel_schedule(made.id)
+    assert not await planner_room.handle.cancel_schedule(made.id)
+    assert not await planner_room.handle.cancel_schedule("sch_none")
 
 
 @pytest.mark.parametrize(
@@ -139,40 +128,40 @@ async def test_a_cancelled_schedule_is_gone_and_an_unknown_one_is_not_cancelled(
         (60, {"callback": "remind", "retry": RetryPolicy(attempts=99)}),
     ],
 )
-async def test_what_cannot_run_is_refused_at_once(room: Room, when: Any, options: Any) -> None:
+async def test_what_cannot_run_is_refused_at_once(planner_room: Room, when: Any, options: Any) -> None:
     with pytest.raises(ScheduleInvalid):
-        await room.handle.schedule(when, **options)
+        await planner_room.handle.schedule(when, **options)
     assert await db(rows) == []
 
 
-async def test_a_user_has_so_many_schedules_at_most(room: Room, settings: Any) -> None:
+async def test_a_user_has_so_many_schedules_at_most(planner_room: Room, settings: Any) -> None:
     settings.THINK_SCHEDULES_PER_USER = 1
-    await room.handle.schedule(60, "remind")
+    await planner_room.handle.schedule(60, "remind")
     with pytest.raises(SchedulesFull):
-        await room.handle.schedule(60, "remind")
+        await planner_room.handle.schedule(60, "remind")
 
 
-async def test_a_method_that_raises_is_tried_again_within_its_run(room: Room) -> None:
-    made = await room.handle.schedule(60, "stumble", 3, retry=QUICK)
+async def test_a_method_that_raises_is_tried_again_within_its_run(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule(60, "stumble", 3, retry=QUICK)
     await run_due(made)
     assert len(RAN) == 3
     assert len({key for _name, key in RAN}) == 1
     assert (await db(Fiber.objects.get)).status == FiberStatus.COMPLETED
 
 
-async def test_a_method_that_keeps_raising_fails_its_run_and_the_next_is_armed(room: Room) -> None:
-    made = await room.handle.schedule_every(60, "stumble", 99, retry=QUICK)
+async def test_a_method_that_keeps_raising_fails_its_run_and_the_next_is_armed(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, "stumble", 99, retry=QUICK)
     await run_due(made)
     await run_due(made)
     fibers = await db(lambda: list(Fiber.objects.all()))
     assert [fiber.status for fiber in fibers] == [FiberStatus.FAILED] * 2
     assert fibers[0].error["code"] == "agent_code_failed"
     assert "not yet" not in fibers[0].error["message"]  # it may be a secret: it is in the log
-    assert (await room.handle.get_schedules())[0].status == ScheduleStatus.ACTIVE
+    assert (await planner_room.handle.get_schedules())[0].status == ScheduleStatus.ACTIVE
 
 
-async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = await room.handle.schedule_every(60, prompt="say: once")
+async def test_a_worker_that_dies_after_asking_asks_once(planner_room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = await planner_room.handle.schedule_every(60, prompt="say: once")
     run = scheduled_runs.run_scheduled
     deaths = [1]
 
@@ -186,15 +175,15 @@ async def test_a_worker_that_dies_after_asking_asks_once(room: Room, monkeypatch
     monkeypatch.setattr(durables, "run_scheduled", run_and_die)
     await run_due(made)
     assert deaths == []
-    assert await room.texts() == [("user", "say: once"), ("assistant", "once")]
+    assert await planner_room.texts() == [("user", "say: once"), ("assistant", "once")]
     fiber = await db(lambda: Fiber.objects.get(name="chat.scheduled_run:planner"))
     assert (fiber.status, fiber.attempt) == (FiberStatus.COMPLETED, 2)
 
 
 async def test_a_method_whose_worker_dies_runs_again_with_the_same_key(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    planner_room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await room.handle.schedule(60, "remind")
+    made = await planner_room.handle.schedule(60, "remind")
     run = scheduled_runs.run_scheduled
 
     async def run_and_die(context: FiberContext, make: Any) -> Any:
@@ -209,8 +198,8 @@ async def test_a_method_whose_worker_dies_runs_again_with_the_same_key(
     assert RAN[0] == RAN[1]
 
 
-async def test_a_prompt_is_left_out_while_the_turn_before_has_not_ended(room: Room) -> None:
-    made = await room.handle.schedule_every(60, prompt="say: one")
+async def test_a_prompt_is_left_out_while_the_turn_before_has_not_ended(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, prompt="say: one")
     await db(lambda: Schedule.objects.update(next_at=Now() - timedelta(seconds=1)))
     await run_until_idle()
     turn = await db(Turn.objects.get)
@@ -223,20 +212,20 @@ async def test_a_prompt_is_left_out_while_the_turn_before_has_not_ended(room: Ro
     assert turn.pk
 
 
-async def test_schedules_go_with_their_conversation(room: Room) -> None:
-    made = await room.handle.schedule_every(60, "remind")
+async def test_schedules_go_with_their_conversation(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, "remind")
     await run_due(made)
-    instance = await db(find_instance, room.key)
+    instance = await db(find_instance, planner_room.key)
     assert instance is not None
     await db(delete_instance, instance)
     assert await db(rows) == []
     assert await db(ScheduleRun.objects.count) == 0
 
 
-async def test_a_run_whose_schedule_was_cancelled_does_nothing(room: Room) -> None:
-    made = await room.handle.schedule_every(60, "remind")
+async def test_a_run_whose_schedule_was_cancelled_does_nothing(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, "remind")
     await db(services.run_now, made.id)
-    await room.handle.cancel_schedule(made.id)
+    await planner_room.handle.cancel_schedule(made.id)
     await run_until_idle()
     assert RAN == []
     assert (await db(Fiber.objects.get)).reason == services.CANCELLED
@@ -247,50 +236,50 @@ async def test_a_run_whose_schedule_was_cancelled_does_nothing(room: Room) -> No
 MORNING = {"schedule": "every day at 09:00 in Europe/Berlin", "prompt": "say: Morning."}
 
 
-async def test_what_a_class_declares_is_kept_in_step(room: Room) -> None:
+async def test_what_a_class_declares_is_kept_in_step(planner_room: Room) -> None:
     Planner.tasks = {"morning": MORNING, "tidy": {"schedule": "every 2 hours", "handler": Planner.sweep_up}}
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     first = {row.declaration: row for row in await db(rows)}
     assert set(first) == {"morning", "tidy"}
     assert (first["morning"].spec, first["morning"].zone) == ("0 9 * * *", "Europe/Berlin")
-    await room.say("say: again")
+    await planner_room.say("say: again")
     assert {row.pk: row.revision for row in await db(rows)} == {row.pk: row.revision for row in first.values()}
     Planner.tasks = {"morning": {**MORNING, "schedule": "every weekday at 08:30 in Europe/Berlin"}}
-    await room.say("say: changed")
+    await planner_room.say("say: changed")
     [changed] = await db(rows)
     assert (changed.pk, changed.spec) == (first["morning"].pk, "30 8 * * 1-5")
     Planner.tasks = {}
-    await room.say("say: gone")
+    await planner_room.say("say: gone")
     assert await db(rows) == []
 
 
-async def test_a_declared_prompt_and_a_declared_handler_run(room: Room) -> None:
+async def test_a_declared_prompt_and_a_declared_handler_run(planner_room: Room) -> None:
     Planner.tasks = {"morning": MORNING, "tidy": {"schedule": "every 2 hours", "handler": "sweep_up"}}
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     morning, tidy = await db(rows)
     await run_due(morning)
-    assert (await room.texts())[-2:] == [("user", "say: Morning."), ("assistant", "Morning.")]
-    with_method = {"schedule": "every 2 hours", "handler": make_agent(room.key).sweep_up}  # type: ignore[attr-defined]
+    assert (await planner_room.texts())[-2:] == [("user", "say: Morning."), ("assistant", "Morning.")]
+    with_method = {"schedule": "every 2 hours", "handler": make_agent(planner_room.key).sweep_up}  # type: ignore[attr-defined]
     for handler in ({"schedule": "every 2 hours", "handler": "sweep_up"}, with_method):
         Planner.tasks = {"tidy": handler}
         await run_due(tidy)
     assert [name for name, _occurrence in RAN] == ["sweep_up"] * 2
 
 
-async def test_a_task_that_a_deploy_took_away_does_not_run_and_vanishes(room: Room) -> None:
+async def test_a_task_that_a_deploy_took_away_does_not_run_and_vanishes(planner_room: Room) -> None:
     Planner.tasks = {"tidy": {"schedule": "every 2 hours", "handler": "sweep_up"}}
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     [tidy] = await db(rows)
     Planner.tasks = {}
     await run_due(tidy)
     assert (RAN, await db(rows)) == ([], [])
 
 
-async def test_a_declaration_that_throws_degrades_the_start_and_is_seen(room: Room) -> None:
+async def test_a_declaration_that_throws_degrades_the_start_and_is_seen(planner_room: Room) -> None:
     Planner.tasks = {"morning": MORNING}
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     Planner.tasks = RuntimeError("no such attribute")
-    turn = await room.say("say: still here")
+    turn = await planner_room.say("say: still here")
     assert turn.error_text == ""
     by_name = {row.declaration: row for row in await db(rows)}
     assert by_name["morning"].status == ScheduleStatus.ACTIVE  # what was declared goes on
@@ -299,7 +288,7 @@ async def test_a_declaration_that_throws_degrades_the_start_and_is_seen(room: Ro
     assert broken.error.startswith("get_scheduled_tasks(): ")
     assert "no such attribute" not in broken.error  # it may be a secret: it is in the log
     Planner.tasks = {"morning": MORNING}
-    await room.say("say: mended")
+    await planner_room.say("say: mended")
     assert [row.declaration for row in await db(rows)] == ["morning"]
 
 
@@ -315,24 +304,26 @@ async def test_a_declaration_that_throws_degrades_the_start_and_is_seen(room: Ro
         ("every 5 minutes", "A task has"),
     ],
 )
-async def test_one_wrong_task_is_broken_and_the_others_go_on(room: Room, task: Any, reason: str) -> None:
+async def test_one_wrong_task_is_broken_and_the_others_go_on(planner_room: Room, task: Any, reason: str) -> None:
     Planner.tasks = {"a": task, "b": MORNING}
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     wrong, right = await db(rows)
     assert (wrong.status, right.status) == (ScheduleStatus.BROKEN, ScheduleStatus.ACTIVE)
     assert reason in wrong.error
 
 
-async def test_two_tasks_of_one_name_are_refused(room: Room) -> None:
+async def test_two_tasks_of_one_name_are_refused(planner_room: Room) -> None:
     Planner.tasks = [{"name": "a", **MORNING}, {"name": "a", **MORNING}, {"name": "b", **MORNING}]
-    await room.say("say: hello")
+    await planner_room.say("say: hello")
     a, b = await db(rows)
     assert (a.status, b.status) == (ScheduleStatus.BROKEN, ScheduleStatus.ACTIVE)
     assert "Two tasks" in a.error
 
 
-async def test_a_deploy_reaches_conversations_that_nobody_opens(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    await room.say("say: hello")
+async def test_a_deploy_reaches_conversations_that_nobody_opens(
+    planner_room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await planner_room.say("say: hello")
     assert await db(rows) == []
     Planner.tasks = {"morning": MORNING}
     monkeypatch.setattr(declared_pass, "BATCH", 1)
@@ -354,18 +345,23 @@ GIVEN = '{"prompt": "say: due", "every_minutes": 60, "title": "Due"}'
 ASK = f"call tool create_schedule {GIVEN} id=one\nsay: It says {{result}}."
 
 
-async def test_a_person_approves_what_the_model_schedules(room: Room) -> None:
-    desk = Desk(room)
-    await room.say(ASK)
+async def test_a_person_approves_what_the_model_schedules(planner_room: Room) -> None:
+    desk = Desk(planner_room)
+    await planner_room.say(ASK)
     assert await db(rows) == []
     call = await db(ToolCallRecord.objects.get)
     assert "Ask “say: due” at " in call.question["sentence"]
     await desk.reply("one", is_approved=True)
     [made] = await db(rows)
-    assert (made.spec, made.created_by, made.title, made.owner_id) == ("3600", "model", "Due", room.key.owner_id)
-    await room.say("call tool list_schedules {} id=two\nsay: {result}")
-    assert made.pk in text_of((await room.transcript())[-1])
-    await room.say(f'call tool cancel_schedule {{"id": "{made.pk}"}} id=three\nsay: done')
+    assert (made.spec, made.created_by, made.title, made.owner_id) == (
+        "3600",
+        "model",
+        "Due",
+        planner_room.key.owner_id,
+    )
+    await planner_room.say("call tool list_schedules {} id=two\nsay: {result}")
+    assert made.pk in text_of((await planner_room.transcript())[-1])
+    await planner_room.say(f'call tool cancel_schedule {{"id": "{made.pk}"}} id=three\nsay: done')
     assert await db(rows) == []
 
 
@@ -379,9 +375,9 @@ async def test_a_person_approves_what_the_model_schedules(room: Room) -> None:
         '"cron": "0 9 * * *", "zone": "Mars/Base"',
     ],
 )
-async def test_the_model_is_told_what_is_impossible(room: Room, given: str) -> None:
-    desk = Desk(room)
-    await room.say(f'call tool create_schedule {{"prompt": "x", {given}}} id=one\nsay: It says {{result}}.')
+async def test_the_model_is_told_what_is_impossible(planner_room: Room, given: str) -> None:
+    desk = Desk(planner_room)
+    await planner_room.say(f'call tool create_schedule {{"prompt": "x", {given}}} id=one\nsay: It says {{result}}.')
     await desk.reply("one", is_approved=True)
     assert await db(rows) == []
 

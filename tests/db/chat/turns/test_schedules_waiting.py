@@ -1,6 +1,5 @@
 """Runs of schedules whose agent, or whose method, a deploy took away: they wait for the one that brings it back."""
 
-import asyncio
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,22 +28,10 @@ from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
-from .conftest import MakeRoom, Room
-from .planning import RAN, SPOKEN, Planner, rows, run_due
+from .conftest import Room
+from .planning import RAN, Planner, no_tasks, rows, run_due
 
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    RAN.clear()
-    SPOKEN["now"] = asyncio.Event()
-    Planner.tasks = {}
-    yield
-    Planner.tasks = {}
-
-
-@pytest.fixture
-def room(make_room: MakeRoom) -> Room:
-    return make_room("planner")
+__all__ = ["no_tasks"]  # a fixture
 
 
 @contextmanager
@@ -79,8 +66,10 @@ async def lie_for_a_minute() -> None:
 
 
 @pytest.mark.parametrize("former", [Former, None])
-async def test_a_run_waits_for_the_method_that_a_deploy_brings_back(room: Room, former: type[Think] | None) -> None:
-    made = await room.handle.schedule(60, "remind", "tea")
+async def test_a_run_waits_for_the_method_that_a_deploy_brings_back(
+    planner_room: Room, former: type[Think] | None
+) -> None:
+    made = await planner_room.handle.schedule(60, "remind", "tea")
     with deployed(planner=former):
         await run_due(made)
         await lie_for_a_minute()
@@ -99,8 +88,8 @@ async def test_a_run_waits_for_the_method_that_a_deploy_brings_back(room: Room, 
 
 
 @pytest.mark.parametrize("can_overlap", [False, True])
-async def test_what_was_missed_while_the_method_was_gone_runs_once(room: Room, can_overlap: bool) -> None:
-    made = await room.handle.schedule_every(60, "remind", "tea")
+async def test_what_was_missed_while_the_method_was_gone_runs_once(planner_room: Room, can_overlap: bool) -> None:
+    made = await planner_room.handle.schedule_every(60, "remind", "tea")
     await db(lambda: Schedule.objects.update(can_overlap=can_overlap, max_run_seconds=1))
     with deployed(planner=Former):
         await run_due(made)
@@ -117,8 +106,8 @@ async def test_what_was_missed_while_the_method_was_gone_runs_once(room: Room, c
     assert (await db(Schedule.objects.get)).skipped == 0
 
 
-async def test_a_prompt_waits_for_the_agent_alone(room: Room) -> None:
-    made = await room.handle.schedule(60, prompt="say: hello")
+async def test_a_prompt_waits_for_the_agent_alone(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule(60, prompt="say: hello")
     with deployed(planner=None):
         await run_due(made)
         await lie_for_a_minute()
@@ -128,9 +117,9 @@ async def test_a_prompt_waits_for_the_agent_alone(room: Room) -> None:
     assert (await db(lambda: Fiber.objects.get(name="chat.scheduled_run:planner"))).status == FiberStatus.COMPLETED
 
 
-async def test_a_declared_task_waits_for_the_agent(room: Room) -> None:
+async def test_a_declared_task_waits_for_the_agent(planner_room: Room) -> None:
     Planner.tasks = {"tidy": {"schedule": "every 10 minutes", "handler": "sweep_up"}}
-    await room.admit("say: hello")
+    await planner_room.admit("say: hello")
     await run_until_idle()
     [task] = await db(rows)
     with deployed(planner=None):
@@ -141,19 +130,19 @@ async def test_a_declared_task_waits_for_the_agent(room: Room) -> None:
     assert [name for name, _occurrence in RAN] == ["sweep_up"]
 
 
-async def test_cancelling_a_schedule_stops_the_run_that_waits_for_its_method(room: Room) -> None:
-    made = await room.handle.schedule_every(60, "remind")
+async def test_cancelling_a_schedule_stops_the_run_that_waits_for_its_method(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule_every(60, "remind")
     with deployed(planner=Former):
         await run_due(made)
-        assert await room.handle.cancel_schedule(made.id)
+        assert await planner_room.handle.cancel_schedule(made.id)
         stopped = await db(Fiber.objects.get)
         assert (stopped.status, stopped.reason) == (FiberStatus.CANCELLED, services.CANCELLED)
     await run_until_idle()
     assert RAN == []
 
 
-async def test_pruning_leaves_a_conversation_whose_run_waits_for_its_method(room: Room) -> None:
-    made = await room.handle.schedule(60, "remind")
+async def test_pruning_leaves_a_conversation_whose_run_waits_for_its_method(planner_room: Room) -> None:
+    made = await planner_room.handle.schedule(60, "remind")
     with deployed(planner=Former):
         await run_due(made)
         long_ago = timezone.now() - timedelta(days=400)
@@ -164,21 +153,21 @@ async def test_pruning_leaves_a_conversation_whose_run_waits_for_its_method(room
     assert sum(await db(lambda: list(prune_by_rule(PruneRule(days=30), timezone.now())))) == 1
 
 
-async def test_names_that_are_too_long_together_cannot_be_scheduled(room: Room) -> None:
+async def test_names_that_are_too_long_together_cannot_be_scheduled(planner_room: Room) -> None:
     long_name = "m" * 190
     setattr(Planner, long_name, Planner.remind)
     try:
         with pytest.raises(ScheduleInvalid):
-            await room.handle.schedule(60, long_name)
+            await planner_room.handle.schedule(60, long_name)
     finally:
         delattr(Planner, long_name)
 
 
-async def test_schedules_that_were_stored_without_their_method_in_the_name_get_it(room: Room) -> None:
+async def test_schedules_that_were_stored_without_their_method_in_the_name_get_it(planner_room: Room) -> None:
     migration = importlib.import_module("chat.migrations.0018_scheduled_functions")
-    made = await room.handle.schedule_every(60, "remind", "tea")
-    asked = await room.handle.schedule_every(60, prompt="say: hello")
-    same = await room.handle.schedule(60, "get_schedules")
+    made = await planner_room.handle.schedule_every(60, "remind", "tea")
+    asked = await planner_room.handle.schedule_every(60, prompt="say: hello")
+    same = await planner_room.handle.schedule(60, "get_schedules")
     with deployed(planner=None):
         await run_due(made)
     await db(lambda: Schedule.objects.update(function="chat.scheduled_run"))
@@ -189,5 +178,5 @@ async def test_schedules_that_were_stored_without_their_method_in_the_name_get_i
     assert names == {made.id: f"{family}.remind", asked.id: family, same.id: family}
     await run_until_idle()
     assert [(name, payload) for name, payload, _occurrence in RAN] == [("remind", "tea")]
-    again = await room.handle.schedule_every(60, "remind", "tea")
+    again = await planner_room.handle.schedule_every(60, "remind", "tea")
     assert again.id == made.id

@@ -12,8 +12,6 @@ from chat.core.model.language_model import (
     ModelRequest,
     ReasoningDelta,
     TextDelta,
-    ToolCallEnd,
-    ToolCallStart,
 )
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
@@ -27,6 +25,7 @@ from thinkproject.kernel.jsonvalue import byte_size
 
 from .agents import MODELS, PROMPTS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
+from .large_results import Large
 
 
 def systems(room: Room) -> list[str]:
@@ -108,19 +107,6 @@ async def test_no_more_messages_are_kept_than_the_class_allows(
     await room.say("say: four")
     users = [m["content"] for m in room.model.requests[-1]["messages"] if m["role"] == "user"]
     assert users == [*(text for text in shown if text.startswith("say")), "say: four"]
-
-
-class Large(ScriptedModel):
-    """Calls `big`, then says one word."""
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        if len(request.messages) == 1:
-            yield ToolCallStart(call_id="c1", tool_name="big")
-            yield ToolCallEnd(call_id="c1", tool_name="big", arguments="{}")
-            yield Finish(reason=FinishReason.TOOL_CALLS)
-            return
-        yield TextDelta(text="done")
-        yield Finish(reason=FinishReason.STOP)
 
 
 async def call_of(room: Room) -> tuple[shapes.Message, shapes.Part]:

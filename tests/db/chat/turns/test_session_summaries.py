@@ -35,7 +35,7 @@ def teller(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
 
 
 @pytest.fixture
-def published(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told_instances(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the owner's open pages are sent."""
     received: list[str] = []
     monkeypatch.setattr(summaries, "notify_conversation", lambda _owner_id, instance_id: received.append(instance_id))
@@ -62,7 +62,7 @@ async def ask_for_one(room: Room) -> str:
 
 
 async def test_a_summary_is_written_beside_the_turn(
-    make_room: MakeRoom, teller: SmallModel, published: list[str]
+    make_room: MakeRoom, teller: SmallModel, told_instances: list[str]
 ) -> None:
     room = make_room("summarised")
     turn = await room.say("say: Green tea.")
@@ -71,7 +71,7 @@ async def test_a_summary_is_written_beside_the_turn(
     assert found is not None
     assert (found.text, found.model_name, found.leaf_id) == ("About tea.", "test/teller", turn.assistant_id)
     assert found.is_current
-    assert len(published) == 1
+    assert len(told_instances) == 1
     kept = await room.handle.get_session()
     assert kept is not None
     assert kept.summary == "About tea."
@@ -198,17 +198,17 @@ async def test_asked_for_it_is_written_anew_in_the_place_of_own_words(make_room:
 
 @pytest.mark.parametrize("says", ["", "<think>hm"])
 async def test_the_requester_learns_why_there_is_none(
-    make_room: MakeRoom, teller: SmallModel, says: str, published: list[str]
+    make_room: MakeRoom, teller: SmallModel, says: str, told_instances: list[str]
 ) -> None:
     room = make_room("summarised")
     await room.say("say: Green tea.")
     teller.says = says
-    published.clear()
+    told_instances.clear()
     await ask_for_one(room)
     await run_until_idle(skip_delays=True)
     work = await db(summary_work, await session_of(room), since=None)
     assert (work.state, work.error) == ("", "The model gave no summary. Ask again, or write one yourself.")
-    assert len(published) == 1
+    assert len(told_instances) == 1
     assert await text_of(room) == "About tea."
     found = await db(write_summary, await session_of(room), "Mine")
     assert (await db(summary_work, await session_of(room), since=found.written_at)).error == ""

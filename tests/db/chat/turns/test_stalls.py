@@ -48,7 +48,7 @@ class Ends:
 
 
 @pytest.fixture(autouse=True)
-def _fresh(settings: Any) -> None:
+def _stalls_soon(settings: Any) -> None:
     settings.THINK_MODEL_FIRST_TOKEN_SECONDS = 0.1
     SEEN.clear()
     ANSWERS.clear()

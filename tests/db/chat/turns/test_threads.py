@@ -36,7 +36,7 @@ async def hanging(run: Any, pool: threads.ThreadPool) -> AsyncIterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _small(settings: Any) -> None:
+def _two_threads(settings: Any) -> None:
     settings.THINK_HOOK_THREADS = settings.THINK_TOOL_THREADS = 2
 
 

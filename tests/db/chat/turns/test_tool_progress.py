@@ -85,7 +85,7 @@ class Reporter(Think):
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _nothing_progressed() -> None:
     RUNS.clear()
     ENDS.clear()
 

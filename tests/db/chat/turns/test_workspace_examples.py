@@ -175,13 +175,13 @@ class StateDoc(Documented):
 
 
 @pytest.fixture
-async def sandbox() -> AsyncIterator[DenoSandbox]:
+async def examples_sandbox() -> AsyncIterator[DenoSandbox]:
     SANDBOXES["current"] = DenoSandbox(spare=False)
     yield SANDBOXES["current"]
     await SANDBOXES.pop("current").close()
 
 
-async def test_code_execution_tool(make_room: MakeRoom, sandbox: DenoSandbox) -> None:
+async def test_code_execution_tool(make_room: MakeRoom, examples_sandbox: DenoSandbox) -> None:
     room = make_room("code-doc")
     code = """async () => {
         for (const n of [1, 2, 3]) await tools.write({ path: `/n/${n}.txt`, content: `number ${n}` });
@@ -197,7 +197,7 @@ async def test_code_execution_tool(make_room: MakeRoom, sandbox: DenoSandbox) ->
     assert await make_agent(room.key).host.open_workspace().read_file("/n/2.txt") == "number 2"
 
 
-async def test_code_execution_tool_with_a_state_backend(make_room: MakeRoom, sandbox: DenoSandbox) -> None:
+async def test_code_execution_tool_with_a_state_backend(make_room: MakeRoom, examples_sandbox: DenoSandbox) -> None:
     room = make_room("state-doc")
     code = """async () => {
         const { degrees } = await tools.forecast({ city: "Porto" });

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.unit.tools_app.files.calling import call
-from tests.unit.tools_app.sandbox.test_escapes import PROBES
-from tests.unit.tools_app.skills.test_sources import text_of
+from tests.unit.tools_app.sandbox.probes import PROBES
+from tests.unit.tools_app.skills.skill_texts import text_of
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.core.tool_output import ToolOutput

@@ -20,7 +20,7 @@ from chat.core.model.language_model import (
 )
 from chat.errors import ContextOverflow
 from sessions_app.core.messages.shapes import Message
-from tests.unit.chat.core.test_loop import Crash, Model, World, _finish, _prompt, says, texts, two_rounds
+from tests.unit.chat.core.loop_world import Crash, Model, World, finish, prompt_of, says, texts, two_rounds
 
 Events = list[ModelEvent | Exception]
 SUMMARY = AssistantMessage(content=(TextContent(text="summary"),))
@@ -45,7 +45,7 @@ class Reducer:
         return len(self.attempts) + len(self.resumed)
 
     def prompt(self, message: Message) -> tuple[ModelMessage, ...]:
-        return (*([SUMMARY] * self.rounds), *_prompt(message))
+        return (*([SUMMARY] * self.rounds), *prompt_of(message))
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         self.usages.append(usage)
@@ -156,7 +156,7 @@ async def test_without_a_reducer_an_overflow_is_final() -> None:
 
 async def test_an_answer_continues_after_its_shown_part() -> None:
     def answer(request: ModelRequest) -> Events:
-        return [TextDelta(text="lo"), _finish()] if summaries(request) else [TextDelta(text="Hel"), ContextOverflow()]
+        return [TextDelta(text="lo"), finish()] if summaries(request) else [TextDelta(text="Hel"), ContextOverflow()]
 
     world = World(Model(answer))
     Reducer(world)
@@ -212,7 +212,7 @@ async def test_usage_from_before_a_reduction_is_ignored() -> None:
 
 
 async def test_a_call_without_reports_sends_none() -> None:
-    world = World(Model(lambda request: [*two_rounds(request)[:-1], Finish(reason=_finish().reason)]))
+    world = World(Model(lambda request: [*two_rounds(request)[:-1], Finish(reason=finish().reason)]))
     reducer = Reducer(world)
     await world.run()
     assert reducer.usages == [None, None]

@@ -1,241 +1,21 @@
 """The loop: rounds, results, limits; and the same loop over the journal after a crash at any point."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
-from chat.core.loop.context_window import ContextReducer
-from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
-from chat.core.loop.loop import MAX_SEALS, TurnLoop, TurnPlan, TurnTotals
-from chat.core.loop.turn_state import TurnState
+from chat.core.loop.loop import MAX_SEALS
 from chat.core.model.language_model import (
-    Finish,
     FinishReason,
     ModelEvent,
-    ModelMessage,
     ModelRequest,
-    ReasoningDelta,
     TextDelta,
     ToolCallDelta,
-    ToolCallEnd,
     ToolCallStart,
     ToolMessage,
-    Usage,
-    UserMessage,
 )
-from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import ModelRejected, NetworkLost
-from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.execution import CheckedCall, check_call
-from tools_app.core.tool import tool
-from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
-from tools_app.core.toolset import Toolset
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-HISTORY: list[Message] = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-@tool
-def add(a: int, b: int) -> int:
-    """Add."""
-    return a + b
-
-
-class Model:
-    """Answers with a function of the request; breaks where it is asked to."""
-
-    name = "test/model"
-    accepts_images = False
-    accepts_documents = False
-
-    def __init__(self, answer: Callable[[ModelRequest], list[ModelEvent | Exception]]) -> None:
-        self._answer = answer
-        self.requests: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        self.requests.append(request)
-        for event in self._answer(request):
-            if isinstance(event, Exception):
-                raise event
-            yield event
-
-    def describe(self, request: ModelRequest) -> JSONObject:
-        return {"messages": [repr(message) for message in request.messages]}
-
-
-class Journal:
-    """A dictionary that survives the crash, without the last record where that was not written yet."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, JSONObject] = {}
-        self.log_length = 0
-        self.settled_at = 0
-        self.loses_last = False
-        self._unwritten: tuple[str, int] | None = None
-
-    async def recorded(self, key: str) -> JSONObject | None:
-        return self.rows.get(key)
-
-    async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
-        assert key not in self.rows, f"{key} was settled twice"
-        self.rows[key] = value
-        self._unwritten = (key, self.settled_at) if is_last else None
-        self.settled_at = self.log_length
-
-    def crash(self) -> None:
-        """Forget the record that was to be written with the end."""
-        if self.loses_last and self._unwritten is not None:
-            key, self.settled_at = self._unwritten
-            del self.rows[key]
-        self._unwritten = None
-
-
-class Tools:
-    """Runs `add` and counts; the count is the effect that must happen once per recorded call."""
-
-    def __init__(self) -> None:
-        self.set = Toolset([add])
-        self.runs: list[str] = []
-
-    def repair(self, tool_name: str) -> str:
-        return self.set.repaired(tool_name)
-
-    def check(self, tool_name: str, arguments: str) -> CheckedCall:
-        return check_call(self.set, tool_name, arguments)
-
-    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
-        self.runs.append(call.call_id)
-        yield ToolResult(output=add(**call.input))
-
-
-class Hooks:
-    """No opinion, and a memory."""
-
-    def __init__(self) -> None:
-        self.records: list[StepRecord] = []
-        self.contexts: list[StepContext] = []
-
-    async def before_step(self, context: StepContext) -> StepConfig | None:
-        self.contexts.append(context)
-        return None
-
-    async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
-        return None
-
-    async def on_step_finish(self, record: StepRecord) -> None:
-        self.records.append(record)
-
-
-class World:
-    """What survives a crash: the journal and the log; and a way to run the loop over them."""
-
-    def __init__(self, model: Model, *, max_steps: int = 10) -> None:
-        self.model = model
-        self.journal = Journal()
-        self.log: list[Chunk] = []
-        self.tools = Tools()
-        self.hooks = Hooks()
-        self.max_steps = max_steps
-        self.reducer: ContextReducer | None = None
-        self.prompt = _prompt
-        self.loop: TurnLoop
-
-    async def run(self, *, crash_after: int | None = None) -> Message:
-        fold = TurnState("a1")
-        for chunk in self.log:
-            fold.apply(chunk)
-        plan = TurnPlan(
-            request_id="r1",
-            assistant_id="a1",
-            model=self.model,
-            resolve_model=lambda choice: self.model,
-            system="",
-            prompt=self.prompt,
-            reducer=self.reducer,
-            max_steps=self.max_steps,
-            clock=lambda: NOW,
-            partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
-        )
-        self.loop = TurnLoop(plan, fold, journal=self.journal, tools=self.tools, hooks=self.hooks)
-        async with aclosing(self.loop.run()) as chunks:
-            async for chunk in chunks:
-                self.log.append(chunk)
-                self.journal.log_length = len(self.log)
-                if crash_after is not None and len(self.log) >= crash_after:
-                    self.journal.crash()
-                    raise Crash
-        return fold.message
-
-
-def _prompt(message: Message) -> tuple[ModelMessage, ...]:
-    said = [message] if any(p["type"] != "step-start" for p in message["parts"]) else []
-    return to_model_messages([*HISTORY, *said])
-
-
-def _finish(reason: FinishReason = FinishReason.STOP) -> Finish:
-    return Finish(reason=reason, usage=Usage(input_tokens=10, output_tokens=5), model_name="test/model")
-
-
-def _call(call_id: str, arguments: str, name: str = "add") -> list[ModelEvent | Exception]:
-    return [
-        ToolCallStart(call_id=call_id, tool_name=name),
-        ToolCallDelta(call_id=call_id, text=arguments),
-        ToolCallEnd(call_id=call_id, tool_name=name, arguments=arguments),
-    ]
-
-
-def says(*texts: str) -> Callable[[ModelRequest], list[ModelEvent | Exception]]:
-    return lambda request: [*(TextDelta(text=t) for t in texts), _finish()]
-
-
-WANTED = {3: '{"a":1,"b":2}', 7: '{"a":3,"b":4}'}
-
-
-def two_rounds(request: ModelRequest) -> list[ModelEvent | Exception]:
-    """Reason, say, call two tools; then answer with the sum.
-
-    Goes on from a cut text where it was cut, and calls again what failed.
-    """
-    results = [m for m in request.messages if isinstance(m, ToolMessage)]
-    done = {m.output for m in results if not m.is_error}
-    missing = [arguments for output, arguments in WANTED.items() if output not in done]
-    calls = [
-        event
-        for number, arguments in enumerate(missing, start=1 + len(results))
-        for event in _call(f"c{number}", arguments)
-    ]
-    if not results:
-        whole = "Let me add."
-        said = _said(request)
-        first: list[ModelEvent | Exception] = [] if said else [ReasoningDelta(text="Hm. "), ReasoningDelta(text="Add.")]
-        return [*first, *(TextDelta(text=c) for c in whole[len(said) :]), *calls, _finish(FinishReason.TOOL_CALLS)]
-    if missing:
-        return [*calls, _finish(FinishReason.TOOL_CALLS)]
-    whole = f"The sum is {sum(done)}."
-    return [*(TextDelta(text=c) for c in whole[len(_said(request)) :]), _finish()]
-
-
-def _said(request: ModelRequest) -> str:
-    """Text of the assistant that the request ends with, when it asks to go on."""
-    last = request.messages[-1]
-    if not (isinstance(last, UserMessage) and any(getattr(c, "text", "") == GO_ON_TEXT for c in last.content)):
-        return ""
-    said = request.messages[-2]
-    assert not isinstance(said, ToolMessage)
-    return "".join(getattr(c, "text", "") for c in said.content)
-
-
-def texts(message: Message) -> list[str]:
-    return [part["text"] for part in message["parts"] if part["type"] == "text"]
+from tests.unit.chat.core.loop_world import Crash, Model, World, add_call, finish, said_before, says, texts, two_rounds
 
 
 async def test_text_without_calls_ends_the_turn() -> None:
@@ -270,7 +50,8 @@ async def test_calls_run_and_their_results_reach_the_model() -> None:
 async def test_the_step_limit_ends_the_turn_with_tool_calls() -> None:
     counter = iter(range(100))
     world = World(
-        Model(lambda _r: [*_call(f"c{next(counter)}", '{"a":1,"b":1}'), _finish(FinishReason.TOOL_CALLS)]), max_steps=3
+        Model(lambda _r: [*add_call(f"c{next(counter)}", '{"a":1,"b":1}'), finish(FinishReason.TOOL_CALLS)]),
+        max_steps=3,
     )
     await world.run()
     assert len(world.model.requests) == 3
@@ -289,8 +70,8 @@ async def test_the_step_limit_ends_the_turn_with_tool_calls() -> None:
 async def test_a_wrong_call_is_a_result_the_model_sees(name: str, arguments: str, expected: str) -> None:
     def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
         if any(isinstance(m, ToolMessage) for m in request.messages):
-            return [TextDelta(text="Sorry."), _finish()]
-        return [*_call("c1", arguments, name), _finish(FinishReason.TOOL_CALLS)]
+            return [TextDelta(text="Sorry."), finish()]
+        return [*add_call("c1", arguments, name), finish(FinishReason.TOOL_CALLS)]
 
     world = World(Model(answer))
     message = await world.run()
@@ -319,8 +100,8 @@ async def test_an_error_before_anything_is_shown_ends_the_turn() -> None:
 
 async def test_a_lost_connection_after_text_goes_on_in_the_same_part() -> None:
     def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
-        said = _said(request)
-        return [TextDelta(text=" world"), _finish()] if said else [TextDelta(text="Hello"), NetworkLost()]
+        said = said_before(request)
+        return [TextDelta(text=" world"), finish()] if said else [TextDelta(text="Hello"), NetworkLost()]
 
     world = World(Model(answer))
     message = await world.run()
@@ -346,7 +127,7 @@ async def test_a_model_that_breaks_again_and_again_is_given_up() -> None:
 async def test_half_a_call_becomes_an_input_error() -> None:
     def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
         if any(isinstance(m, ToolMessage) for m in request.messages):
-            return [TextDelta(text="Done."), _finish()]
+            return [TextDelta(text="Done."), finish()]
         return [
             ToolCallStart(call_id="c1", tool_name="add"),
             ToolCallDelta(call_id="c1", text='{"a": 1'),
@@ -365,10 +146,10 @@ async def test_a_step_that_broke_in_a_call_is_sent_once_and_as_broken() -> None:
     def answer(request: ModelRequest) -> list[ModelEvent | Exception]:
         results = [m for m in request.messages if isinstance(m, ToolMessage)]
         if len(results) == 2:
-            return [TextDelta(text="Done."), _finish()]
+            return [TextDelta(text="Done."), finish()]
         if results:
             return [ToolCallStart(call_id="c2", tool_name="add"), NetworkLost()]
-        return [*_call("c1", '{"a":1,"b":2}'), _finish(FinishReason.TOOL_CALLS)]
+        return [*add_call("c1", '{"a":1,"b":2}'), finish(FinishReason.TOOL_CALLS)]
 
     world = World(Model(answer))
     await world.run()
@@ -380,7 +161,7 @@ async def test_a_step_that_broke_in_a_call_is_sent_once_and_as_broken() -> None:
 
 async def test_a_call_that_goes_on_has_the_number_of_the_step_that_broke() -> None:
     cut: list[ModelEvent | Exception] = [TextDelta(text="Hel"), NetworkLost()]
-    rest: list[ModelEvent | Exception] = [TextDelta(text="lo"), _finish()]
+    rest: list[ModelEvent | Exception] = [TextDelta(text="lo"), finish()]
     answers = iter([cut, rest])
     world = World(Model(lambda _r: next(answers)))
     await world.run()

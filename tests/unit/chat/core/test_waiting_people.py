@@ -28,9 +28,8 @@ from chat.core.wire.chunks import Chunk
 from chat.errors import NetworkLost
 from sessions_app.core.messages.oversized import sanitise
 from sessions_app.core.messages.shapes import Message, Part
+from tests.unit.chat.core.loop_world import NOW, Crash, Model, World, says, two_rounds
 from tools_app.core.execution import CheckedCall
-
-from .test_loop import NOW, Crash, Model, World, says, two_rounds
 
 SECOND = timedelta(seconds=1)
 

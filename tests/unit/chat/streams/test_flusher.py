@@ -55,14 +55,14 @@ class Log:
 
 
 @pytest.fixture
-def log() -> Log:
+def noting_log() -> Log:
     return Log()
 
 
 @pytest.fixture
-async def flusher(log: Log, settings: Any) -> Flusher:
+async def flusher(noting_log: Log, settings: Any) -> Flusher:
     settings.THINK_STREAM_WINDOW_SECONDS = WINDOW
-    return Flusher(log)  # type: ignore[arg-type]  # the flusher only appends
+    return Flusher(noting_log)  # type: ignore[arg-type]  # the flusher only appends
 
 
 def write(flusher: Flusher, sources: Iterable[Source], text: str = "x", *, is_urgent: bool = False) -> None:
@@ -71,89 +71,89 @@ def write(flusher: Flusher, sources: Iterable[Source], text: str = "x", *, is_ur
         flusher.schedule(source, is_urgent=is_urgent)
 
 
-async def test_after_a_pause_a_chunk_goes_at_once(flusher: Flusher, log: Log) -> None:
+async def test_after_a_pause_a_chunk_goes_at_once(flusher: Flusher, noting_log: Log) -> None:
     source = Source("s")
     for _ in range(2):
         began = asyncio.get_running_loop().time()
         write(flusher, [source])
         await asyncio.sleep(0.1)
-        assert log.rounds[-1][0] - began < WINDOW / 2
+        assert noting_log.rounds[-1][0] - began < WINDOW / 2
         await asyncio.sleep(WINDOW)
     assert source.settled == [["x"], ["x"]]
 
 
-async def test_chunks_within_the_window_travel_together(flusher: Flusher, log: Log) -> None:
+async def test_chunks_within_the_window_travel_together(flusher: Flusher, noting_log: Log) -> None:
     sources = [Source(f"s{number}") for number in range(5)]
     write(flusher, sources, "first")
     for _ in range(10):
         await asyncio.sleep(0.01)
         write(flusher, sources)
     await asyncio.sleep(WINDOW)
-    assert [len(streams) for _, streams in log.rounds] == [5, 5]
-    assert log.rounds[1][0] - log.rounds[0][0] > 0.9 * WINDOW
+    assert [len(streams) for _, streams in noting_log.rounds] == [5, 5]
+    assert noting_log.rounds[1][0] - noting_log.rounds[0][0] > 0.9 * WINDOW
     assert [len(texts) for texts in sources[0].settled] == [1, 10]
 
 
 @pytest.mark.parametrize(("streams", "windows"), [(1, 1.0), (50, 1.5), (100, 2.0), (300, 2.0)])
 async def test_rounds_of_many_streams_are_further_apart(
-    flusher: Flusher, log: Log, streams: int, windows: float
+    flusher: Flusher, noting_log: Log, streams: int, windows: float
 ) -> None:
     sources = [Source(f"s{number}") for number in range(streams)]
     write(flusher, sources)
     await asyncio.sleep(0.05)
     write(flusher, sources)
     await asyncio.sleep(2.2 * WINDOW)
-    assert len(log.rounds) == 2
-    assert log.rounds[1][0] - log.rounds[0][0] == pytest.approx(windows * WINDOW, abs=WINDOW / 5)
+    assert len(noting_log.rounds) == 2
+    assert noting_log.rounds[1][0] - noting_log.rounds[0][0] == pytest.approx(windows * WINDOW, abs=WINDOW / 5)
 
 
-async def test_a_chunk_after_a_pause_goes_at_once_among_many_streams_too(flusher: Flusher, log: Log) -> None:
+async def test_a_chunk_after_a_pause_goes_at_once_among_many_streams_too(flusher: Flusher, noting_log: Log) -> None:
     sources = [Source(f"s{number}") for number in range(100)]
     write(flusher, sources)
     await asyncio.sleep(0.05)
     write(flusher, sources[:1], is_urgent=True)
     await asyncio.sleep(0.05)
-    assert [len(streams) for _, streams in log.rounds] == [100, 1]
+    assert [len(streams) for _, streams in noting_log.rounds] == [100, 1]
 
 
-async def test_an_urgent_chunk_takes_the_others_along(flusher: Flusher, log: Log) -> None:
+async def test_an_urgent_chunk_takes_the_others_along(flusher: Flusher, noting_log: Log) -> None:
     sources = [Source("a"), Source("b")]
     write(flusher, sources)
     await asyncio.sleep(0.05)
     write(flusher, sources[:1])
     write(flusher, sources[1:], is_urgent=True)
     await asyncio.sleep(0.05)
-    assert [streams for _, streams in log.rounds] == [["a", "b"], ["a", "b"]]
+    assert [streams for _, streams in noting_log.rounds] == [["a", "b"], ["a", "b"]]
 
 
-async def test_rounds_never_overlap(flusher: Flusher, log: Log) -> None:
-    log.seconds = 0.05
+async def test_rounds_never_overlap(flusher: Flusher, noting_log: Log) -> None:
+    noting_log.seconds = 0.05
     source = Source("s")
     for _ in range(10):
         write(flusher, [source], is_urgent=True)
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
-    starts = [at for at, _ in log.rounds]
-    assert all(round(later - earlier, 9) >= log.seconds for earlier, later in pairwise(starts))
+    starts = [at for at, _ in noting_log.rounds]
+    assert all(round(later - earlier, 9) >= noting_log.seconds for earlier, later in pairwise(starts))
     assert list(chain.from_iterable(source.settled)) == ["x"] * 10
 
 
-async def test_failures_are_retried_at_growing_distance(flusher: Flusher, log: Log) -> None:
-    log.failures = [LogUnavailable(), LogUnavailable(), LogUnavailable()]
+async def test_failures_are_retried_at_growing_distance(flusher: Flusher, noting_log: Log) -> None:
+    noting_log.failures = [LogUnavailable(), LogUnavailable(), LogUnavailable()]
     source = Source("s")
     write(flusher, [source])
     await asyncio.sleep(0.02)
     for _ in range(5):
         write(flusher, [source], is_urgent=True)  # impatience changes nothing
     await asyncio.sleep(1)
-    waits = [later - earlier for earlier, later in pairwise([at for at, _ in log.rounds])]
+    waits = [later - earlier for earlier, later in pairwise([at for at, _ in noting_log.rounds])]
     assert source.missed_count == 3
     assert all(wait >= least for wait, least in zip(waits, (0.049, 0.099, 0.199), strict=False))
     assert source.pending == []
 
 
-async def test_a_broken_log_is_reported_and_retried(flusher: Flusher, log: Log, caplog: Any) -> None:
-    log.failures = [ZeroDivisionError()]
+async def test_a_broken_log_is_reported_and_retried(flusher: Flusher, noting_log: Log, caplog: Any) -> None:
+    noting_log.failures = [ZeroDivisionError()]
     source = Source("s")
     write(flusher, [source])
     await asyncio.sleep(0.5)
@@ -161,11 +161,11 @@ async def test_a_broken_log_is_reported_and_retried(flusher: Flusher, log: Log, 
     assert "stream flusher failed" in caplog.text
 
 
-async def test_a_forgotten_writer_is_not_asked(flusher: Flusher, log: Log) -> None:
+async def test_a_forgotten_writer_is_not_asked(flusher: Flusher, noting_log: Log) -> None:
     one, two = Source("a"), Source("b")
     write(flusher, [one, two])
     await asyncio.sleep(0.01)
     write(flusher, [one, two])
     flusher.forget(one)
     await asyncio.sleep(WINDOW + 0.1)
-    assert log.rounds[1][1] == ["b"]
+    assert noting_log.rounds[1][1] == ["b"]

@@ -248,7 +248,7 @@ def folders(within: Path) -> list[Path]:
 
 
 @pytest.fixture
-def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def profiles_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A place for profiles that no test beside this one uses."""
     with tempfile.TemporaryDirectory(prefix="thk-own-") as name:
         Path(name).chmod(0o755)  # the browser is another user
@@ -256,12 +256,12 @@ def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(name)
 
 
-async def test_nothing_stays_of_browsers_whose_worker_is_killed(own_folder: Path) -> None:
+async def test_nothing_stays_of_browsers_whose_worker_is_killed(profiles_folder: Path) -> None:
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", WORKER),
         cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(own_folder)},
+        env={**os.environ, "TMPDIR": str(profiles_folder)},
         stdout=asyncio.subprocess.PIPE,
     )
     assert worker.stdout is not None
@@ -271,9 +271,9 @@ async def test_nothing_stays_of_browsers_whose_worker_is_killed(own_folder: Path
         os.kill(worker.pid, signal.SIGKILL)
         await worker.wait()
         await until(lambda: not any(map(is_running, pids)))
-    assert len(folders(own_folder)) == 2
+    assert len(folders(profiles_folder)) == 2
     sweep()
-    assert folders(own_folder) == []
+    assert folders(profiles_folder) == []
 
 
 @pytest.mark.parametrize("at", range(4))

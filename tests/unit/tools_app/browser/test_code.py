@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.tools_app.browser.conftest import Browser, Site, context
+from tests.unit.tools_app.browser.page_code import opened
 from tools_app.browser.guest import RING
 from tools_app.browser.pool import pool
 from tools_app.browser.spec import spec_of
@@ -27,23 +28,6 @@ async def _few_pages() -> AsyncIterator[None]:
 
 
 GUIDE = Path(__file__).parents[4] / "docs" / "howto" / "browser.md"
-OPEN = """
-  const { targetId } = await cdp.send({ method: "Target.createTarget", params: { url: "about:blank" } });
-  const { sessionId } = await cdp.attachToTarget({ targetId });
-  const send = (method, params = {}) => cdp.send({ method, params, sessionId });
-  const value = async (expression) =>
-    (await send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true })).result.value;
-  const go = async (url) => {
-    await send("Page.enable");
-    await send("Page.navigate", { url });
-    await cdp.waitForEvent({ method: "Page.loadEventFired", sessionId });
-  };
-  const tried = async (work) => { try { await work(); return "done"; } catch (error) { return error.message; } };
-"""
-
-
-def opened(body: str) -> str:
-    return f"async () => {{ {OPEN} {body} }}"
 
 
 # browser_search

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Browser, Site, browser_of, context
-from tests.unit.tools_app.browser.test_code import opened
+from tests.unit.tools_app.browser.page_code import opened
 from tools_app.browser import starting
 from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.pool import pool
@@ -27,25 +27,25 @@ async def cdp_url(chromium: str) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def outside(cdp_url: str, site: Site) -> Browser:
+async def outside_browser(cdp_url: str, site: Site) -> Browser:
     return browser_of(site, cdp_url=cdp_url, session="reuse")
 
 
-async def test_a_browser_elsewhere_reads_pages_and_runs_code(outside: Browser, site: Site) -> None:
+async def test_a_browser_elsewhere_reads_pages_and_runs_code(outside_browser: Browser, site: Site) -> None:
     url = site.page("/there", "<h1>There</h1>")
-    assert (await outside("markdown", url=url))["markdown"] == "# There"
-    assert await outside.run(opened(f"await go('{url}'); return value('document.title')")) == "/there"
+    assert (await outside_browser("markdown", url=url))["markdown"] == "# There"
+    assert await outside_browser.run(opened(f"await go('{url}'); return value('document.title')")) == "/there"
     search = "async () => (await spec.get()).domains.map((domain) => domain.name)"
-    assert "Page" in (await outside("search", code=search))["value"]
+    assert "Page" in (await outside_browser("search", code=search))["value"]
 
 
-async def test_a_session_neither_sees_nor_reaches_the_pages_of_another(outside: Browser, site: Site) -> None:
+async def test_a_session_neither_sees_nor_reaches_the_pages_of_another(outside_browser: Browser, site: Site) -> None:
     url = site.page("/mine", "<script>document.cookie = 'mine=1; path=/'</script>")
     list_them = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos"
-    await outside("markdown", url=url, within=context(instance="mine"))
-    [mine] = await outside.run(list_them, within=context(instance="mine"))
+    await outside_browser("markdown", url=url, within=context(instance="mine"))
+    [mine] = await outside_browser.run(list_them, within=context(instance="mine"))
     assert mine["url"] == url
-    others = await outside.run(list_them, within=context(user_id=2))
+    others = await outside_browser.run(list_them, within=context(user_id=2))
     assert mine["targetId"] not in [target["targetId"] for target in others]
     tries = [
         f"cdp.attachToTarget({{ targetId: '{mine['targetId']}' }})",
@@ -56,9 +56,9 @@ async def test_a_session_neither_sees_nor_reaches_the_pages_of_another(outside: 
         f"cdp.send({{ method: 'Page.enable', sessionId: '{mine['targetId']}' }})",
     ]
     code = opened(f"return [{', '.join(f'await tried(() => {each})' for each in tries)}]")
-    for said in await outside.run(code, within=context(user_id=2)):
+    for said in await outside_browser.run(code, within=context(user_id=2)):
         assert "No target with given id" in said or "none of this code's" in said
-    cookies = await outside.run(
+    cookies = await outside_browser.run(
         opened(f"await go('{url}x'); return value('document.cookie')"), within=context(user_id=2)
     )
     assert cookies == ""
@@ -76,27 +76,29 @@ PAGE = """
 </script>"""
 
 
-async def test_requests_to_other_addresses_are_held_back(outside: Browser, site: Site, elsewhere: Site) -> None:
+async def test_requests_to_other_addresses_are_held_back(outside_browser: Browser, site: Site, elsewhere: Site) -> None:
     elsewhere.paths.clear()
     script = f"fetch('{elsewhere.url('/serviceworker')}', {{ mode: 'no-cors' }})"
     site.put("/sw.js", text=script, content_type="text/javascript")
-    answer = await outside("markdown", url=site.page("/tries", PAGE.format(to=elsewhere.url(""))))
+    answer = await outside_browser("markdown", url=site.page("/tries", PAGE.format(to=elsewhere.url(""))))
     assert elsewhere.url("/img") in answer["refused"]
     assert set(elsewhere.paths) <= {"/window"}  # it is closed, and never read
     pages = "async () => (await cdp.send({ method: 'Target.getTargets' })).targetInfos.map((target) => target.url)"
-    assert elsewhere.url("/window") not in await outside.run(pages)
+    assert elsewhere.url("/window") not in await outside_browser.run(pages)
     elsewhere.paths.clear()
     site.put("/moved", status=302, headers={"Location": elsewhere.url("/redirected")})
     with pytest.raises(FetchFailed):
-        await outside("markdown", url=site.url("/moved"))
+        await outside_browser("markdown", url=site.url("/moved"))
     assert elsewhere.paths == []
 
 
-async def test_a_web_socket_to_another_address_ends_the_session(outside: Browser, site: Site, elsewhere: Site) -> None:
+async def test_a_web_socket_to_another_address_ends_the_session(
+    outside_browser: Browser, site: Site, elsewhere: Site
+) -> None:
     script = f"<script>new WebSocket('{elsewhere.url('/socket').replace('http', 'ws')}')</script>"
     code = opened(f"await go('{site.page('/socket', script)}'); await cdp.waitForEvent({{ method: 'Page.never' }})")
     with pytest.raises(BrowserGone, match="not allowed, and the browser was left"):
-        await outside.run(code, within=context(instance="socket"))
+        await outside_browser.run(code, within=context(instance="socket"))
 
 
 async def test_a_name_whose_address_is_not_public_is_held_back(cdp_url: str, site: Site) -> None:

@@ -229,7 +229,7 @@ async def asked(port: int, request: bytes) -> bytes:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def proxy(site: Site) -> AsyncIterator[tuple[Proxy, int]]:
+async def checking_proxy(site: Site) -> AsyncIterator[tuple[Proxy, int]]:
     policy = NetworkPolicy(rules=parse_rules([f"http://127.0.0.1:{site.port}"]), private=[_network()])
     made = Proxy(policy)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -248,8 +248,8 @@ def authorised(proxy: Proxy, head: str, body: bytes = b"") -> bytes:
     return f"{head}\r\nProxy-Authorization: Basic {credential}\r\n\r\n".encode() + body
 
 
-async def test_the_proxy_needs_the_credential_of_its_own_browser(proxy: tuple[Proxy, int], site: Site) -> None:
-    made, port = proxy
+async def test_the_proxy_needs_the_credential_of_its_own_browser(checking_proxy: tuple[Proxy, int], site: Site) -> None:
+    made, port = checking_proxy
     site.put("/open", text="open")
     head = f"GET {site.url('/open')} HTTP/1.1"
     other = Proxy(made.policy)
@@ -266,7 +266,7 @@ async def test_the_proxy_needs_the_credential_of_its_own_browser(proxy: tuple[Pr
 
 
 async def test_the_proxy_passes_on_neither_its_credential_nor_a_host_that_is_not_the_address(
-    proxy: tuple[Proxy, int], site: Site
+    checking_proxy: tuple[Proxy, int], site: Site
 ) -> None:
     seen: list[dict[str, str]] = []
 
@@ -276,7 +276,7 @@ async def test_the_proxy_passes_on_neither_its_credential_nor_a_host_that_is_not
 
     site.answers["/noted"] = note
     head = f"POST {site.url('/noted')} HTTP/1.1\r\nHost: metadata.internal\r\nX-A: b\r\nContent-Length: 4"
-    answer = await asked(proxy[1], authorised(proxy[0], head, b"body GET /second HTTP/1.1\r\n\r\n"))
+    answer = await asked(checking_proxy[1], authorised(checking_proxy[0], head, b"body GET /second HTTP/1.1\r\n\r\n"))
     assert answer.endswith(b"\r\n\r\nbody")
     [headers] = seen
     assert headers["Host"] == f"127.0.0.1:{site.port}"
@@ -306,12 +306,12 @@ async def test_the_proxy_passes_on_neither_its_credential_nor_a_host_that_is_not
     ],
 )
 async def test_requests_that_are_odd_or_lead_elsewhere_are_dropped(
-    proxy: tuple[Proxy, int], site: Site, head: str
+    checking_proxy: tuple[Proxy, int], site: Site, head: str
 ) -> None:
     site.paths.clear()
-    request = authorised(proxy[0], head.replace("{port}", str(site.port)))
+    request = authorised(checking_proxy[0], head.replace("{port}", str(site.port)))
     with contextlib.suppress(ConnectionError):
-        assert await asked(proxy[1], request) == b""
+        assert await asked(checking_proxy[1], request) == b""
     assert site.paths == []
 
 

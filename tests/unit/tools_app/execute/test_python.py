@@ -29,7 +29,7 @@ def _folder() -> Path:
 
 
 @pytest.fixture
-async def sandbox() -> AsyncIterator[DenoSandbox]:
+async def python_sandbox() -> AsyncIterator[DenoSandbox]:
     made = DenoSandbox(program=python_program(_folder()), spare=False)
     yield made
     await made.close()
@@ -53,7 +53,7 @@ async def call(made: Tool, code: str) -> ToolResult:
     return result
 
 
-async def test_python_has_a_value_a_console_and_the_files(sandbox: DenoSandbox) -> None:
+async def test_python_has_a_value_a_console_and_the_files(python_sandbox: DenoSandbox) -> None:
     files = await filled({"/a.csv": "x\n1\n2\n", "/old": "gone"})
     code = """```python
 import asyncio, csv, os, statistics
@@ -65,7 +65,7 @@ print("hi")
 await asyncio.sleep(0)
 {"m": statistics.mean([1, 2, 3])}
 ```"""
-    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)
+    result = await call(create_python_tool(sandbox=python_sandbox, workspace=files), code)
     assert result.output == {
         "value": {"m": 2},
         "console": [{"level": "log", "text": "hi"}],
@@ -74,10 +74,10 @@ await asyncio.sleep(0)
     assert await contents(files) == {"/a.csv": b"x\n1\n2\n", "/out/sum.txt": b"3"}
 
 
-async def test_code_that_fails_has_its_traceback_and_changes_no_file(sandbox: DenoSandbox) -> None:
+async def test_code_that_fails_has_its_traceback_and_changes_no_file(python_sandbox: DenoSandbox) -> None:
     files = await filled({"/a": "1"})
     code = "print('before')\nopen('a', 'w').write('2')\n1 / 0"
-    result = await call(create_python_tool(sandbox=sandbox, workspace=files), code)
+    result = await call(create_python_tool(sandbox=python_sandbox, workspace=files), code)
     assert result.is_error
     assert 'File "<exec>", line 3' in result.output
     assert "ZeroDivisionError: division by zero" in result.output
@@ -110,9 +110,9 @@ found
 """
 
 
-async def test_every_way_out_of_python_is_closed(sandbox: DenoSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_way_out_of_python_is_closed(python_sandbox: DenoSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_PARENT", "canary")
-    result = await call(create_python_tool(sandbox=sandbox), PROBES.replace("FOLDER", str(_folder())))
+    result = await call(create_python_tool(sandbox=python_sandbox), PROBES.replace("FOLDER", str(_folder())))
     found: dict[str, Any] = result.output["value"]
     assert set(found.values()) == {"denied"}
 
@@ -122,9 +122,9 @@ async def test_every_way_out_of_python_is_closed(sandbox: DenoSandbox, monkeypat
     ("code", "word"),
     [("while True: pass", "timed out"), ("a = []\nwhile True: a.append(bytearray(1 << 24))", "emory")],
 )
-async def test_python_that_takes_all_is_ended(sandbox: DenoSandbox, code: str, word: str) -> None:
+async def test_python_that_takes_all_is_ended(python_sandbox: DenoSandbox, code: str, word: str) -> None:
     limits = dataclasses.replace(python_limits(), seconds=4.0)
-    result = await call(create_python_tool(sandbox=sandbox, limits=limits), code)
+    result = await call(create_python_tool(sandbox=python_sandbox, limits=limits), code)
     assert result.is_error
     assert word in result.output
 

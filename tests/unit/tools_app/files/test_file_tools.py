@@ -17,11 +17,6 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 16
 
 
 @pytest.fixture
-def workspace() -> MemoryWorkspace:
-    return MemoryWorkspace()
-
-
-@pytest.fixture
 def tools(workspace: Workspace) -> dict[str, Tool]:
     return {tool.name: tool for tool in create_workspace_tools(workspace)}
 

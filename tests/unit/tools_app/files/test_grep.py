@@ -25,11 +25,6 @@ class OneAtATime:
         return await self._workspace.read_file(path)
 
 
-@pytest.fixture
-def workspace() -> MemoryWorkspace:
-    return MemoryWorkspace()
-
-
 @pytest.fixture(params=["many", "one"])
 def grep(workspace: Workspace, request: pytest.FixtureRequest) -> Tool:
     return create_grep_tool(workspace if request.param == "many" else OneAtATime(workspace))

@@ -42,11 +42,6 @@ async def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def workspace() -> MemoryWorkspace:
-    return MemoryWorkspace()
-
-
-@pytest.fixture
 def command(isolation: Isolation, workspace: MemoryWorkspace) -> Command:
     async def run(text: str, cwd: str = "/", **bounds: Any) -> dict[str, Any]:
         return await CommandRunner(workspace=workspace, bounds=Bounds(**{**SMALL, **bounds})).run(CONTEXT, text, cwd)

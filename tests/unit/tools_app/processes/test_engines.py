@@ -18,7 +18,7 @@ import pytest
 from celery import signals
 
 from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
-from tests.unit.tools_app.processes.test_escapes import NAPS, processes_of, until
+from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes import engines, tool

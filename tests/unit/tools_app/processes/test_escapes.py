@@ -1,13 +1,10 @@
 """Commands that take all they can get, or try to get out: each is denied or ended, and nothing of it goes on."""
 
 import asyncio
-import itertools
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import pytest
 from tests.house.repository import ROOT
 from tests.open_folders import open_to_all
 from tests.unit.tools_app.processes.conftest import SMALL, Command
+from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
 from tools_app.processes.folders import PREFIX, sweep
@@ -25,7 +23,6 @@ from tools_app.processes.tool import CommandRunner
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 SECRET = "canary-of-the-command-tests"
-NAPS = itertools.count(1)
 
 GREEDY: dict[str, tuple[str, dict[str, Any]]] = {
     "fork bomb": (":(){ :|:& };:; sleep 30", {"seconds": 2.0}),
@@ -258,16 +255,5 @@ async def test_a_command_that_is_cancelled_is_gone(command: Command) -> None:
     assert processes_of("sleep 66.5") == []
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - of other processes, which tell us nothing
-        await asyncio.sleep(0.02)
-
-
 def folders() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
-
-
-def processes_of(words: str) -> list[str]:
-    """Processes of this machine whose command line is exactly this."""
-    found = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if line.split(maxsplit=1)[1:] == [words]]

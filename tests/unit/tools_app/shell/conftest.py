@@ -31,21 +31,16 @@ NOTHING: dict[str, list[str]] = {
 
 
 @pytest.fixture
-def workspace() -> MemoryWorkspace:
-    return MemoryWorkspace()
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[DenoSandbox]:
+async def shell_sandbox() -> AsyncIterator[DenoSandbox]:
     made = DenoSandbox(program=shell_program(), spare=False)
     yield made
     await made.close()
 
 
 @pytest.fixture
-def bash(workspace: MemoryWorkspace, sandbox: DenoSandbox) -> Shell:
+def bash(workspace: MemoryWorkspace, shell_sandbox: DenoSandbox) -> Shell:
     async def run(script: str, cwd: str = "/", **options: Any) -> dict[str, Any]:
-        runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=sandbox, **options))
+        runner = ShellRunner(workspace=workspace, options=BashOptions(sandbox=shell_sandbox, **options))
         return await runner.run(CONTEXT, script, cwd)
 
     return run

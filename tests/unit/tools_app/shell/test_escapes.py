@@ -228,6 +228,6 @@ async def test_a_flood_of_changes_is_bounded(workspace: MemoryWorkspace) -> None
     assert len(refused) == 30 - 20_000_000 // 900_000 + 2
 
 
-async def test_no_process_is_left(bash: Shell, sandbox: DenoSandbox) -> None:
+async def test_no_process_is_left(bash: Shell, shell_sandbox: DenoSandbox) -> None:
     await bash("sleep 100", seconds=0.2)
-    assert sandbox.running == []
+    assert shell_sandbox.running == []

@@ -20,9 +20,11 @@ from tools_app.shell.tool import create_bash_tool
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 
-async def test_the_tool_runs_a_script_over_the_workspace(workspace: MemoryWorkspace, sandbox: DenoSandbox) -> None:
+async def test_the_tool_runs_a_script_over_the_workspace(
+    workspace: MemoryWorkspace, shell_sandbox: DenoSandbox
+) -> None:
     await workspace.write_file("/notes/a.txt", "one\ntwo\n")
-    made = create_bash_tool(workspace, sandbox=sandbox)
+    made = create_bash_tool(workspace, sandbox=shell_sandbox)
     call = ToolCall(
         call_id="c", tool_name="bash", input={"script": "grep -c o *.txt > count; cat count", "cwd": "notes"}
     )
@@ -117,19 +119,19 @@ async def test_what_was_written_before_a_timeout_is_kept_and_named(workspace: Me
     assert await texts(workspace) == {"/before": "1\n"}
 
 
-async def test_what_was_written_before_the_process_was_killed_is_kept(sandbox: DenoSandbox) -> None:
+async def test_what_was_written_before_the_process_was_killed_is_kept(shell_sandbox: DenoSandbox) -> None:
     class Killing(MemoryWorkspace):
         """Reading a file of it ends the process that asked."""
 
         async def read_many(self, paths: Sequence[str], *, max_bytes: int) -> AsyncIterator[tuple[Entry, bytes | None]]:
-            for pid in sandbox.running:
+            for pid in shell_sandbox.running:
                 os.kill(pid, signal.SIGKILL)
             async for each in super().read_many(paths, max_bytes=max_bytes):
                 yield each
 
     workspace = Killing()
     await workspace.write_file("/trap", "x")
-    runner = shell_tool.ShellRunner(workspace=workspace, options=shell_tool.BashOptions(sandbox=sandbox))
+    runner = shell_tool.ShellRunner(workspace=workspace, options=shell_tool.BashOptions(sandbox=shell_sandbox))
     result = await runner.run(CONTEXT, "echo 1 > before; cat trap; echo 2 > after")
     assert result["exitCode"] == 137
     assert result["changedFiles"] == {**NOTHING, "created": ["/before"]}
@@ -181,7 +183,7 @@ async def test_outputs_are_cut_between_characters(bash: Shell) -> None:
         assert "\ufffd" not in result[stream]
 
 
-async def test_a_thousand_files_are_read_in_few_batches(sandbox: DenoSandbox) -> None:
+async def test_a_thousand_files_are_read_in_few_batches(shell_sandbox: DenoSandbox) -> None:
     batches: list[int] = []
 
     class Counting(MemoryWorkspace):
@@ -194,7 +196,7 @@ async def test_a_thousand_files_are_read_in_few_batches(sandbox: DenoSandbox) ->
     counting = Counting()
     files = {f"/d{number % 10}/f{number}.txt": f"text {number}\n" * 20 for number in range(1000)}
     await counting.apply([Put(path=path, content=text.encode()) for path, text in files.items()])
-    runner = shell_tool.ShellRunner(workspace=counting, options=shell_tool.BashOptions(sandbox=sandbox))
+    runner = shell_tool.ShellRunner(workspace=counting, options=shell_tool.BashOptions(sandbox=shell_sandbox))
     result = await runner.run(CONTEXT, "grep -rl 'text 7$' . | sort; ls | wc -l")
     assert result["stdout"] == "d7/f7.txt\n10\n"
     assert sum(batches) == 1000

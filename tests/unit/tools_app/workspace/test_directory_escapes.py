@@ -29,7 +29,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def workspace_root(tmp_path: Path) -> Path:
     folder = tmp_path / "root"
     folder.mkdir()
     return folder
@@ -39,11 +39,11 @@ def is_untouched(outside: Path) -> bool:
     return os.listdir(outside) == ["secret"] and (outside / "secret").read_text() == SECRET
 
 
-async def test_links_on_the_disk_lead_to_paths_of_the_workspace(root: Path, outside: Path) -> None:
-    (root / "absolute").symlink_to(outside)
-    (root / "relative").symlink_to("../outside")
-    (root / "file").symlink_to(outside / "secret")
-    workspace = DirectoryWorkspace(root)
+async def test_links_on_the_disk_lead_to_paths_of_the_workspace(workspace_root: Path, outside: Path) -> None:
+    (workspace_root / "absolute").symlink_to(outside)
+    (workspace_root / "relative").symlink_to("../outside")
+    (workspace_root / "file").symlink_to(outside / "secret")
+    workspace = DirectoryWorkspace(workspace_root)
     for path in ("/absolute/secret", "/relative/secret", "/file"):
         assert await workspace.read_file(path) in {None, "mine"}
         await workspace.write_file(path, "mine")
@@ -54,51 +54,51 @@ async def test_links_on_the_disk_lead_to_paths_of_the_workspace(root: Path, outs
     await workspace.rm("/relative", recursive=True)
     assert is_untouched(outside)
     inside = await workspace.realpath("/file")
-    assert (root / inside.lstrip("/")).read_text() == "mine"
+    assert (workspace_root / inside.lstrip("/")).read_text() == "mine"
 
 
-async def test_removing_a_directory_leaves_what_its_links_lead_to(root: Path, outside: Path) -> None:
-    (root / "d").mkdir()
-    (root / "d" / "l").symlink_to(outside)
-    workspace = DirectoryWorkspace(root)
+async def test_removing_a_directory_leaves_what_its_links_lead_to(workspace_root: Path, outside: Path) -> None:
+    (workspace_root / "d").mkdir()
+    (workspace_root / "d" / "l").symlink_to(outside)
+    workspace = DirectoryWorkspace(workspace_root)
     assert [entry.path for entry in await workspace.glob("**/*")] == ["/d", "/d/l"]
     await workspace.rm("/d", recursive=True)
     assert is_untouched(outside)
 
 
-async def test_pipes_and_odd_names_are_not_shown_and_are_removed(root: Path) -> None:
-    (root / "d").mkdir()
-    os.mkfifo(root / "d" / "pipe")
-    (root / "d" / "a\nb").write_text("x")
-    (root / "d" / ".think-tmp-left").write_text("x")
-    os.mkdir(os.fsencode(root / "d") + b"/\xff")
-    workspace = DirectoryWorkspace(root)
+async def test_pipes_and_odd_names_are_not_shown_and_are_removed(workspace_root: Path) -> None:
+    (workspace_root / "d").mkdir()
+    os.mkfifo(workspace_root / "d" / "pipe")
+    (workspace_root / "d" / "a\nb").write_text("x")
+    (workspace_root / "d" / ".think-tmp-left").write_text("x")
+    os.mkdir(os.fsencode(workspace_root / "d") + b"/\xff")
+    workspace = DirectoryWorkspace(workspace_root)
     assert await workspace.read_dir("/d") == []
     assert await workspace.read_file("/d/pipe") is None
     assert await errno(workspace.rm("/d")) == "ENOTEMPTY"
     await workspace.rm("/d", recursive=True)
-    assert os.listdir(root) == []
+    assert os.listdir(workspace_root) == []
 
 
-async def test_a_program_stays_one_and_no_temporary_file_is_left(root: Path) -> None:
-    (root / "run").write_text("old")
-    (root / "run").chmod(0o755)
-    workspace = DirectoryWorkspace(root)
+async def test_a_program_stays_one_and_no_temporary_file_is_left(workspace_root: Path) -> None:
+    (workspace_root / "run").write_text("old")
+    (workspace_root / "run").chmod(0o755)
+    workspace = DirectoryWorkspace(workspace_root)
     await workspace.write_file("/run", "new")
-    assert (root / "run").stat().st_mode & 0o777 == 0o755
-    assert os.listdir(root) == ["run"]
+    assert (workspace_root / "run").stat().st_mode & 0o777 == 0o755
+    assert os.listdir(workspace_root) == ["run"]
 
 
-async def test_a_change_from_outside_is_another_version(root: Path) -> None:
-    workspace = DirectoryWorkspace(root)
+async def test_a_change_from_outside_is_another_version(workspace_root: Path) -> None:
+    workspace = DirectoryWorkspace(workspace_root)
     made = await workspace.write_file("/f", "mine")
-    (root / "f").write_text("theirs")
+    (workspace_root / "f").write_text("theirs")
     with pytest.raises(FileFailed, match="has changed"):
         await workspace.write_file("/f", "mine again", expected_version=made.version)
 
 
-async def test_two_objects_of_one_root_take_turns(root: Path) -> None:
-    doors = [DirectoryWorkspace(root) for _ in range(4)]
+async def test_two_objects_of_one_root_take_turns(workspace_root: Path) -> None:
+    doors = [DirectoryWorkspace(workspace_root) for _ in range(4)]
     await asyncio.gather(*(doors[at % 4].append_file("/log", f"{at}\n") for at in range(24)))
     text = await doors[0].read_file("/log")
     assert text is not None
@@ -132,10 +132,10 @@ def swapping(root: Path, outside: Path) -> Iterator[None]:
         thread.join()
 
 
-async def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(root: Path, outside: Path) -> None:
-    workspace = DirectoryWorkspace(root)
+async def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(workspace_root: Path, outside: Path) -> None:
+    workspace = DirectoryWorkspace(workspace_root)
     seen: set[str | None] = set()
-    with swapping(root, outside):
+    with swapping(workspace_root, outside):
         for at in range(40):
             for operation in (
                 workspace.write_file("/d/secret", "inside"),
@@ -158,17 +158,17 @@ async def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(root: Pat
 @pytest.mark.parametrize("nth", range(1, 6))
 @pytest.mark.parametrize("name", ["read", "write", "append", "remove", "remove all", "move", "copy", "link", "make"])
 async def test_a_link_put_in_the_way_at_any_step_is_an_error(
-    name: str, nth: int, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, nth: int, workspace_root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = DirectoryWorkspace(root)
+    workspace = DirectoryWorkspace(workspace_root)
     await workspace.write_file("/d/secret", "inside")
     await workspace.write_file("/other", "x")
     opened, real = itertools.count(1), os.open
 
     def swapping_open(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         if path == "d" and next(opened) == nth:
-            os.rename(root / "d", root / "aside")
-            os.symlink(outside, root / "d")
+            os.rename(workspace_root / "d", workspace_root / "aside")
+            os.symlink(outside, workspace_root / "d")
         return real(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", swapping_open)
