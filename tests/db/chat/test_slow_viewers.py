@@ -19,6 +19,7 @@ from chat.streams.records import Append, Record
 from fibers.models import Fiber
 from tests.db.chat.notes import ROOT, Connect, opener, served_notes
 from tests.db.chat.runs_by_hand import end_run, start_run
+from tests.db.chat.streams.support import eventually
 from tests.db.chat.test_access_sockets import connection, cookie_of
 from tests.db.chat.test_runs_on_the_wire import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.test_sockets_at_the_end import frames_until
@@ -53,6 +54,7 @@ class Buffer(asyncio.Queue[Any]):
         super().__init__(maxsize=ROOM)
         self.waiting = 0
         self.most_waiting = 0
+        self.last = ""  # text of the frame that came last, there or waiting
         self._was_full = asyncio.Event()
 
     async def filled(self) -> None:
@@ -61,6 +63,7 @@ class Buffer(asyncio.Queue[Any]):
 
     async def put(self, item: Any) -> None:
         """Take a frame, once there is room for it."""
+        self.last = item.get("text") or ""
         self.waiting += 1
         self.most_waiting = max(self.waiting, self.most_waiting)
         if self.full():
@@ -165,7 +168,7 @@ async def test_the_end_of_a_run_comes_to_it_although_the_child_goes_on(connect: 
         await db(
             lambda: end_run(child.run, ok=False, status="interrupted", reason="no-progress", childStillRunning=True)
         )
-        await asyncio.sleep(1)
+        await eventually(lambda: '"interrupted"' in slow.output_queue.last)
         await child.say([delta("more")])
         late = await events(slow)
         assert late[-1]["event"]["kind"] == "interrupted"
@@ -183,8 +186,7 @@ async def test_a_viewer_that_leaves_without_having_read_leaves_nothing_behind(co
         await slow.output_queue.filled()
     await child.end()
     assert text_of(seen + await events(quick)) == "".join(WORDS)
-    await asyncio.sleep(0.1)  # the end is on its way when the task that sends it has a last step
-    assert [task for task in asyncio.all_tasks() if "RunFeed" in repr(task)] == []
+    await eventually(lambda: not any("RunFeed" in repr(task) for task in asyncio.all_tasks()))
 
 
 async def test_a_reader_of_one_frame_now_and_then_misses_none(connect: Connect, alice: User) -> None:

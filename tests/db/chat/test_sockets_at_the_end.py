@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -58,9 +59,11 @@ async def chunks_until(socket: Any, body: str) -> list[dict[str, Any]]:
     return found
 
 
-async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(socket: Any, running: Turn) -> None:
+async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(
+    has_looked: threading.Event, socket: Any, running: Turn
+) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
-    await asyncio.sleep(0.5)  # the delivery has looked and waits for its next poll
+    assert await asyncio.to_thread(has_looked.wait, 10)  # the delivery waits for its next poll
     await sync_to_async(put_assistant)(
         running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
     )
@@ -75,9 +78,11 @@ async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(socket: An
     assert await socket.receive_nothing(timeout=2.5)
 
 
-async def test_request_that_is_sent_again_as_its_turn_ends_is_ended_once(socket: Any, running: Turn) -> None:
+async def test_request_that_is_sent_again_as_its_turn_ends_is_ended_once(
+    has_looked: threading.Event, socket: Any, running: Turn
+) -> None:
     await frames_until(socket, "cf_agent_mcp_servers")
-    await asyncio.sleep(0.5)
+    assert await asyncio.to_thread(has_looked.wait, 10)
     await sync_to_async(put_assistant)(
         running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
     )
