@@ -32,7 +32,7 @@ def odd(tmp_path: Path) -> Iterator[str]:
     while not _listens(port):
         assert process.poll() is None, (tmp_path / "log").read_text()
         assert time.monotonic() < deadline, "the server does not listen"
-        time.sleep(0.1)
+        time.sleep(0.05)
     try:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
