@@ -131,11 +131,14 @@ def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(server: Proc
 
 def test_a_reader_that_is_slow_holds_its_sender_back(server: Process) -> None:
     url = f"ws://127.0.0.1:{server.port}/flood"
-    with connect(url, max_size=None, max_queue=1, compression=None) as slow:
-        time.sleep(1.5)
-        first = (counts(server) or {})["frames"]
-        time.sleep(1.0)
-        assert (counts(server) or {})["frames"] == first, "frames pile up while nobody reads"
+    with connect(url, max_size=None, max_queue=1, compression=None, close_timeout=1) as slow:  # as below
+
+        def standing() -> int:
+            before = (counts(server) or {})["frames"]
+            time.sleep(0.5)  # only time shows that nothing goes on
+            return before if (counts(server) or {})["frames"] == before else 0
+
+        first: int = wait_for(standing, seconds=10, what="an end of the frames that pile up while nobody reads")
         assert psutil.Process(server.pid).memory_info().rss < 200 * MIB
         for _ in range(200):
             slow.recv(timeout=10)
