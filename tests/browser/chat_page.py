@@ -5,6 +5,20 @@ from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
+STILL = """() => new Promise((done) => {
+    const scroller = document.getElementById("scroller");
+    let [last, same, looks] = ["", 0, 0];
+    const look = () => {
+        const now = [scroller.scrollTop, scroller.scrollHeight, scroller.clientHeight, scroller.clientWidth].join();
+        same = now === last ? same + 1 : 0;
+        last = now;
+        looks += 1;
+        if (same >= 6 || looks > 600) done(same >= 6);
+        else requestAnimationFrame(look);
+    };
+    look();
+})"""
+
 
 class ChatPage:
     """One open tab."""
@@ -78,6 +92,10 @@ class ChatPage:
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError("not within 20 s")
+
+    def still(self) -> None:
+        """Wait until what is read neither moves nor grows, for a tenth of a second's frames."""
+        assert self.page.evaluate(STILL), "it moves all the time"
 
     def rest(self) -> None:
         """Wait until nothing runs and the answer's foot is there."""

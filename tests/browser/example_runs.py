@@ -64,7 +64,7 @@ class Examples:
                 if line.startswith(ADDRESS):
                     return line.removeprefix(ADDRESS)
             assert process.poll() is None, log.read_text()
-            time.sleep(0.2)
+            time.sleep(0.05)
         raise AssertionError(f"no address came:\n{log.read_text()}")
 
 

@@ -61,7 +61,7 @@ class LiveProduct:
         deadline = time.monotonic() + 60
         while self.call("running", self.user_id):
             assert time.monotonic() < deadline, "the turn does not end"
-            time.sleep(0.2)
+            time.sleep(0.2)  # between two looks, which keep the product from its work
 
     def kill_workers(self) -> None:
         """End the workers at once, as a crash does; the supervisor starts others."""
@@ -152,7 +152,7 @@ def _wait(url: str, processes: list["subprocess.Popen[bytes]"], log: Path) -> No
         with suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
             if answer.status == 200:
                 return
-        time.sleep(0.2)
+        time.sleep(0.2)  # between two looks, which keep the product from starting
     raise AssertionError(f"the product did not start: {log.read_text()[-3000:]}")
 
 

@@ -31,7 +31,7 @@ def look(tab: ChatPage, name: str) -> None:
         for scheme in SCHEMES if folder else SCHEMES[:1]:
             tab.page.emulate_media(color_scheme=scheme)
             if folder:
-                tab.page.wait_for_timeout(120)
+                tab.page.wait_for_timeout(120)  # colours pass into each other; only pictures need it
                 tab.page.screenshot(path=str(Path(folder) / f"{name}-{size}-{scheme}.png"))
         assert tab.page.evaluate(_OVERFLOW) == [0, 0], f"{name} is wider than a {size}"
     tab.page.set_viewport_size(SIZES["desktop"])

@@ -179,14 +179,14 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
     tab.until(lambda: held)
     landmark = tab.page.get_by_text("Landmark 2.")
     landmark.evaluate("mark => mark.scrollIntoView({ block: 'start' })")
-    tab.page.wait_for_timeout(300)
+    tab.still()
     where = "mark => Math.round(mark.getBoundingClientRect().top)"
     before = landmark.evaluate(where)
     height = tab.page.evaluate("document.getElementById('scroller').scrollHeight")
     for route in held:
         route.continue_()
     settled(tab.page.locator("#messages"))
-    tab.page.wait_for_timeout(200)
+    tab.still()
     assert tab.page.evaluate("document.getElementById('scroller').scrollHeight") != height
     assert abs(landmark.evaluate(where) - before) <= 1
 

@@ -55,7 +55,7 @@ def test_field_stops_growing_and_scrolls(tab: ChatPage) -> None:
 def test_empty_message_is_not_sent(tab: ChatPage) -> None:
     tab.input.fill("   \n ")
     tab.input.press("Enter")
-    tab.page.wait_for_timeout(300)
+    tab.page.wait_for_timeout(300)  # a message that is sent stands there at once
     expect(tab.messages).to_have_count(0)
 
 

@@ -122,7 +122,7 @@ def test_hostile_text_runs_nothing_and_fetches_nothing(tab: ChatPage) -> None:
     for text in HOSTILE:
         if "\u0000" not in text:
             tab.ask(say(text))
-    tab.page.wait_for_timeout(500)
+    tab.page.wait_for_timeout(500)  # what such a text runs or fetches comes by itself
     assert tab.page.evaluate("window.pwned") is None
     assert tab.foreign == []
     assert violations == []
@@ -193,7 +193,7 @@ def test_hostile_text_stored_in_every_place_is_inert(tab: ChatPage, live_product
     for summary in tab.page.locator("summary").all():
         if summary.is_visible():
             summary.click()
-    tab.page.wait_for_timeout(500)
+    tab.page.wait_for_timeout(500)  # what such a text runs or fetches comes by itself
     assert tab.page.evaluate("window.pwned") is None
     assert tab.foreign == []
     expect(tab.page.locator("#title")).to_have_text(evil)

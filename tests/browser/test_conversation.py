@@ -245,7 +245,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
         )
         with tab.page.expect_response("**/messages?**"):  # it is read again
             pages[0][0].fulfill(response=pages[0][1])
-        tab.page.wait_for_timeout(500)
+        tab.page.wait_for_timeout(500)  # the page tells nobody that it has read the answer; it draws at once
         assert tab.page.evaluate("window.least ?? 1") == 1
     sent[0].fulfill(response=accepted)
     tab.rest()
@@ -425,7 +425,7 @@ def test_lost_answer_to_a_send_is_not_a_second_turn(tab: ChatPage) -> None:
     tab.page.route("**/turns", lose_the_answer)
     tab.write("Only once\nsay: Once.")
     expect(tab.answers).to_have_count(2, timeout=20_000)
-    tab.page.wait_for_timeout(2500)
+    tab.page.wait_for_timeout(2500)  # longer than the pause before another try, if there were one
     tab.rest()
     expect(tab.page.locator(".message.is-user", has_text="Only once")).to_have_count(1)
     expect(tab.answers).to_have_count(2)

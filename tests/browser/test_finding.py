@@ -67,12 +67,13 @@ def test_hit_opens_its_conversation_at_the_message_and_reading_goes_on_both_ways
     look(tab, "opened-at-a-hit")
     scroller = "document.getElementById('scroller')"
     for edge in ("0", f"{scroller}.scrollHeight"):
-        for _ in range(20):
+
+        def is_reached(edge: str = edge) -> bool:
             shown = ids(tab)
-            if (edge == "0" and shown[0] == "m0") or shown[-1] == "m299":
-                break
             tab.page.evaluate(f"{scroller}.scrollTop = {edge}")
-            tab.page.wait_for_timeout(100)
+            return (edge == "0" and shown[0] == "m0") or shown[-1] == "m299"
+
+        tab.until(is_reached)
     assert ids(tab) == [f"m{number}" for number in range(300)]
     expect(tab.page.locator("#newer")).to_be_hidden()
     expect(tab.page).to_have_url(f"{tab.base_url}/c/{key}")
@@ -204,7 +205,7 @@ def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live
 
     def reads() -> list[tuple[str, int]]:
         """Requests for messages, searches and forks since the last call."""
-        tab.page.wait_for_timeout(150)
+        tab.page.wait_for_timeout(150)  # requests that nobody waits for count as well
         found = [
             (path, size) for path, size in sizes if any(word in path for word in ("/messages", "/search", "/fork"))
         ]

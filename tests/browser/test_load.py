@@ -13,12 +13,12 @@ from tests.browser.reading import history
 def test_four_hundred_messages_and_fifteen_hundred_chunks(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Long", history(400))
     tab.open(f"/c/{key}")
-    for _ in range(60):
+
+    def has_all() -> bool:
         tab.page.evaluate("document.getElementById('scroller').scrollTop = 0")
-        tab.page.wait_for_timeout(200)
-        if tab.messages.count() == 400:
-            break
-    expect(tab.messages).to_have_count(400)
+        return tab.messages.count() == 400
+
+    tab.until(has_all)
     tab.page.evaluate("document.getElementById('to-end').click()")
     tab.page.evaluate(WATCH)
     session = tab.page.context.new_cdp_session(tab.page)

@@ -169,7 +169,7 @@ EDGES = """() => {
 def test_text_and_field_share_their_edges(tab: ChatPage, live_product: LiveProduct, width: int) -> None:
     tab.open("/c/" + live_product.seed("Stored", history(40)))
     tab.page.set_viewport_size({"width": width, "height": 800})
-    tab.page.wait_for_timeout(300)
+    tab.still()
     text_left, text_right, left, right = tab.page.evaluate(EDGES)
     assert (abs(text_left - left) <= 1, abs(text_right - right) <= 1) == (True, True)
 

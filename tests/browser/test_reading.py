@@ -30,10 +30,10 @@ def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> Non
 def test_opens_at_the_end_and_follows_the_answer(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Stored", history(40))
     tab.open(f"/c/{key}")
-    tab.page.wait_for_timeout(300)
+    tab.still()
     assert distance(tab) < 4
     tab.ask("rate 100/s\nstream 300 words")
-    tab.page.wait_for_timeout(200)
+    tab.still()
     assert distance(tab) < 4
     expect(tab.page.locator("#to-end")).to_be_hidden()
 
@@ -45,16 +45,17 @@ def test_scrolled_up_reader_is_not_moved_and_a_button_leads_back(tab: ChatPage, 
     expect(tab.page.locator(".message.is-live .md")).to_be_visible()
     tab.page.mouse.move(700, 400)
     tab.page.mouse.wheel(0, -900)
-    tab.page.wait_for_timeout(300)
-    before = tab.page.evaluate(PLACE)
-    tab.page.wait_for_timeout(1500)
+    expect(tab.page.locator("#to-end")).to_be_visible()
+    tab.page.wait_for_timeout(300)  # the wheel's motion ends unseen, and the answer goes on growing
+    before, words = tab.page.evaluate(PLACE), len(tab.text_of_last().split())
+    tab.until(lambda: len(tab.text_of_last().split()) > words + 30)
     assert abs(tab.page.evaluate(PLACE) - before) < 2
     expect(tab.page.locator("#to-end")).to_be_visible()
     tab.page.locator("#to-end").click()
     expect(tab.page.locator("#to-end")).to_be_hidden()
     assert distance(tab) < 60  # a line may have come since
     tab.rest()
-    tab.page.wait_for_timeout(200)
+    tab.still()
     assert distance(tab) < 4
 
 
@@ -82,10 +83,12 @@ def test_older_messages_load_above_without_moving_the_reader(tab: ChatPage, live
     )
     assert seen[3] > 50
     assert abs(seen[1] - seen[2]) < 4, seen
-    for _ in range(6):
+
+    def has_all() -> bool:
         tab.page.evaluate("document.getElementById('scroller').scrollTop = 0")
-        tab.page.wait_for_timeout(250)
-    expect(tab.messages).to_have_count(160)
+        return tab.messages.count() == 160
+
+    tab.until(has_all)
     expect(tab.page.locator("#older")).to_be_hidden()
     ids = tab.page.eval_on_selector_all(".message", "ms => ms.map(m => m.dataset.id)")
     assert ids == [f"m{number}" for number in range(160)]
@@ -221,7 +224,7 @@ def test_no_way_to_the_end_where_there_is_nothing_to_scroll(tab: ChatPage, live_
     down = tab.page.locator("#to-end")
     tab.open(f"/c/{key}?at=m1")
     expect(tab.page.locator(".message.is-found")).to_be_visible()
-    tab.page.wait_for_timeout(300)
+    tab.still()
     expect(down).to_be_hidden()
     tab.page.set_viewport_size({"width": 1280, "height": 420})
     tab.page.mouse.move(700, 200)

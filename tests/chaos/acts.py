@@ -156,7 +156,7 @@ async def _do(run: "Play", tab: PageTab | PublishedTab, act: str, text: str) -> 
 async def _meddle(run: "Play", dice: random.Random, tab: PageTab | PublishedTab, act: str) -> None:
     """Stop, or load the page again, in the middle."""
     if act in {"stop", "reload"}:
-        await asyncio.sleep(dice.uniform(0.2, 2.0))
+        await asyncio.sleep(dice.uniform(0.2, 2.0))  # people act when they like
     if act == "stop":
         run.count(tab, "press stop", is_done=await tab.stop())
     elif act == "reload":

@@ -188,7 +188,7 @@ async def _rest(run: Play) -> None:
             run.problems.append(f"client {line.client} of {line.room} does not come back")
     for published in run.published.values():
         await published.be_ready()
-    await asyncio.sleep(REST_SECONDS)
+    await asyncio.sleep(REST_SECONDS)  # as it says: only time shows that nothing more comes
     for page in run.pages.values():
         await page.show_all()
 
@@ -225,7 +225,7 @@ async def recite(product: Product, texts: Sequence[str], *, web: int = 0) -> JSO
             request = await lines[0].ask([*lines[0].transcript, user_message(text)])
             requests.append({"room": "recital", "request": request, "text": text, "stopped": False})
             assert await lines[0].wait(lambda request=request: request in lines[0].ended, seconds=60)  # type: ignore[misc]  # as above
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # what came after the end, and must not, would come at once
         return await make_brief(product, lines, requests)
     finally:
         await asyncio.gather(*(line.close() for line in lines))
@@ -241,4 +241,4 @@ async def _play_room(run: Play, room: str, dice: random.Random, faults: Faults) 
                 await acts.on_published(run, dice, tab)
             case None:
                 await acts.with_lines(run, dice, room)
-        await asyncio.sleep(dice.uniform(0, 0.3))
+        await asyncio.sleep(dice.uniform(0, 0.3))  # people act when they like

@@ -78,7 +78,7 @@ class Faults:
     async def _kill_now_and_then(self) -> None:
         product = self._product
         while True:
-            await asyncio.sleep(self._dice.uniform(*self._every))
+            await asyncio.sleep(self._dice.uniform(*self._every))  # faults come when they like
             kinds = [product.workers, product.webs, [product.redis]]
             process = self._dice.choice(self._dice.choices(kinds, weights=[4, 3, 2])[0])
             before, deadline = self._chunks(), time.monotonic() + CHUNK_SECONDS
@@ -89,7 +89,7 @@ class Faults:
 
     async def _cut_now_and_then(self) -> None:
         while True:
-            await asyncio.sleep(self._dice.uniform(0.5, 2.5))
+            await asyncio.sleep(self._dice.uniform(0.5, 2.5))  # as above
             if self._dice.random() < 0.1:
                 self._proxy.cut()
             else:

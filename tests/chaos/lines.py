@@ -146,7 +146,7 @@ class Line:
                 self.is_open = False
                 if self.connections and self.connections[-1]["closed"] is None:
                     self.connections[-1]["closed"] = time.time()
-            await asyncio.sleep(pause * self._dice.uniform(0.5, 1.5))
+            await asyncio.sleep(pause * self._dice.uniform(0.5, 1.5))  # between two tries, as clients do
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def _serve(self, socket: ClientConnection) -> None:

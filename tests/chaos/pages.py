@@ -99,7 +99,7 @@ class PageTab:
                 await self._page.wait_for_selector("html[data-ready]", state="attached", timeout=10_000)
                 return
             except BrowserError:
-                await asyncio.sleep(1)
+                await asyncio.sleep(1)  # a person tries again: the server that was killed comes back in its time
         raise AssertionError(f"{self._url} does not load")
 
     async def write(self, text: str) -> None:

@@ -11,5 +11,5 @@ async def wait_until(holds: Callable[[], Awaitable[bool]], *, seconds: float, pa
     while not await holds():
         if time.monotonic() > deadline:
             return False
-        await asyncio.sleep(pause)
+        await asyncio.sleep(pause)  # between two looks
     return True

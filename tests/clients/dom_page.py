@@ -106,7 +106,7 @@ class DomPage:
         while not self.evaluate(code):
             if time.monotonic() > deadline:
                 raise TimeoutError(code)
-            self.wait_for_timeout(polling)
+            self.wait_for_timeout(polling)  # between two looks
 
     def wait_for_timeout(self, milliseconds: float) -> None:
         """Let the page go on for a while."""

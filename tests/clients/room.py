@@ -93,9 +93,18 @@ class Room:
 
     def open_after_the_turn(self, label: str) -> Tab:
         """Open a tab once the model has ended its last answer and the turn is settled."""
-        wait_for(lambda: has_ended(self.product.provider_log, self.markers[-1]), seconds=20, what="the answer's end")
-        time.sleep(1)  # the turn's last transaction
+        self.wait_turn_settled()
         return self.open(label)
+
+    def wait_turn_settled(self) -> None:
+        """Wait until the model has ended its last answer and the turn has had its last transaction."""
+        wait_for(lambda: has_ended(self.product.provider_log, self.markers[-1]), seconds=20, what="the answer's end")
+        wait_for(lambda: not self.open_turns(), seconds=20, what="the turn's end")
+
+    def open_turns(self) -> int:
+        """How many turns the server has not ended. No client hears that it was asked."""
+        count: int = self.product.call("tests.clients.beside:open_turns", self.name)
+        return count
 
     def close(self, tab: Tab) -> None:
         """Close a tab; it is checked no more."""
@@ -151,7 +160,7 @@ class Room:
         for tab in self.tabs:
             tab.wait_rest(seconds=seconds)
         stored = self._wait_equal(time.monotonic() + min(seconds, 5))
-        self.tabs[0].page.wait_for_timeout(STEADY_SECONDS * 1000)
+        self.tabs[0].page.wait_for_timeout(STEADY_SECONDS * 1000)  # no client says that nothing more will change
         for tab in self.tabs:
             assert outline(tab.messages) == outline(stored), f"{tab.label} did not stay as it was.\n{tab.dump()}"
         answers = self.answers()

@@ -83,9 +83,7 @@ def test_clear_in_mid_stream(room_of: MakeRoom, line: str) -> None:
     room.ask(tab, LONG)
     observer.wait_text(60)
     tab.do("harness.chat.clearHistory()")
-    assert room.rest(clearer=tab) == []
-    tab.page.wait_for_timeout(1000)
-    assert room.rest(clearer=tab) == []
+    assert room.rest(clearer=tab) == []  # what the worker might still have written is looked for below
     assert [end["outcome"] for end in observer.events("turn-end")] == ["aborted"]
     room.ask_and_rest(tab, "say: A new beginning.")
     assert [text_of(message) for message in room.rest(clearer=tab)][1:] == ["A new beginning."]

@@ -5,7 +5,6 @@ import pytest
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
 from tests.clients.conftest import MakeRoom
-from tests.clients.oracle import has_ended
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
 from tests.clients.ways import LINES
@@ -75,8 +74,7 @@ def test_failure_while_the_network_is_gone_is_sent_on_the_way_back(
     room.ask(tab, BROKEN)
     tab.wait_text(20)
     proxy.go_offline()
-    wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), seconds=20, what="the answer's end")
-    tab.page.wait_for_timeout(1000)  # the turn's last transaction
+    room.wait_turn_settled()
     proxy.go_online()
     tab.wait("harness.events.filter(event => event.kind === 'open').length === 2")
     wait_for(lambda: "cf_agent_stream_resuming" in tab.kinds(), seconds=20, what="the failed turn being offered")

@@ -97,7 +97,7 @@ def test_reconnect_before_the_first_chunk(room_of: MakeRoom, proxy: CuttingProxy
     room.product.workers[0].kill()
     room.ask(tab, "stream 30 words at 40/s")
     tab.wait("harness.chat.status === 'submitted'")
-    tab.page.wait_for_timeout(300)
+    wait_for(lambda: room.open_turns() == 1, what="the turn being accepted")
     late = room.open("late")
     wait_for(lambda: "cf_agent_stream_pending" in late.kinds(), what="the late tab being asked to wait")
     proxy.cut()

@@ -1,7 +1,6 @@
 """The AI SDK's own `useChat`: over HTTP with its default transport, and over the socket with the published one."""
 
 import json
-import time
 from functools import partial
 
 import pytest
@@ -132,8 +131,7 @@ def test_an_answer_that_ends_between_the_list_and_the_question_what_runs(room: R
 
     def ask_late(route: Route) -> None:
         # No list is asked for here: the server would take it for the page's.
-        wait_for(lambda: has_ended(room.product.provider_log, room.markers[-1]), what="the answer's end")
-        time.sleep(1)  # the turn's last transaction
+        room.wait_turn_settled()
         route.continue_()
 
     assert isinstance(tab.page, Page)
@@ -143,7 +141,7 @@ def test_an_answer_that_ends_between_the_list_and_the_question_what_runs(room: R
     [_, answer] = room.rest()
     assert text_of(tab.messages[1]) == text_of(answer) != ""
     tab.do("harness.chat.resumeStream()")
-    tab.page.wait_for_timeout(500)
+    tab.page.wait_for_timeout(500)  # no client says that nothing more will come
     assert text_of(tab.messages[1]) == text_of(answer)  # asking again says nothing twice
 
 

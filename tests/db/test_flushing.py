@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from tests.flushing import flush_until_done
 
@@ -16,6 +17,17 @@ pytestmark = [
         connection.vendor != "postgresql", reason="SQLite locks no tables, so nobody waits for each other"
     ),
 ]
+
+
+def wait_for_the_other(cursor: CursorWrapper, table: str) -> None:
+    """Wait until somebody waits for this table. A flush takes it last: it has all others by then."""
+    deadline = time.monotonic() + 10
+    waiting = 0
+    while not waiting:
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass", [f'"{table}"'])
+        [waiting] = cursor.fetchone() or [0]
 
 
 def test_a_flush_that_a_deadlock_ended_is_done_again() -> None:
@@ -28,7 +40,7 @@ def test_a_flush_that_a_deadlock_ended_is_done_again() -> None:
             cursor.execute("SET LOCAL deadlock_timeout = '1min'")  # so that the flush is the one that is ended
             cursor.execute(f'LOCK TABLE "{names[-1]}" IN ACCESS SHARE MODE')
             has_last.set()
-            time.sleep(0.5)  # the flush has all others by then
+            wait_for_the_other(cursor, names[-1])
             cursor.execute(f'SELECT count(*) FROM "{names[0]}"')
         connection.close()
 

@@ -111,7 +111,7 @@ async def _slow(context: Any) -> types.CallToolResult:
     try:
         for step in range(300):
             await context.session.report_progress(step, 300, f"step {step}")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # a tool that takes half a minute
     except asyncio.CancelledError:
         mark("cancelled")
         raise

@@ -118,7 +118,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(milliseconds=st.integers(1, 60))
     def pause(self, milliseconds: int) -> None:
-        self.run(asyncio.sleep(milliseconds / 1000))
+        self.run(asyncio.sleep(milliseconds / 1000))  # how the steps lie in time is part of the example
 
     @rule()
     def lose_everything_hot(self) -> None:

@@ -53,14 +53,14 @@ async def _is_much(arguments: JSONObject, _context: ToolContext) -> bool:
 @tool(needs_approval=_is_much)
 async def spend(amount: int) -> str:
     """Spend an amount; much of it only with consent."""
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.2)  # a tool that takes a moment
     return f"spent {amount}"
 
 
 @tool
 async def linger(seconds: float) -> str:
     """Take a while."""
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # a tool that takes as long as it is asked to
     return f"lingered {seconds:g}"
 
 
@@ -74,7 +74,7 @@ PIXEL = bytes.fromhex(
 async def survey(seconds: float, context: ToolContext) -> ToolOutput:
     """Tell how far it has come, and return a picture."""
     context.progress(title="Half of it", metadata={"pages": 3})
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # a tool that takes as long as it is asked to
     return ToolOutput(value="seen", title="All of it", metadata={"pages": 6}, media=[Media(data=PIXEL, name="map.png")])
 
 
@@ -339,7 +339,7 @@ class Board(Think):
             if number == fail_at:
                 raise CallRefused(f"stuck at {number}")
             yield number
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause)  # a stream that is as slow as it is asked to be
 
     @client_callable
     async def total(self, to: int) -> AsyncIterator[int | StreamResult]:
@@ -351,7 +351,7 @@ class Board(Think):
     @client_callable
     async def rest(self, seconds: float) -> str:
         """Take a while."""
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # a call that takes as long as it is asked to
         return "rested"
 
     @client_callable
@@ -453,7 +453,7 @@ class Crier(Desk):
     @client_callable
     async def rest(self, seconds: float) -> str:
         """Answer late."""
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # a call that takes as long as it is asked to
         return "rested"
 
 

@@ -28,7 +28,7 @@ class Finder(Think):
             """Look, and say how far it is."""
             self.milestone("Sources found", {"count": 3})
             self.report_progress(0.4, "Reading the second of five sources")
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds)  # a tool that takes as long as it is asked to
             self.report_progress(1.0, "Read all of them")
             return "seen"
 

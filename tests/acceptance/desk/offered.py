@@ -15,7 +15,7 @@ def add(a: int, b: int) -> dict[str, int]:
 @tool
 async def take_time(seconds: float, context: ToolContext) -> str:
     """Take a while."""
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # a tool that takes as long as it is asked to
     return f"took {seconds:g} in {context.instance_name}"
 
 

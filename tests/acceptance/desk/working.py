@@ -18,7 +18,7 @@ PAIR: Final = ("/one", "/other")
 async def hold(mark: str, value: Any = True) -> None:
     """Leave a mark and wait to be killed, the first time; afterwards do nothing."""
     if await asyncio.to_thread(cache.add, f"held.{mark}", value, timeout=FOREVER):
-        await asyncio.sleep(FOREVER)
+        await asyncio.sleep(FOREVER)  # until it is killed
 
 
 class Scribe(Think):

@@ -47,7 +47,7 @@ async def answer(
         acted_at = time.time()
         act(product)
     assert await line.wait(lambda: request in line.ended, seconds=seconds), f"no end; held: {line.text(request)!r}"
-    await asyncio.sleep(1)
+    await asyncio.sleep(1)  # what came after the end, and must not, would come at once
     return line, request, acted_at
 
 

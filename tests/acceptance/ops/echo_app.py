@@ -30,10 +30,10 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": head})
         while True:
             await send({"type": "http.response.body", "body": b": still here\n\n", "more_body": True})
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # between two events of a stream without an end
     if scope["type"] == "http":
         if scope["path"] == "/slow":
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(1.5)  # an answer that takes its time
         body = json.dumps(sent).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": body})
@@ -62,7 +62,7 @@ async def serve_socket(scope: dict[str, Any], receive: Any, send: Any) -> None:
     sent["sockets"] += 1
     if scope["path"] == "/deaf":
         try:
-            await asyncio.sleep(3600)
+            await asyncio.sleep(3600)  # it receives nothing
         finally:
             sent["sockets"] -= 1
     if scope["path"] == "/flood":

@@ -109,11 +109,14 @@ def test_a_frame_for_a_socket_that_closes_is_dropped_without_a_word(echo_server:
 
 def test_a_reader_that_is_slow_holds_its_sender_back(echo_server: Process) -> None:
     url = f"ws://127.0.0.1:{echo_server.port}/flood"
-    with connect(url, max_size=None, max_queue=1, compression=None) as slow:
-        time.sleep(1.5)
-        first = (counts(echo_server) or {})["frames"]
-        time.sleep(1.0)
-        assert (counts(echo_server) or {})["frames"] == first, "frames pile up while nobody reads"
+    with connect(url, max_size=None, max_queue=1, compression=None, close_timeout=1) as slow:  # as below
+
+        def standing() -> int:
+            before = (counts(echo_server) or {})["frames"]
+            time.sleep(0.5)  # only time shows that nothing goes on
+            return before if (counts(echo_server) or {})["frames"] == before else 0
+
+        first: int = wait_for(standing, seconds=10, what="an end of the frames that pile up while nobody reads")
         assert psutil.Process(echo_server.pid).memory_info().rss < 200 * MIB
         for _ in range(200):
             slow.recv(timeout=10)

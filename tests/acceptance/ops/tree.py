@@ -145,7 +145,7 @@ class Run:
         deadline = time.monotonic() + seconds
         while (sent := self._health())[0] != 200:
             assert time.monotonic() < deadline, f"not healthy after {seconds} s: {sent}\n{self.output}\n{self._logs()}"
-            time.sleep(0.1)
+            time.sleep(0.1)  # between two looks, which keep the product from starting
 
     def _logs(self) -> str:
         """The last of what each of its processes said."""

@@ -217,7 +217,7 @@ async def _settled(client: Client, name: str) -> dict[str, Any]:
         if calls and calls[-1]["state"].startswith("output-"):
             found: dict[str, Any] = calls[-1]
             return found
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.05)
 
 
 async def _running(client: Client, name: str, tool: str) -> None:

@@ -36,7 +36,7 @@ async def produce(stream: str) -> None:
             out.write(chunks.text_delta(f"t{number}", f"word {number} "))
             await out.drain()
             if plan["pause"]:
-                await asyncio.sleep(plan["pause"])
+                await asyncio.sleep(plan["pause"])  # how fast a model speaks
             if number % 50 == 49:
                 await out.flush()
                 sys.stdout.write(f"{stream} {out.next_offset}\n")

@@ -41,7 +41,7 @@ async def restless_client(stream: str, chance: random.Random, stats: dict[str, i
                             if len(got) >= CHUNKS:
                                 break
         except TimeoutError:
-            await asyncio.sleep(chance.uniform(0, 0.1))
+            await asyncio.sleep(chance.uniform(0, 0.1))  # a client comes back when it likes
     return got
 
 

@@ -68,9 +68,9 @@ async def test_redis_is_killed_and_comes_back(
     writing = [asyncio.create_task(turns.write(stream, count)) for stream in turns.streams]
     await turns.all_write()
     for _ in range(2):
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(0.7)  # it serves for a while
         redis.kill()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)  # and is away for a while: turns go on without it
         await asyncio.to_thread(redis.start)
     await asyncio.gather(*writing)
     await turns.finish(count)

@@ -197,7 +197,7 @@ async def _sent(chat: ChatClient, text: str) -> Any:
         except RequestRefused as error:
             if "busy" not in str(error):
                 raise
-            await asyncio.sleep(1)
+            await asyncio.sleep(1)  # between two tries, as people do
     raise TimeoutError("The server was busy all the time.")
 
 
@@ -224,7 +224,7 @@ async def _room(run: Errands, reaper: Reaper, proxy: RandomProxy, name: str, add
 async def _approve(product: Product) -> None:
     while True:
         await asyncio.to_thread(product.call, "tests.chaos.durable.beside:approve")
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # between two looks
 
 
 async def _watch_ready(product: Product, ready: list[JSONObject]) -> None:
@@ -237,7 +237,7 @@ async def _watch_ready(product: Product, ready: list[JSONObject]) -> None:
             if count > counts.get(worker.name, 0):
                 counts[worker.name] = count
                 ready.append({"name": worker.name, "at": time.time()})
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # between two looks
 
 
 async def _is_over(address: str) -> bool:

@@ -73,7 +73,7 @@ class Occurrences:
         """Look again and again, until cancelled."""
         while True:
             await self.look()
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(1.0)  # between two looks
 
     async def look(self) -> None:
         """Take what there is now; nothing while the database is away."""
@@ -108,7 +108,7 @@ class Takeovers:
             except (psycopg.Error, sqlite3.Error):  # the database is one of those that are killed
                 rows = []
             self._note(rows, time.time())
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)  # between two looks
 
     def _note(self, rows: Sequence[Sequence[Any]], now: float) -> None:
         for pk, status, worker, attempt in rows:

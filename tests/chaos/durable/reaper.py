@@ -54,7 +54,7 @@ class Reaper:
 
     async def _reap(self) -> None:
         while True:
-            await asyncio.sleep(self.every)
+            await asyncio.sleep(self.every)  # faults come at their pace
             victim = self.dice.choice([each for each in self.victims if each.name not in self._frozen])
             is_worker = isinstance(victim, Process) and victim.name.startswith("worker")
             if is_worker and self.dice.random() < self.freezes:
@@ -71,7 +71,7 @@ class Reaper:
         self.kills.append({"at": time.time(), "name": worker.name, "pid": pid, "how": "freeze"})
         os.killpg(pid, signal.SIGSTOP)
         try:
-            await asyncio.sleep(self.freeze_seconds)
+            await asyncio.sleep(self.freeze_seconds)  # how long it stands still: the fault
         finally:
             os.killpg(pid, signal.SIGCONT)
             self._frozen.discard(worker.name)

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
+from chat.reads import snapshots
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
@@ -192,6 +194,22 @@ def running(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
     turn = make_turn(make_instance(alice, "talk"), status="running", request_id="r1", assistant_id="a1")
     write_segments(turn.id, [Record(offset, text) for offset, text in enumerate(CHUNKS)])
     return turn
+
+
+@pytest.fixture
+def has_looked(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a delivery has read a turn's row and found that it is not over; what is left to it then is to wait."""
+    found_running = threading.Event()
+    is_final = snapshots.is_final
+
+    def looking(turn_id: str) -> bool:
+        found = is_final(turn_id)
+        if not found:
+            found_running.set()
+        return found
+
+    monkeypatch.setattr(snapshots, "is_final", looking)
+    return found_running
 
 
 @pytest.fixture

@@ -68,3 +68,11 @@ async def frames_until(socket: Any, kind: str) -> list[dict[str, Any]]:
             found.append(json.loads(await socket.receive_from(timeout=10)))
             if found[-1]["type"] == kind or (kind == "done" and found[-1].get("done")):
                 return found
+
+
+async def chunks_until(socket: Any, body: str) -> list[dict[str, Any]]:
+    """Frames with chunks, up to one with this chunk."""
+    found: list[dict[str, Any]] = []
+    while not found or found[-1]["body"] != body:
+        found += [frame for frame in await frames_until(socket, "cf_agent_use_chat_response") if "seq" in frame]
+    return found

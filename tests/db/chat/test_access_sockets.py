@@ -1,6 +1,5 @@
 """Two users, every frame: Bob's socket at Alice's address is at his own, and her ids in his frames reach nothing."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, get_args
@@ -13,6 +12,7 @@ from django.contrib.sessions.models import Session as BrowserSession
 from chat.access import api_tokens
 from chat.core.wire import frames
 from chat.models import AgentInstance, Turn
+from chat.realtime import consumer
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say, text_message
 from tests.db.chat.sockets import connection, cookie_of, received
@@ -106,8 +106,11 @@ async def test_a_foreign_page_is_refused_before_accepting(bob: User) -> None:
 
 
 @pytest.mark.parametrize("change", ["deactivate", "delete", "log out"])
-async def test_authority_that_ends_closes_the_socket_at_the_next_frame(bob: User, his_socket: Any, change: str) -> None:
+async def test_authority_that_ends_closes_the_socket_at_the_next_frame(
+    bob: User, his_socket: Any, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await received(his_socket)
+    monkeypatch.setattr(consumer, "AUTHORITY_SECONDS", 0.0)  # else it is asked for at most once a second
 
     def end() -> None:
         match change:
@@ -120,7 +123,6 @@ async def test_authority_that_ends_closes_the_socket_at_the_next_frame(bob: User
 
     await sync_to_async(end)()
     before = await sync_to_async(AgentInstance.objects.count)()
-    await asyncio.sleep(1.1)  # authority is asked for at most once a second
     await his_socket.send_to(text_data=json.dumps(FRAMES[0]))
     closed = await his_socket.receive_output(timeout=5)
     while closed["type"] == "websocket.send":  # what it was sent before

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -10,10 +11,11 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.instances.notifications import group_of, notify_message_changed, send_notification
+from chat.instances.notifications import SessionFailed, group_of, notify_message_changed, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.realtime import monitor
+from chat.realtime.turn_feed import TurnFeed
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import get_log
 from chat.streams.reader import close_stream
@@ -23,6 +25,7 @@ from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import Leaf, place_messages, put_assistant, queue_messages, update_message
 from tests.db.chat.conftest import make_turn, text_message
 from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.streams.support import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS = ("r1", "r2", "r3")
@@ -106,13 +109,32 @@ async def sent(socket: Any, *, dones: int) -> list[tuple[str, str]]:
     return found
 
 
+async def told_until_now(instance: AgentInstance, socket: Any) -> list[tuple[str, str]]:
+    """What came of turns until the notifications that were sent are handled: one after another they are."""
+    failed: SessionFailed = {"type": "session.failed", "session_id": str(instance.session_id), "error": "the marker"}
+    send_notification(group_of(key_of(instance)), failed)
+    frames = await frames_until(socket, "cf_agent_session_error")
+    return [told for frame in frames if (told := of_a_turn(frame)) is not None]
+
+
+def of_a_turn(frame: dict[str, Any]) -> tuple[str, str] | None:
+    if frame["type"] == "cf_agent_use_chat_response" and (frame["done"] or "seq" in frame):
+        return frame["id"], "done" if frame["done"] else str(frame["seq"])
+    return None
+
+
+def newest_feed() -> TurnFeed:
+    """The turns of the connection that came last."""
+    return list(monitor.connections._live)[-1].feed
+
+
 async def told_one(socket: Any) -> tuple[str, str]:
     """The next of these."""
     async with asyncio.timeout(20):
         while True:
-            frame = json.loads(await socket.receive_from(timeout=15))
-            if frame["type"] == "cf_agent_use_chat_response" and (frame["done"] or "seq" in frame):
-                return frame["id"], "done" if frame["done"] else str(frame["seq"])
+            told = of_a_turn(json.loads(await socket.receive_from(timeout=15)))
+            if told is not None:
+                return told
 
 
 IN_ORDER = [(request, what) for request in REQUESTS for what in ("0", "1", "2", "done")]
@@ -123,10 +145,12 @@ async def test_turns_whose_notifications_are_lost_are_sent_once_and_in_order(
     instance: AgentInstance, socket: Any
 ) -> None:
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
+    await eventually(lambda: newest_feed().seen.up_to == 3)
+    found = []
     for turn in turns:
-        await asyncio.sleep(0.5)
         await sync_to_async(answer)(turn)
-    assert await sent(socket, dones=3) == IN_ORDER
+        found += await sent(socket, dones=1)
+    assert found == IN_ORDER
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -141,7 +165,7 @@ async def test_the_first_turn_of_all_is_sent_although_its_notification_comes_las
     await frames_until(made, "cf_agent_mcp_servers")
     instance = await sync_to_async(make_instance)(alice, "new")
     turn = await sync_to_async(accept)(instance, "r1")
-    await asyncio.sleep(0.6)
+    await eventually(lambda: newest_feed().seen.up_to == 1)
     ring_for(instance, turn)
     await sync_to_async(answer)(turn)
     assert await sent(made, dones=1) == IN_ORDER[:4]
@@ -153,13 +177,14 @@ async def test_notifications_out_of_order_doubled_or_lost_do_not_change_the_orde
     instance: AgentInstance, socket: Any, order: tuple[int, ...]
 ) -> None:
     turns = [await sync_to_async(accept)(instance, request) for request in REQUESTS]
+    found = []
     for number in order:
         ring_for(instance, turns[number])
-        await asyncio.sleep(0.2)
+        found += await told_until_now(instance, socket)
     for turn in turns:
         await sync_to_async(answer)(turn)
-        await asyncio.sleep(0.2)
-    assert await sent(socket, dones=3) == IN_ORDER
+        found += await sent(socket, dones=1)
+    assert found == IN_ORDER
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -168,15 +193,13 @@ async def test_own_request_waits_for_one_whose_notification_is_late(instance: Ag
     body = json.dumps({"messages": [text_message("mine", "user")]})
     request = {"type": "cf_agent_use_chat_request", "id": "r2", "init": {"method": "POST", "body": body}}
     await socket.send_to(json.dumps(request))
-    async with asyncio.timeout(10):
-        while not await Turn.objects.filter(request_id="r2").aexists():  # noqa: ASYNC110 - rows publish nothing
-            await asyncio.sleep(0.02)
-    await asyncio.sleep(0.3)
+    await eventually(lambda: any(turn.request_id == "r2" for turn in newest_feed().pending.values()))
     ring_for(instance, first)
     await sync_to_async(answer)(first)
-    await asyncio.sleep(0.3)
+    found = await sent(socket, dones=1)
     await sync_to_async(answer)(await Turn.objects.aget(request_id="r2"))
-    assert await sent(socket, dones=2) == [pair for pair in IN_ORDER if pair[0] != "r3"]
+    found += await sent(socket, dones=1)
+    assert found == [pair for pair in IN_ORDER if pair[0] != "r3"]
     assert await socket.receive_nothing(timeout=1)
 
 
@@ -247,14 +270,14 @@ async def test_a_turn_that_ended_before_its_notification_was_received_is_acknowl
 
 
 async def test_a_probe_finds_a_turn_that_is_over_and_still_to_be_sent(
-    instance: AgentInstance, socket: Any, settings: Any
+    instance: AgentInstance, socket: Any, settings: Any, has_looked: threading.Event
 ) -> None:
     """Who answered a call asks for the turn that follows; it may have been quicker than the question."""
     settings.THINK_STREAM_IDLE_SECONDS = 3  # until then no one notices that it is over
     turn = await sync_to_async(accept)(instance, "r1")
     ring_for(instance, turn)
     await frames_until(socket, "cf_agent_chat_messages")
-    await asyncio.sleep(0.3)
+    assert await asyncio.to_thread(has_looked.wait, 10)
     await sync_to_async(answer)(turn)
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "p"}))
     [*_, offered] = await frames_until(socket, "cf_agent_stream_resuming")

@@ -21,6 +21,7 @@ from tests.db.chat.notes import ROOT, Connect
 from tests.db.chat.run_events import STEP, delta, events, events_until, sequences, text_of
 from tests.db.chat.runs_by_hand import end_run, start_run
 from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.streams.support import eventually
 from thinkproject.kernel.aio import db
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
@@ -45,6 +46,7 @@ class Buffer(asyncio.Queue[Any]):
         super().__init__(maxsize=ROOM)
         self.waiting = 0
         self.most_waiting = 0
+        self.last = ""  # text of the frame that came last, there or waiting
         self._was_full = asyncio.Event()
 
     async def filled(self) -> None:
@@ -53,6 +55,7 @@ class Buffer(asyncio.Queue[Any]):
 
     async def put(self, item: Any) -> None:
         """Take a frame, once there is room for it."""
+        self.last = item.get("text") or ""
         self.waiting += 1
         self.most_waiting = max(self.waiting, self.most_waiting)
         if self.full():
@@ -157,7 +160,7 @@ async def test_the_end_of_a_run_comes_to_it_although_the_child_goes_on(connect: 
         await db(
             lambda: end_run(child.run, ok=False, status="interrupted", reason="no-progress", childStillRunning=True)
         )
-        await asyncio.sleep(1)
+        await eventually(lambda: '"interrupted"' in slow.output_queue.last)
         await child.say([delta("more")])
         late = await events(slow)
         assert late[-1]["event"]["kind"] == "interrupted"
@@ -175,8 +178,7 @@ async def test_a_viewer_that_leaves_without_having_read_leaves_nothing_behind(co
         await slow.output_queue.filled()
     await child.end()
     assert text_of(seen + await events(quick)) == "".join(WORDS)
-    await asyncio.sleep(0.1)  # the end is on its way when the task that sends it has a last step
-    assert [task for task in asyncio.all_tasks() if "RunFeed" in repr(task)] == []
+    await eventually(lambda: not any("RunFeed" in repr(task) for task in asyncio.all_tasks()))
 
 
 async def test_a_reader_of_one_frame_now_and_then_misses_none(connect: Connect, alice: User) -> None:

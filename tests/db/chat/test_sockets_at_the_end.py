@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -26,7 +27,7 @@ from chat.turns.admission.admission import clear_instance
 from fibers.models import Fiber
 from sessions_app.messages.services import put_assistant
 from tests.db.chat.conftest import CHUNKS, make_turn, text_message
-from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.sockets import chunks_until, connection, cookie_of, frames_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,17 +41,11 @@ async def running_socket(alice: User, running: Turn) -> AsyncIterator[Any]:
     await made.disconnect()
 
 
-async def chunks_until(socket: Any, body: str) -> list[dict[str, Any]]:
-    """Frames with chunks, up to one with this chunk."""
-    found: list[dict[str, Any]] = []
-    while not found or found[-1]["body"] != body:
-        found += [frame for frame in await frames_until(socket, "cf_agent_use_chat_response") if "seq" in frame]
-    return found
-
-
-async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(running_socket: Any, running: Turn) -> None:
+async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(
+    has_looked: threading.Event, running_socket: Any, running: Turn
+) -> None:
     await frames_until(running_socket, "cf_agent_mcp_servers")
-    await asyncio.sleep(0.5)  # the delivery has looked and waits for its next poll
+    assert await asyncio.to_thread(has_looked.wait, 10)  # the delivery waits for its next poll
     await sync_to_async(put_assistant)(
         running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
     )
@@ -65,9 +60,11 @@ async def test_turn_that_ends_before_its_acknowledgement_is_sent_once(running_so
     assert await running_socket.receive_nothing(timeout=2.5)
 
 
-async def test_request_that_is_sent_again_as_its_turn_ends_is_ended_once(running_socket: Any, running: Turn) -> None:
+async def test_request_that_is_sent_again_as_its_turn_ends_is_ended_once(
+    has_looked: threading.Event, running_socket: Any, running: Turn
+) -> None:
     await frames_until(running_socket, "cf_agent_mcp_servers")
-    await asyncio.sleep(0.5)
+    assert await asyncio.to_thread(has_looked.wait, 10)
     await sync_to_async(put_assistant)(
         running.session_id, text_message("a1", "assistant"), after=None, turn_id=running.pk
     )

@@ -89,7 +89,7 @@ class BoardBase(Think, abstract=True):
 
     @client_callable
     async def forever(self) -> None:
-        await asyncio.sleep(600)
+        await asyncio.sleep(600)  # a call that never returns
 
     @client_callable
     async def spoil(self) -> None:

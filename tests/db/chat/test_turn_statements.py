@@ -18,7 +18,8 @@ from chat.turns.admission.admission import admit
 from fibers.models import Fiber
 from sessions_app.messages.services import Leaf, place_messages, put_assistant
 from tests.db.chat.conftest import text_message
-from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.sockets import chunks_until, connection, cookie_of, frames_until
+from tests.db.chat.streams.support import eventually
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 
@@ -74,7 +75,7 @@ async def test_a_turn_costs_few_statements_besides_its_admission(
         body = json.dumps({"messages": [text_message("q1", "user")]})
         request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
         await socket.send_to(json.dumps(request))
-        await asyncio.sleep(0.5)
+        await eventually(lambda: len(found) >= 5)
         # The first transcript may still be under way to the client, so it is sent one with its question.
         assert kinds(found) == ["version", "window", "stopped turns", "cold log", "is it over"]
         found.clear()
@@ -83,12 +84,11 @@ async def test_a_turn_costs_few_statements_besides_its_admission(
         opened = await log.open(turn.pk, fence=1, floor=0)
         for number, text in enumerate(texts):
             await log.append([Append(stream=turn.pk, fence=1, epoch=opened.epoch, first=number, texts=[text])])
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(0.3)
+        assert [frame["body"] for frame in await chunks_until(socket, texts[-1])] == texts
         assert kinds(found) == []  # what streams is not in the database
         await sync_to_async(end)(turn)
         await log.close(turn.pk)
         await frames_until(socket, "done")
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)  # what is read too much may be read after the last frame: nothing follows it
         assert kinds(found) == ["is it over", "cold log", "snapshot", "window"]
     await socket.disconnect()

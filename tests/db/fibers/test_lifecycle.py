@@ -228,7 +228,7 @@ class TestContract:
         async def handler(_session: RunnerSession) -> None:
             try:
                 await transport.lose(wake)
-                await asyncio.sleep(60)
+                await asyncio.sleep(60)  # until a heartbeat finds it
             finally:
                 ended.set()
 
@@ -243,7 +243,7 @@ class TestContract:
 
         async def handler(_session: RunnerSession) -> None:
             await transport.stop(wake)
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is stopped
 
         with pytest.raises(FiberStopped):
             await run_with_lifecycle(wake, Counting(transport.adapter), handler)
@@ -265,7 +265,7 @@ class TestContract:
 
         async def handler(_session: RunnerSession) -> None:
             started.set()
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until its caller is cancelled
 
         task = asyncio.create_task(run_with_lifecycle(wake, transport.adapter, handler))
         async with asyncio.timeout(10):
@@ -378,7 +378,7 @@ async def test_the_signal_from_outside_stops_a_running_cycle() -> None:
     async def endless(session: RunnerSession) -> bool:
         assert session.signal is signal
         started.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until the signal
         return True
 
     async def handler(session: RunnerSession) -> DrainResult:

@@ -145,7 +145,7 @@ async def test_cancel_reaches_the_running_task_at_once_and_the_function_can_pers
     async def endless(ctx: FiberContext) -> None:
         seen.append("started")
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             await ctx.record("partial", "kept")
             seen.append(ctx.interrupt)
@@ -207,7 +207,7 @@ async def test_a_lost_lease_stops_the_function_and_writes_nothing(settings: Any)
     async def slow(ctx: FiberContext) -> str:
         try:  # the heartbeat may notice before the update has returned
             await db(Fiber.objects.filter(pk=ctx.fiber_id).update, fence=7, worker="another")
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is interrupted
         except asyncio.CancelledError:
             seen.append(ctx.interrupt)
         return "too late"
@@ -300,7 +300,7 @@ async def test_callbacks_run_after_the_completing_commit() -> None:
 async def test_a_runner_that_is_cancelled_hands_its_fiber_back() -> None:
     async def endless(ctx: FiberContext) -> None:
         seen.append("started")
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until its runner is cancelled
 
     fiber_id = await start(endless)
     run = asyncio.create_task(run_fiber(fiber_id))
@@ -322,7 +322,7 @@ async def test_a_heartbeat_beats_once_for_everything_that_runs(settings: Any) ->
 
     async def nap(ctx: FiberContext) -> None:
         seen.append(1)
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # five intervals between beats: their number is what is tested
 
     ids = [await start(nap) for _ in range(6)]
     with pytest.MonkeyPatch.context() as patch:
@@ -342,13 +342,13 @@ async def _say_failed(_ctx: FiberContext) -> None:
 
 async def _say_cancelled(_ctx: FiberContext) -> None:
     try:
-        await asyncio.sleep(30)
+        await asyncio.sleep(30)  # until it is cancelled
     except asyncio.CancelledError:
         raise Cancelled from None
 
 
 async def _let_through(_ctx: FiberContext) -> None:
-    await asyncio.sleep(30)
+    await asyncio.sleep(30)  # until it is cancelled
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,16 @@ from fibers.testing import claim_for_test, expire_lease
 pytestmark = pytest.mark.django_db(transaction=True)
 
 seen: list[Any] = []
+unblocked = threading.Event()
 
 
 @durable("worker.wait")
 async def wait(ctx: FiberContext) -> None:
     seen.append("started")
     try:
-        await asyncio.sleep(20)
+        await asyncio.sleep(20)  # until it is interrupted
     except asyncio.CancelledError:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # the end takes a while: closing waits for it
         await ctx.record("flushed", 1)
         seen.append(ctx.interrupt)
         raise
@@ -40,7 +41,7 @@ async def wait(ctx: FiberContext) -> None:
 @durable("worker.block")
 async def block(ctx: FiberContext) -> None:
     seen.append("started")
-    time.sleep(2)  # noqa: ASYNC251 - the mistake under test
+    unblocked.wait(20)  # the mistake under test
 
 
 @pytest.fixture
@@ -84,9 +85,13 @@ def test_closing_interrupts_what_runs_and_hands_it_back_unspent(worker: Worker) 
 
 def test_a_function_that_blocks_the_loop_cannot_keep_its_lease(worker: Worker, settings: Any) -> None:
     settings.THINK_FIBER_GRACE_SECONDS = 0.2
+    unblocked.clear()
     fiber, running = run_elsewhere("worker.block")
-    worker.close()
-    assert selectors.get_fiber(fiber.pk).status == "pending"
+    try:
+        worker.close()
+        assert selectors.get_fiber(fiber.pk).status == "pending"
+    finally:
+        unblocked.set()
     running.result(timeout=5)
     assert selectors.get_fiber(fiber.pk).status == "pending"
 

@@ -9,7 +9,7 @@ import { newInstance } from "../../../static/src/app/store/instances.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import { Transcript } from "../../../static/src/app/store/transcript.ts";
 import type { Message } from "../../../static/src/app/store/types.ts";
-import { apiOf, idsOf, instance, item, message, page, pause, same, TestLine } from "./making.ts";
+import { apiOf, idsOf, instance, item, message, page, pause, same, TestLine, until } from "./making.ts";
 
 function live(items: object[] = [item("q")]): { conversation: Conversation; line: TestLine } {
   const answer = { items, session_id: "s", running: null };
@@ -52,13 +52,13 @@ Deno.test("chunks tell the view of their message alone, once in a while, and the
   const { conversation, line } = live();
   line.chunk({ type: "start", messageId: "a" }, 0);
   line.chunk({ type: "text-start", id: "t" }, 1);
-  await pause(60);
+  await pause(60); // longer than chunks wait to be told
   const answer = draws(() => conversation.revision("a"));
   const question = draws(() => conversation.revision("q"));
   const whole = draws(() => conversation.version);
   for (let seq = 2; seq < 102; seq += 1) line.chunk({ type: "text-delta", id: "t", delta: "x" }, seq);
   same([answer.count, question.count, whole.count], [1, 1, 1]);
-  await pause(60);
+  await until(() => answer.count > 1);
   same([answer.count, question.count, whole.count], [2, 1, 1]);
   const [text] = conversation.messages.at(-1)?.parts ?? [];
   same(text.type === "text" && text.text.length, 100);
@@ -278,7 +278,6 @@ Deno.test("a page that says a turn runs whose end has come asks for its stream",
   const asked = () => line.sent.filter(({ type }) => type === "cf_agent_stream_resume_request").length;
   const before = asked();
   await conversation.refresh(); // it may have been read before the end came
-  await pause(200);
-  same(asked() > before, true);
+  await until(() => asked() > before);
   conversation.close();
 });

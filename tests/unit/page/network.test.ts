@@ -214,11 +214,13 @@ Deno.test("an error has the server's words, and says whether another try may hel
 });
 
 Deno.test("a request that its asker gave up is no error of the network", async () => {
-  const { server, at } = serve(() => new Promise((answer) => setTimeout(() => answer(new Response("{}")), 200)));
+  let end = () => {};
+  const { server, at } = serve(() => new Promise((answer) => end = () => answer(new Response("{}"))));
   const [api, patience] = [new Api(`http://${at}`), new AbortController()];
   const asked = api.context("i", { signal: patience.signal }).then(() => "answered", (error) => error.name);
   patience.abort();
   same(await asked, "AbortError");
+  end();
   await server.shutdown();
 });
 
@@ -267,7 +269,7 @@ Deno.test("one that waits holds back those behind it; one that was refused does 
   await until(() => outbox.entries[0].state === "waiting");
   outbox.add(kept(2));
   await until(() => outbox.entries[0].tries === 2);
-  await pause(100);
+  await pause(100); // what is held back would go at once
   same([sent, outbox.entries.map(({ state }) => state)], [["req_1", "req_1"], ["waiting", "waiting"]]);
   answer = failing(false);
   outbox.retry("req_1");

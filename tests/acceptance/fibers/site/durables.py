@@ -21,7 +21,7 @@ def effect(ctx: FiberContext, number: int) -> int:
         Group.objects.create(name=f"effect {ctx.fiber_id} {key} by {ctx.attempt}")
         ctx.record_in(key, number * 10)
         if stops(ctx, number, "inside"):
-            time.sleep(60)
+            time.sleep(60)  # until it is killed
     return number * 10
 
 
@@ -34,7 +34,7 @@ async def reach(ctx: FiberContext, number: int, point: str) -> None:
     """Say that this point is reached, and wait there if it is the one."""
     if stops(ctx, number, point):
         await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until it is killed
 
 
 @durable("site.work")
@@ -62,7 +62,7 @@ async def wait(ctx: FiberContext) -> Any:
         return "resumed"
     await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
     try:
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until it is interrupted
     except asyncio.CancelledError:
         await ctx.record("flushed", str(ctx.interrupt))
         raise
@@ -74,7 +74,7 @@ async def lost(ctx: FiberContext) -> Any:
     if ctx.attempt == 1:
         await ctx.stash({"page": 7})
         await db(Group.objects.create, name=f"reached {ctx.fiber_id}")
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until it is killed
     return {"snapshot": ctx.stashed, "retries": ctx.retries}
 
 

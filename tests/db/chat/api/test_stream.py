@@ -26,6 +26,7 @@ from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
+from tests.db.chat.streams.support import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Make = Callable[..., AgentInstance]
@@ -133,11 +134,10 @@ async def test_a_pause_is_filled_with_comments(signed_in_client: AsyncClient, tu
     settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
     events = Events(await get(signed_in_client, turn))
     reading = asyncio.create_task(events.all())
-    await asyncio.sleep(0.6)
+    await eventually(lambda: events.comments.count(": keep-alive") >= 3)
     await finish(turn)
     async with asyncio.timeout(10):
         assert [kind for kind, *_ in await reading] == ["end"]
-    assert events.comments.count(": keep-alive") >= 3
 
 
 @pytest.mark.parametrize("change", ["revoke", "deactivate"])
@@ -146,7 +146,7 @@ async def test_authority_that_ends_ends_the_stream(alice: User, turn: Turn, sett
     _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     events = Events(await get(AsyncClient(), turn, Authorization=f"Bearer {secret}"))
     reading = asyncio.create_task(events.all())
-    await asyncio.sleep(0.2)
+    await eventually(lambda: ": keep-alive" in events.comments)  # it was asked for, and held
     if change == "revoke":
         await ApiToken.objects.aupdate(revoked_at=timezone.now())
     else:
@@ -165,8 +165,9 @@ async def test_a_foreign_turn_is_not_found(bob: User, turn: Turn) -> None:
 
 
 async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
-    signed_in_client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch
+    signed_in_client: AsyncClient, turn: Turn, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.05
     # A query on the request's own thread would keep that thread's connection open as long as the stream.
     acting_for_client: set[str] = set()
     execute = CursorWrapper.execute
@@ -179,7 +180,7 @@ async def test_a_stream_asks_the_database_only_on_the_bounded_executor(
         patch.setattr(CursorWrapper, "execute", noted)
         streams = [Events(await get(signed_in_client, turn)) for _ in range(12)]
         readings = [asyncio.create_task(events.all()) for events in streams]
-        await asyncio.sleep(0.5)
+        await eventually(lambda: all(events.comments.count(": keep-alive") >= 2 for events in streams), 15)
     await finish(turn)
     async with asyncio.timeout(15):
         await asyncio.gather(*readings)

@@ -113,7 +113,7 @@ async def test_a_connection_that_is_in_use_is_not_closed(connections: McpPool, s
     await until(lambda: count(servers.marks("one"), "slow") == 1)
     for _ in range(2):
         assert await say(connections, target) == "one"
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # longer than an unused connection stays
     assert not slow.done()
     assert connections.attempts == 1
     slow.cancel()

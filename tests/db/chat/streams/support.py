@@ -89,7 +89,7 @@ class Collector:
                 elif isinstance(event, list):
                     self.records += event
                 if self.pause_seconds:
-                    await asyncio.sleep(self.pause_seconds)
+                    await asyncio.sleep(self.pause_seconds)  # a client that is slow
 
     @property
     def offsets(self) -> list[int]:

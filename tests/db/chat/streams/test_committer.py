@@ -1,6 +1,5 @@
 """Commits by time: writers of one loop share transactions, and none of them suffers from another."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ from chat.streams.logs import database_log
 from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.writing import committer
 from fibers.errors import LeaseLost
-from tests.db.chat.streams.support import make_writer, part, records
+from tests.db.chat.streams.support import eventually, make_writer, part, records
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 
@@ -44,8 +43,14 @@ async def begin(stack: AsyncExitStack, fences: list[Fence]) -> list[str]:
     return streams
 
 
-async def are_stored(streams: list[str]) -> list[bool]:
-    return [await db(database_log.cold_records, stream, 0, 100) == records(1) for stream in streams]
+async def until_stored(streams: list[str], wanted: list[bool]) -> None:
+    """Wait until these streams' chunks are in the database, and those of the others are not."""
+
+    async def is_so() -> bool:
+        found = [await db(database_log.cold_records, stream, 0, 100) == records(1) for stream in streams]
+        return found == wanted
+
+    await eventually(is_so)
 
 
 async def test_writers_of_one_loop_share_a_transaction(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +66,7 @@ async def test_writers_of_one_loop_share_a_transaction(settings: Any, monkeypatc
     fences = [Fence() for _ in range(5)]
     async with AsyncExitStack() as stack:
         streams = await begin(stack, fences)
-        await asyncio.sleep(1.0)
-        assert await are_stored(streams) == [True] * 5
+        await until_stored(streams, [True] * 5)
         assert sizes == [5]
 
 
@@ -71,8 +75,7 @@ async def test_a_lost_lease_costs_the_others_nothing(settings: Any) -> None:
     fences = [Fence(), Fence(LeaseLost()), Fence()]
     stack = AsyncExitStack()
     streams = await begin(stack, fences)
-    await asyncio.sleep(1.0)
-    assert await are_stored(streams) == [True, False, True]
+    await until_stored(streams, [True, False, True])
     with pytest.raises(LeaseLost):
         await stack.aclose()
 
@@ -83,8 +86,6 @@ async def test_a_writer_that_cannot_commit_does_not_hold_up_the_others(settings:
     fences = [Fence(), broken, Fence()]
     async with AsyncExitStack() as stack:
         streams = await begin(stack, fences)
-        await asyncio.sleep(1.5)
-        assert await are_stored(streams) == [True, False, True]
+        await until_stored(streams, [True, False, True])
         broken.error = None
-        await asyncio.sleep(0.8)
-        assert await are_stored(streams) == [True] * 3
+        await until_stored(streams, [True] * 3)

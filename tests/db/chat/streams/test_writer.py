@@ -94,11 +94,10 @@ async def test_a_boundary_brings_the_database_up_to_date(log: StreamLog, stream:
     async with make_writer(stream, log) as out:
         out.write(part(0))
         await out.flush()
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.15)  # three times as long as after a boundary: nothing else would show an early commit
         assert await stored(stream) == []
         out.write(chunks.text_end("t0"))
-        await asyncio.sleep(0.3)
-        assert len(await stored(stream)) == 2
+        await eventually(lambda: holds(stream, 2))
 
 
 async def test_a_writer_that_lost_the_fence_gets_an_error(log: StreamLog, stream: str) -> None:
@@ -133,7 +132,7 @@ async def test_a_lease_lost_in_the_database_is_raised_at_the_next_call(log: Stre
     out = make_writer(stream, log, ctx_fenced=lost)
     await out.__aenter__()
     out.write(chunks.text_end("t0"))
-    await asyncio.sleep(0.3)
+    await eventually(lambda: out._failure is not None)
     with pytest.raises(LeaseLost):
         out.write(part(1))
     with pytest.raises(LeaseLost):
@@ -252,7 +251,7 @@ async def test_a_database_that_fails_is_tried_again(log: StreamLog, stream: str,
 
     async with make_writer(stream, log, ctx_fenced=moody) as out:
         out.write(part(0))
-        await asyncio.sleep(1)
+        await eventually(lambda: holds(stream, 1))
         assert await stored(stream) == records(1)
 
 
@@ -260,11 +259,13 @@ async def test_drain_waits_while_no_tier_takes_anything(
     stream: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     monkeypatch.setattr(writer, "MAX_WAITING", 10)
-    is_down = True
+    is_down, tries = True, 0
     flaky = FlakyLog(MemoryLog())
 
     @contextmanager
     def moody() -> Iterator[None]:
+        nonlocal tries
+        tries += 1
         if is_down:
             raise OperationalError("no database")
         with transaction.atomic():
@@ -277,7 +278,7 @@ async def test_drain_waits_while_no_tier_takes_anything(
             out.write(part(number))
         assert out.is_full
         waiting = asyncio.create_task(out.drain())
-        await asyncio.sleep(0.4)
+        await eventually(lambda: tries > 2 and flaky.appends > 2)
         assert not waiting.done()
         is_down = False
         await asyncio.wait_for(waiting, 3)
@@ -292,7 +293,7 @@ async def test_a_cancelled_turn_keeps_what_it_wrote(log: StreamLog, stream: str)
             for number in range(20):
                 out.write(part(number))
             ready.set()
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
 
     task = asyncio.create_task(turn())
     await ready.wait()

@@ -59,7 +59,7 @@ def fail() -> str:
 @tool(timeout_seconds=0.05)
 async def sleep() -> str:
     """Sleep too long."""
-    await asyncio.sleep(5)
+    await asyncio.sleep(5)  # longer than it may take
     return "awake"
 
 

@@ -107,7 +107,7 @@ async def test_failing_once_completes_with_one_retry(busy_room: Room) -> None:
 async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(busy_room: Room) -> None:
     async def endless(payload: Any, fiber: RunningFiber) -> str:
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             return "finished anyway"
         return "never"
@@ -312,7 +312,7 @@ async def test_what_is_too_large_or_no_json_is_refused(busy_room: Room, settings
 
 async def test_deleting_the_conversation_stops_its_work(busy_room: Room) -> None:
     async def endless(payload: Any, fiber: RunningFiber) -> None:
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until its conversation is deleted
 
     await busy_room.handle.spawn_fiber("echo", 1)
     async with running(busy_room, endless):
@@ -390,7 +390,7 @@ async def test_a_worker_that_is_stopped_hands_its_work_back_without_a_hook(busy_
         if fiber.attempt == 1:
             await fiber.stash("begun")
             started.set()
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until its worker is stopped
         return f"{fiber.snapshot}, again"
 
     fiber_id = await busy_room.handle.spawn_fiber("work", scripted(endless))

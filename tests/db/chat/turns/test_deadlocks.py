@@ -149,7 +149,7 @@ def _run(crowd: Crowd, parts: Sequence[Callable[[int], None]]) -> None:
             for _ in range(int(SECONDS * 10)):
                 if not _busy():
                     break
-                threading.Event().wait(0.1)
+                threading.Event().wait(0.1)  # between two looks
         finally:
             crowd.is_over.set()
         for part in running:

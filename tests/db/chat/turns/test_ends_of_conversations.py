@@ -40,7 +40,7 @@ class Lasting(Busy):
 
     async def hold(self, payload: Any, occurrence: Any) -> None:
         STARTED["now"].set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until its conversation ends
         RAN.append("held to the end")
 
 

@@ -109,7 +109,7 @@ async def test_a_silent_model_is_reported_to_waiting_clients(make_room: MakeRoom
     class Silent(ScriptedModel):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             yield TextDelta(text="word ")
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # a model that falls silent
 
     MODELS["current"] = Silent()
     async with worker(), asyncio.timeout(30):

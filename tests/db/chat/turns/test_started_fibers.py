@@ -227,7 +227,7 @@ async def test_a_function_that_was_cancelled_stops_for_its_caller_too(busy_room:
 
     async def function() -> None:
         started.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # until it is cancelled
 
     task = asyncio.create_task(busy_room.handle.run_fiber("crawl", function))
     async with asyncio.timeout(10):
@@ -245,7 +245,7 @@ async def test_a_caller_that_stops_stops_its_function(busy_room: Room) -> None:
     async def function() -> None:
         started.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until its caller stops
         finally:
             ended.set()
 

@@ -19,6 +19,7 @@ from thinkproject.kernel.aio import db
 
 from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
+from .gated import until
 
 FATAL = "code context_length_exceeded"
 FAILS_AFTER_TEXT = f"say: Some text\nerror in stream after 1 {FATAL}"
@@ -44,6 +45,23 @@ class Callback:
 
     def names(self) -> list[str]:
         return [name for name, _ in self.sent if name != "event"]
+
+
+class Speaking(Callback):
+    """Tells when the answer has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = asyncio.Event()
+
+    async def on_event(self, text: str) -> None:
+        await super().on_event(text)
+        if "text-delta" in text:
+            self._begun.set()
+
+    async def begun(self) -> None:
+        async with asyncio.timeout(20):
+            await self._begun.wait()
 
 
 class Empty(ScriptedModel):
@@ -136,16 +154,11 @@ async def test_an_aborted_turn_keeps_its_text(make_room: MakeRoom) -> None:
 
 async def test_cancel_by_another_call(make_room: MakeRoom) -> None:
     room = make_room()
-    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-    class Telling(Callback):
-        def on_start(self, request_id: str) -> None:
-            started.set_result(request_id)
-
+    callback = Speaking()
     async with worker():
-        chatting = asyncio.create_task(room.handle.chat("stream 200 words at 50/s", Telling()))
-        request_id = await started
-        await asyncio.sleep(0.3)
+        chatting = asyncio.create_task(room.handle.chat("stream 200 words at 50/s", callback))
+        await callback.begun()
+        [(_, request_id)] = [sent for sent in callback.sent if sent[0] == "start"]
         assert await room.handle.cancel_chat(request_id)
         assert (await chatting).status is TurnStatus.ABORTED
 
@@ -210,8 +223,9 @@ async def test_without_on_error_the_caller_gets_the_error(make_room: MakeRoom) -
 async def test_response_hook_is_outside_the_lock(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
-        first = asyncio.create_task(room.handle.chat("stream 20 words at 50/s"))
-        await asyncio.sleep(0.2)
+        callback = Speaking()
+        first = asyncio.create_task(room.handle.chat("stream 20 words at 50/s", callback))
+        await callback.begun()
         await room.handle.chat("say: two")
         await first
     assert [len(text_of(r.message).split()) for r in responses()] == [20, 1]
@@ -220,9 +234,13 @@ async def test_response_hook_is_outside_the_lock(make_room: MakeRoom) -> None:
 
 async def test_a_hook_may_wait_for_a_turn_of_its_own(make_room: MakeRoom) -> None:
     room = make_room("chainer")
+
+    async def has_chained() -> bool:
+        return len(SEEN) >= 3
+
     async with worker():
         await room.handle.chat("say: one")
-        await asyncio.sleep(0.2)
+        await until(has_chained)
     assert [text for _, text in await room.texts()] == ["say: one", "one", "say: and more", "and more"]
     assert [name for name, _ in SEEN] == ["on_chat_response", "saved", "on_chat_response"]
     assert SEEN[1][1].status == "completed"
@@ -231,8 +249,9 @@ async def test_a_hook_may_wait_for_a_turn_of_its_own(make_room: MakeRoom) -> Non
 async def test_clear_during_stream(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
-        chatting = asyncio.create_task(room.handle.chat("stream 300 words at 60/s"))
-        await asyncio.sleep(0.6)
+        callback = Speaking()
+        chatting = asyncio.create_task(room.handle.chat("stream 300 words at 60/s", callback))
+        await callback.begun()
         await db(clear_instance, room.key)
         await chatting
         assert await room.transcript() == []

@@ -235,7 +235,7 @@ async def test_a_turn_that_waits_for_its_words_can_be_stopped(make_room: MakeRoo
 
     async def think(_current: list[Message]) -> str:
         calling.set()
-        await asyncio.sleep(600)
+        await asyncio.sleep(600)  # until the turn is stopped
         return "say: never"
 
     async with worker():

@@ -205,7 +205,9 @@ async def test_terminal_closes_are_errors_and_not_tried_again(code: int, error: 
             await chat.send("Hello")
         with pytest.raises(error):
             await chat.call("anything")
-        await asyncio.sleep(0.1)
+        connecting = chat._channel.connection._task
+        assert connecting is not None
+        await asyncio.wait_for(connecting, 5)  # it has ended, so nothing can connect again
         assert len(scripted.connections) == 1
 
 

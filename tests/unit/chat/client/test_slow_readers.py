@@ -36,7 +36,7 @@ async def test_a_slow_reader_holds_the_peer_back() -> None:
         before = -1
         while sent != before:  # until nothing moves any more
             before = sent
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.3)  # buffers of the system fill unseen: only standing still shows that they are full
         assert sent < words
         assert chat._backpressure.is_closed
         said += sum([len(text) async for text in texts])

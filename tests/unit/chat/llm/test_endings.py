@@ -35,7 +35,7 @@ async def serve(*pieces: bytes, stay: bool = False) -> AsyncIterator[LanguageMod
                 await asyncio.sleep(0.01)
             if stay:
                 await reader.read()
-                await asyncio.sleep(30)
+                await asyncio.sleep(30)  # a server that neither answers nor closes
         writer.close()
 
     tasks = set()

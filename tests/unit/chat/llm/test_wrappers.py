@@ -58,7 +58,7 @@ class SlowModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         try:
             for number, pause in enumerate(self.pauses):
-                await asyncio.sleep(pause)
+                await asyncio.sleep(pause)  # a model that is slow: what the guard measures
                 yield TextDelta(text=str(number))
             yield Finish(reason=FinishReason.STOP)
         finally:
@@ -191,9 +191,10 @@ async def test_each_gap_starts_anew() -> None:
 
 async def test_a_slow_consumer_is_no_stall() -> None:
     guard = StallGuard(SlowModel(0, 0, 0.05), gap_seconds=0.5, first_seconds=0.5)
-    seen = []
+    seen: list[ModelEvent] = []
     async for event in guard.stream(make_request("x")):
-        await asyncio.sleep(0.6)
+        if not seen:
+            await asyncio.sleep(0.6)  # the consumer is slower than a gap may last
         seen.append(event)
     assert text_of(seen) == "012"
 

@@ -48,10 +48,17 @@ class Log:
 
     async def append(self, appends: Sequence[Append]) -> list[AppendResult]:
         self.rounds.append((asyncio.get_running_loop().time(), [append.stream for append in appends]))
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(self.seconds)  # how long a round trip takes
         if self.failures:
             raise self.failures.pop(0)
         return [AppendResult(Outcome.APPENDED, "e") for _ in appends]
+
+
+async def rest(flusher: Flusher) -> None:
+    """Wait until no round runs and none is planned: nothing goes any more."""
+    async with asyncio.timeout(10):
+        while flusher._round is not None or flusher._timer is not None:  # noqa: ASYNC110 - it tells no one
+            await asyncio.sleep(0.005)
 
 
 @pytest.fixture
@@ -76,9 +83,9 @@ async def test_after_a_pause_a_chunk_goes_at_once(flusher: Flusher, noting_log: 
     for _ in range(2):
         began = asyncio.get_running_loop().time()
         write(flusher, [source])
-        await asyncio.sleep(0.1)
+        await rest(flusher)
         assert noting_log.rounds[-1][0] - began < WINDOW / 2
-        await asyncio.sleep(WINDOW)
+        await asyncio.sleep(WINDOW)  # the pause
     assert source.settled == [["x"], ["x"]]
 
 
@@ -88,7 +95,7 @@ async def test_chunks_within_the_window_travel_together(flusher: Flusher, noting
     for _ in range(10):
         await asyncio.sleep(0.01)
         write(flusher, sources)
-    await asyncio.sleep(WINDOW)
+    await rest(flusher)
     assert [len(streams) for _, streams in noting_log.rounds] == [5, 5]
     assert noting_log.rounds[1][0] - noting_log.rounds[0][0] > 0.9 * WINDOW
     assert [len(texts) for texts in sources[0].settled] == [1, 10]
@@ -102,7 +109,7 @@ async def test_rounds_of_many_streams_are_further_apart(
     write(flusher, sources)
     await asyncio.sleep(0.05)
     write(flusher, sources)
-    await asyncio.sleep(2.2 * WINDOW)
+    await rest(flusher)
     assert len(noting_log.rounds) == 2
     assert noting_log.rounds[1][0] - noting_log.rounds[0][0] == pytest.approx(windows * WINDOW, abs=WINDOW / 5)
 
@@ -132,7 +139,7 @@ async def test_rounds_never_overlap(flusher: Flusher, noting_log: Log) -> None:
     for _ in range(10):
         write(flusher, [source], is_urgent=True)
         await asyncio.sleep(0.01)
-    await asyncio.sleep(0.5)
+    await rest(flusher)
     starts = [at for at, _ in noting_log.rounds]
     assert all(round(later - earlier, 9) >= noting_log.seconds for earlier, later in pairwise(starts))
     assert list(chain.from_iterable(source.settled)) == ["x"] * 10
@@ -145,7 +152,7 @@ async def test_failures_are_retried_at_growing_distance(flusher: Flusher, noting
     await asyncio.sleep(0.02)
     for _ in range(5):
         write(flusher, [source], is_urgent=True)  # impatience changes nothing
-    await asyncio.sleep(1)
+    await rest(flusher)
     waits = [later - earlier for earlier, later in pairwise([at for at, _ in noting_log.rounds])]
     assert source.missed_count == 3
     assert all(wait >= least for wait, least in zip(waits, (0.049, 0.099, 0.199), strict=False))
@@ -156,7 +163,7 @@ async def test_a_broken_log_is_reported_and_retried(flusher: Flusher, noting_log
     noting_log.failures = [ZeroDivisionError()]
     source = Source("s")
     write(flusher, [source])
-    await asyncio.sleep(0.5)
+    await rest(flusher)
     assert (source.missed_count, source.pending) == (1, [])
     assert "stream flusher failed" in caplog.text
 
@@ -167,5 +174,5 @@ async def test_a_forgotten_writer_is_not_asked(flusher: Flusher, noting_log: Log
     await asyncio.sleep(0.01)
     write(flusher, [one, two])
     flusher.forget(one)
-    await asyncio.sleep(WINDOW + 0.1)
+    await rest(flusher)
     assert noting_log.rounds[1][1] == ["b"]

@@ -79,7 +79,7 @@ async def test_a_browser_that_is_killed_under_a_call_is_an_error_and_the_next_ca
 
     async def silent(_request: Any) -> Any:
         asked.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # a site that never answers
 
     site.answers["/silent"] = silent
     page = site.page("/fine", "fine")
