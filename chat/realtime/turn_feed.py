@@ -100,7 +100,7 @@ class TurnFeed:
         self._own.add(turn.request_id)
         has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.sender.may_have_crossed(listed)
         if has_crossed or turn.trigger is TurnTrigger.EDIT:
-            await self.sender.transcript()
+            await self.sender.transcript(before=turn)
         self.enqueue(turn)
 
     @property
@@ -241,7 +241,7 @@ class TurnFeed:
         """
         changes_path = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM, TurnTrigger.REGENERATE}
         if changes_path and self._handshake.may_get_live(turn.request_id):
-            await self.sender.transcript()
+            await self.sender.transcript(before=turn)
 
     async def _serve_content(self, turn: TurnRef) -> None:
         if not self._handshake.may_get_live(turn.request_id):
