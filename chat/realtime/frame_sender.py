@@ -159,8 +159,8 @@ class FrameSender:
         of the same answer has the path, and would see what it has of the answer vanish for a moment.
         """
         if turn.request_id not in self._has_path_to:
-            self._has_path_to.add(turn.request_id)
             await self.transcript(connect=True)
+            self._has_path_to.add(turn.request_id)  # not earlier: a further acknowledgement may cancel the sending
 
     async def end_interrupted_answer(self, snapshot: Snapshot) -> None:
         """Send the terminal frame of the answer that this client was receiving when it disconnected, if it has ended.
