@@ -276,7 +276,7 @@ class TurnFeed:
         """Whether a live stream was offered since: its live chunks would precede its beginning.
 
         That holds up to the replay, also once the client has acknowledged. A published client fails at a chunk without
-        its beginning, takes no replay then, and keeps what it had.
+        its beginning, and shows twice what comes live and by the replay.
         A client's own request goes on: clients do not acknowledge what they never stopped listening to.
         """
         is_offered = turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)

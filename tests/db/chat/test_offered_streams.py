@@ -1,7 +1,7 @@
 """A stream that is offered to a tab that follows it live, as when it asks for the turn behind its answer to a call.
 
-Between the offer and the replay nothing of it may come: a published client fails at a chunk without its beginning,
-takes no replay then, and keeps the piece that it had.
+Between the offer and the replay nothing of it may come: a published client reports an error at a chunk without its
+beginning, and shows the text of an answer twice that came live after its acknowledgement, and then by the replay.
 """
 
 import asyncio
