@@ -50,12 +50,26 @@ class Transcript:
     @property
     def messages(self) -> list[Message]:
         """The messages, parsed one by one. For what reads them; a frame is made of the text."""
-        return [load(self.text[place.start : place.end]) for place in self.places]
+        return [self._load(place) for place in self.places]
+
+    def before(self, answer_id: str) -> "Transcript":
+        """It as it was when an answer began: without that answer and those behind it. Its version promises nothing."""
+        at = next((at for at, place in enumerate(self.places) if place.id == answer_id), None)
+        if at is None or self.version is None:
+            return self
+        behind = [place for place in self.places[at:] if self._load(place)["role"] != "assistant"]
+        kept = [(place.id, self.text[place.start : place.end]) for place in (*self.places[:at], *behind)]
+        text, places = _joined(kept)
+        return Transcript(version=(self.version[0], 0), text=f"[{text}]", places=places, waiting=self.waiting)
 
     def find(self, message_id: str) -> Message | None:
         """One message, parsed."""
         place = next((place for place in self.places if place.id == message_id), None)
-        return None if place is None else load(self.text[place.start : place.end])
+        return None if place is None else self._load(place)
+
+    def _load(self, place: Place) -> Message:
+        message: Message = load(self.text[place.start : place.end])
+        return message
 
 
 class Window:

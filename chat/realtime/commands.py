@@ -163,14 +163,15 @@ class ClientCommands:
         connection = self._connection
         snapshot = await connection.snapshot(request_id=request_id)
         turn = snapshot.named
-        actions = connection.handshake.acked(request_id, snapshot.view(turn))
         if turn is not None and turn.is_final:
             # A probe may have found the turn before its notification, which would enqueue it after the end sent here.
             await connection.catch_up_to(turn.position + 1)
-            if connection.feed.is_delivering(turn):
-                # It ended between the offer and this frame. The feed sends everything, the end included, once.
-                connection.feed.acknowledged(turn)
-                return
+        # The gate opens here: nothing may be awaited between this and the feed's knowing.
+        actions = connection.handshake.acked(request_id, snapshot.view(turn))
+        if turn is not None and turn.is_final and connection.feed.is_delivering(turn):
+            # It ended between the offer and this frame. The feed sends everything, the end included, once.
+            connection.feed.acknowledged(turn)
+            return
         await connection.carry_out(actions, turn)
 
     async def _answer_call(self, frame: frames.ToolResult | frames.ToolApproval) -> None:

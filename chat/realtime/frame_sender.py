@@ -129,16 +129,20 @@ class FrameSender:
         unless_known: bool = False,
         asked: Asked | None = None,
         snapshot: Snapshot | None = None,
+        before: TurnRef | None = None,
     ) -> Transcript:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
         `unless_known`: nothing is sent to a client that was sent this version already. `snapshot`: read since the
-        transcript was `asked` for, or by a client that opens and has asked for none.
+        transcript was `asked` for, or by a client that opens and has asked for none. `before`: a turn whose answer is
+        to follow chunk by chunk; where it is stored by now, it is left out.
         """
         is_recent = asked is not None or self._reads == 0
         asked = asked or self.ask()
         found = await shared_transcripts.current(self._key, snapshot if is_recent else None)
+        if before is not None:
+            found = found.before(before.assistant_id)
         if asked.clears == self._clears and asked.read > self._sent_read:
             self._sent_read = asked.read
             if unless_known and found.version is not None and found.version == self.version:
@@ -155,8 +159,8 @@ class FrameSender:
         of the same answer has the path, and would see what it has of the answer vanish for a moment.
         """
         if turn.request_id not in self._has_path_to:
-            self._has_path_to.add(turn.request_id)
             await self.transcript(connect=True)
+            self._has_path_to.add(turn.request_id)  # not earlier: a further acknowledgement may cancel the sending
 
     async def end_interrupted_answer(self, snapshot: Snapshot) -> None:
         """Send the terminal frame of the answer that this client was receiving when it disconnected, if it has ended.

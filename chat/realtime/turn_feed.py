@@ -73,6 +73,7 @@ class TurnFeed:
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
         self._acknowledged = RecentSet[str]()
+        self._cut_short = RecentSet[str]()  # turns of which this client has a part, and an offer of the whole
         self.path = PathChanges(self._changed)  # shown while no turn is delivered: the end of a turn shows the path
         self._task = asyncio.create_task(self._serve_or_give_up())
 
@@ -100,7 +101,7 @@ class TurnFeed:
         self._own.add(turn.request_id)
         has_crossed = turn.trigger is TurnTrigger.SUBMIT and self.sender.may_have_crossed(listed)
         if has_crossed or turn.trigger is TurnTrigger.EDIT:
-            await self.sender.transcript()
+            await self.sender.transcript(before=turn)
         self.enqueue(turn)
 
     @property
@@ -211,9 +212,9 @@ class TurnFeed:
             restart = asyncio.ensure_future(self._restart.wait())
             try:
                 await asyncio.wait({content, restart}, return_when=asyncio.FIRST_COMPLETED)
-                is_over = content.done()
-                if is_over:
+                if content.done():
                     content.result()
+                is_over = content.done() and not self._restart.is_set()  # who has acknowledged gets the whole replay
             finally:
                 content.cancel()
                 restart.cancel()
@@ -241,7 +242,7 @@ class TurnFeed:
         """
         changes_path = turn.trigger in {TurnTrigger.EDIT, TurnTrigger.PROGRAM, TurnTrigger.REGENERATE}
         if changes_path and self._handshake.may_get_live(turn.request_id):
-            await self.sender.transcript()
+            await self.sender.transcript(before=turn)
 
     async def _serve_content(self, turn: TurnRef) -> None:
         if not self._handshake.may_get_live(turn.request_id):
@@ -249,6 +250,7 @@ class TurnFeed:
             return
         is_replay = turn.request_id in self._acknowledged
         if is_replay:
+            self._cut_short.discard(turn.turn_id)
             await self.sender.path_to(turn)
         async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
             async for event in events:
@@ -258,6 +260,7 @@ class TurnFeed:
                     is_held = partial(self._is_held, turn)
                     await self.sender.chunks(turn, event, is_replay=is_replay, is_held=is_held)
                     if is_held():
+                        self._cut_short.add(turn.turn_id)
                         await _wait(self._is_over(turn), self._changed)
                         return
                 elif isinstance(event, Reset):
@@ -272,9 +275,12 @@ class TurnFeed:
     def _is_held(self, turn: TurnRef) -> bool:
         """Whether a live stream was offered since: its live chunks would precede its beginning.
 
+        That holds up to the replay, also once the client has acknowledged. A published client fails at a chunk without
+        its beginning, and shows twice what comes live and by the replay.
         A client's own request goes on: clients do not acknowledge what they never stopped listening to.
         """
-        return turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
+        is_offered = turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
+        return is_offered or self._restart.is_set()
 
     def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
         async def is_over() -> bool:
@@ -293,6 +299,8 @@ class TurnFeed:
         if ended is None or turn.turn_id in self.ended:
             return  # the conversation was deleted or cleared under our feet
         self._forget(turn)  # from here on a clear does not end it a second time
+        if turn.turn_id in self._cut_short:
+            self.sender.doubted.add(turn.assistant_id)
         await self.sender.end(ended, asked, snapshot, is_late=turn.is_final)
         if self._handshake.is_parked:  # what it waits for may have come since
             snapshot = await self.sender.snapshot()

@@ -16,6 +16,7 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
+from tests.browser.test_reading import history
 
 OpenTab = Callable[..., ChatPage]
 ANSWER = (
@@ -25,6 +26,15 @@ ANSWER = (
     "```python\ndef f(x):\n    return '''<b>'''  # four spaces\n\n\nprint(f(1))\n```\n\n> a quote that\n> goes on\n\n"
     "The end has several sentences, so that there is something left to stream. Here is one more. And this is the last."
 )
+_MOVED = """() => {
+    window.moved = [];
+    const elementOf = (node) => node instanceof Element ? node : node?.parentElement;
+    new PerformanceObserver((list) => {
+        for (const { node } of list.getEntries().flatMap((entry) => entry.sources)) {
+            if (elementOf(node)?.closest(".stage")) window.moved.push(elementOf(node).outerHTML.slice(0, 80));
+        }
+    }).observe({ type: "layout-shift" });
+}"""
 LONG = "rate 9/s\nsay: " + ANSWER.replace("\n", "\\n")
 _HELD = """async () => {
     const id = location.pathname.split("/").pop();
@@ -101,6 +111,19 @@ def test_offline_and_back(tab: ChatPage, calm: Held, page_line: CuttingProxy) ->
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     tab.rest()
     assert held(tab) == calm
+
+
+def test_a_word_about_the_line_moves_nothing_that_is_read(
+    tab: ChatPage, proxy: CuttingProxy, live_product: LiveProduct
+) -> None:
+    """It comes and goes by itself, on a slow machine while the page opens."""
+    tab.open("/c/" + live_product.seed("Short", history(2)))
+    tab.page.evaluate(_MOVED)
+    proxy.go_offline()
+    expect(tab.page.locator("#connection")).to_be_visible(timeout=20_000)
+    proxy.go_online()
+    expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
+    assert tab.page.evaluate("window.moved") == []
 
 
 def test_offline_until_the_answer_is_over(

@@ -118,9 +118,11 @@ class Session:
             self._send({"t": "ping"})
             answered = asyncio.create_task(self._is_idle.wait())
             ends: set[asyncio.Future[Any]] = {answered, reading, watching}
-            await asyncio.wait(ends, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            is_idle = answered.done()
-            answered.cancel()
+            try:
+                await asyncio.wait(ends, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                is_idle = answered.done()
+            finally:
+                answered.cancel()
             if not is_idle or made == self._made:
                 break
         await self._calls_ended(watching)

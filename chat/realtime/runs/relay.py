@@ -115,8 +115,11 @@ class RunRelay:
         try:
             while not content.done():
                 changed = asyncio.ensure_future(self._changed.wait())
-                await asyncio.wait({content, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
+                try:
+                    await asyncio.wait({content, changed}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
+                    await asyncio.gather(changed, return_exceptions=True)
                 self._changed.clear()
                 if not content.done() and not await self._goes_on():
                     return

@@ -71,6 +71,13 @@ async def test_kill_the_worker_mid_answer(shared_product: Product) -> None:
         assert done["outcome"] == "completed"
         offsets = tab.offsets(request)
         assert offsets == list(range(len(offsets)))
-        words = tab.text(request).split()
-        assert len(words) == 200
-        assert tab.transcript()[-1]["parts"][-1]["text"] == tab.text(request)
+        text = tab.text(request)
+        assert len(text.split()) == 200
+        chunks = tab.chunks(request)
+        [cut] = [at for at, chunk in enumerate(chunks) if chunk["type"] == "data-think-resumed"]
+        before_cut = "".join(chunk["delta"] for chunk in chunks[:cut] if chunk["type"] == "text-delta")
+        assert 0 < len(before_cut) < len(text)
+        assert chunks[cut]["data"]["offset"] == len(before_cut)
+        parts = tab.transcript()[-1]["parts"]
+        assert [part["text"] for part in parts if part["type"] == "text"] == [text]
+        assert parts[-1] == chunks[cut], "the seam stands behind the text that it marks"

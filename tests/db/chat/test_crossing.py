@@ -4,6 +4,7 @@ Nothing here is left to chance. The tab sends after each frame in turn, with all
 transcript in turn is late to leave the server.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -161,9 +162,20 @@ def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
         on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]
 
 
-def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(loop: QuietLoop) -> None:
-    """The transcript with the former answer was under way."""
-    user = person()
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(
+    loop: QuietLoop, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    """The transcript with the former answer was under way. `is_late`: the next one is read when the turn is over."""
+    user, read = person(), SharedTranscripts.current
+    may_read = asyncio.Event()
+    may_read.set()
+
+    async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
+        await may_read.wait()
+        return await read(self, key, snapshot)
+
+    monkeypatch.setattr(SharedTranscripts, "current", current)
 
     async def play(stage: Stage) -> int:
         page = Page(stage)
@@ -176,8 +188,14 @@ def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(loop:
         again.tab.messages = [question, former]
         await again.open()  # and receives nothing of it yet
         again.tab.ask("two", [question], "regenerate-message")
+        if is_late:
+            may_read.clear()
         await again._socket.send(again._sent.pop())
         await stage.work()
+        if is_late:
+            assert len(await stage.transcript()) == 2
+            assert former["id"] not in [message["id"] for message in await stage.transcript()]
+        may_read.set()
         await stage.quiet()
         shown: list[JSONObject] = again._socket.frames
         begins = next(at for at, frame in enumerate(shown) if '"type":"start"' in str(frame.get("body")))

@@ -1,5 +1,6 @@
 """Runs of other agents as the sockets of their parent get them: live, late, once more, and when notices are lost."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -190,6 +191,18 @@ async def test_a_run_that_is_deleted_ends_for_those_who_watch_it(connect: Connec
     await events_until(socket, "start-step")
     await db(run.delete)
     assert [frame["event"]["kind"] for frame in await events(socket)] == ["aborted"]
+
+
+async def test_who_leaves_in_the_middle_of_a_run_leaves_no_task(connect: Connect, alice: User) -> None:
+    before = asyncio.all_tasks()
+    socket = await connect(ROOT)
+    run = await db(start_run, alice, "say: unused")
+    await db(said, run, [STEP, delta("a")])
+    await events_until(socket, '"a"')
+    await socket.disconnect()
+    waiting = [task for task in asyncio.all_tasks() - before if "Event.wait" in repr(task.get_coro())]
+    assert waiting == []
+    await db(end_run, run)
 
 
 async def test_others_and_the_child_itself_are_sent_nothing_of_it(connect: Connect, alice: User, bob: User) -> None:

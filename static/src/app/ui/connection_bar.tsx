@@ -17,30 +17,32 @@ export function ConnectionBar() {
     return () => clearInterval(timer);
   }, [connection.isShown]);
   return (
-    <div id="connection" class="connection" role="status" hidden={!connection.isShown}>
-      {connection.isShown && (
-        <>
-          <span>{textOf(connection)}</span>
-          {connection.state === "waiting" && !connection.isOffline && (
-            <button
-              type="button"
-              class="quiet"
-              onClick={() => connection.retry()}
-            >
-              {t("common.try-now")}
-            </button>
-          )}
-          {connection.state === "refused" && connection.refusal.code === SIGNED_OUT && (
-            <button
-              type="button"
-              class="quiet"
-              onClick={() => location.reload()}
-            >
-              {t("common.sign-in-again")}
-            </button>
-          )}
-        </>
-      )}
+    <div class="connection-place">
+      <div id="connection" class="connection" role="status" hidden={!connection.isShown}>
+        {connection.isShown && (
+          <>
+            <span>{textOf(connection)}</span>
+            {connection.state === "waiting" && !connection.isOffline && (
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => connection.retry()}
+              >
+                {t("common.try-now")}
+              </button>
+            )}
+            {connection.state === "refused" && connection.refusal.code === SIGNED_OUT && (
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => location.reload()}
+              >
+                {t("common.sign-in-again")}
+              </button>
+            )}
+          </>
+        )}
+      </div>
     </div>
   );
 }

@@ -34,9 +34,9 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       {app.isFinding && <FindBar key={instance.id} />}
       {instance.parentId && <ParentBar id={instance.parentId} />}
       <PlaceBar />
-      <ConnectionBar />
       <ModelBanner />
       {instance.guard && <GuardBar version={instance.guard} />}
+      <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {instance.isReadOnly
         ? (

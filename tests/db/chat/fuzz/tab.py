@@ -27,6 +27,7 @@ class Line:
     ends: Counter[str] = field(default_factory=Counter)
     acknowledged: set[str] = field(default_factory=set)
     offered: set[str] = field(default_factory=set)  # and the acknowledgement has not been sent
+    awaited: set[str] = field(default_factory=set)  # of those that were offered: the replay has not begun
     wrongs: list[str] = field(default_factory=list)
 
     def has_sent(self) -> None:
@@ -125,6 +126,7 @@ class Tab:
             case "cf_agent_stream_resuming" if frame["id"] not in self.line.acknowledged:
                 self.line.acknowledged.add(frame["id"])
                 self.line.offered.add(frame["id"])
+                self.line.awaited.add(frame["id"])
                 self._own.add(frame["id"])
                 self._send({"type": "cf_agent_stream_resume_ack", "id": frame["id"]})
             case "cf_agent_use_chat_response":
@@ -203,6 +205,10 @@ class Tab:
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} after the end")
             if request_id in line.offered - line.sent:  # to its own it never stopped listening
                 line.wrongs.append(f"{request_id}: chunk {frame['seq']} before the acknowledgement")
+            if frame.get("replay"):
+                line.awaited.discard(request_id)
+            elif request_id in line.awaited - line.sent:
+                line.wrongs.append(f"{request_id}: chunk {frame['seq']} before the replay")
             line.next_seq[request_id] = frame["seq"] + 1
         elif frame["done"]:
             line.ends[request_id] += 1
