@@ -235,7 +235,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     global _before
     report = yield
     now = durations.cpu_seconds()
-    report.cpu_seconds, _before = now - _before, now
+    report.cpu_seconds, _before = now - _before, now  # type: ignore[attr-defined]  # reports keep what they are given
     return report
 
 

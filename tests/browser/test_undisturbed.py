@@ -16,7 +16,7 @@ from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.test_reading import history
+from tests.browser.reading import history
 
 OpenTab = Callable[..., ChatPage]
 ANSWER = (
@@ -114,14 +114,14 @@ def test_offline_and_back(tab: ChatPage, calm: Held, page_line: CuttingProxy) ->
 
 
 def test_a_word_about_the_line_moves_nothing_that_is_read(
-    tab: ChatPage, proxy: CuttingProxy, live_product: LiveProduct
+    tab: ChatPage, page_line: CuttingProxy, live_product: LiveProduct
 ) -> None:
     """It comes and goes by itself, on a slow machine while the page opens."""
     tab.open("/c/" + live_product.seed("Short", history(2)))
     tab.page.evaluate(_MOVED)
-    proxy.go_offline()
+    page_line.go_offline()
     expect(tab.page.locator("#connection")).to_be_visible(timeout=20_000)
-    proxy.go_online()
+    page_line.go_online()
     expect(tab.page.locator("#connection")).to_be_hidden(timeout=30_000)
     assert tab.page.evaluate("window.moved") == []
 
