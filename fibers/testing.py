@@ -136,6 +136,11 @@ def claim_for_test(fiber_id: str, worker: str = "test") -> FiberContext | None:
     return None if claim is None else FiberContext(claim)
 
 
+def has_crashed() -> bool:
+    """Whether a simulated crash has left a fiber behind that was not recovered yet."""
+    return bool(_crashed)
+
+
 def recover_crashed() -> None:
     """Recover what simulated crashes have left behind, as the sweeper of a worker does once a lease has run out."""
     while _crashed:

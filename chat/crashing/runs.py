@@ -1,6 +1,7 @@
 """Play a developer's conversation once, in this process, with a crash where the course says."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from chat.turns.state.status import turn_status
 from fibers.core.states import FiberStatus
 from fibers.execution.inline import first_claimable, running
 from fibers.models import Fiber
-from fibers.testing import recover_crashed
+from fibers.testing import has_crashed, recover_crashed
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, load
@@ -39,6 +40,8 @@ from tools_app.models import ToolCallRecord
 from tools_app.services import Actor
 
 LOOK_SECONDS = 0.02
+SWEEP_SECONDS = 0.2
+"""How soon waits that have run out are found; what has crashed is found at the next look."""
 ROUNDS = 100
 """Answers from outside that one conversation can need; more of them are a loop."""
 
@@ -134,15 +137,20 @@ def _waits(key: InstanceKey) -> list[tuple[str, str]]:
 
 @asynccontextmanager
 async def _working() -> AsyncIterator[None]:
-    async with running(_due, LOOK_SECONDS):
+    swept_at = -SWEEP_SECONDS
+
+    def due() -> list[str]:
+        """Recover what has died, as a sweep would; what is tried again does not wait for its time."""
+        nonlocal swept_at
+        if has_crashed() or time.monotonic() - swept_at >= SWEEP_SECONDS:
+            swept_at = time.monotonic()
+            recover_crashed()
+        if _delayed().exists():  # an UPDATE without rows would wait for other writers
+            _delayed().update(available_at=Now())
+        return first_claimable(Fiber.objects.all())
+
+    async with running(due, LOOK_SECONDS):
         yield
-
-
-def _due() -> list[str]:
-    """Recover what has died, as a sweep would; what is tried again does not wait for its time."""
-    recover_crashed()
-    _delayed().update(available_at=Now())
-    return first_claimable(Fiber.objects.all())
 
 
 def _delayed() -> Any:
