@@ -26,6 +26,7 @@ from tools_app.processes.isolation import (
 )
 
 TRIAL_SECONDS: Final = 10.0
+USER_SPACES: Final = ("unshare", "--user", "--map-root-user", "--ipc")
 SET_SYSTEM_V: Final = " && ".join(f"echo {value} > /proc/sys/kernel/{name}" for name, value in SYSTEM_V.items())
 SETUP: Final = Path(__file__).parent / "setup.sh"
 """Given to the shell as a text: it runs as another user, who may not enter the folder of this installation."""
@@ -42,9 +43,11 @@ class Namespaces:
     @property
     def description(self) -> str:
         """The way in a few words."""
-        memory = "a control group bounds" if has_groups() else "no control group, so the worker counts"
-        spared = "" if has_groups() or _bounds_system_v(self.name) else ", but not System V shared memory"
-        return f"namespaces of their own, made by {self.name}; {memory} the memory{spared}"
+        way = f"namespaces of their own, made by {self.name}"
+        if has_groups():
+            return f"{way}; a control group bounds the memory"
+        spared = "" if _root_bounds_system_v() or _user_bounds_system_v() else ", not that of System V"
+        return f"{way}; no control group, so the worker counts the memory{spared}"
 
     @property
     def proofs(self) -> Mapping[str, str]:
@@ -54,7 +57,10 @@ class Namespaces:
     def prepare(self) -> str:
         """The programs that are not here."""
         missing = [program for program in self.programs if shutil.which(program) is None]
-        return f"{', '.join(missing)} not found" if missing else ""
+        if missing:
+            return f"{', '.join(missing)} not found"
+        _system_v(self.name)  # which is tried once
+        return ""
 
     def environment(self) -> Mapping[str, str]:
         """The same as the command's, with the folders of the programs that make the walls."""
@@ -64,7 +70,7 @@ class Namespaces:
         """The command line that runs a shell command."""
         inner = [*_limited(bounds), shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
         outer = _bwrap(place) if self.name == "bwrap" else _unshare(place)
-        return [*_system_v(), *_as_nobody(), *outer, *inner]
+        return [*_system_v(self.name), *_as_nobody(), *outer, *inner]
 
     def watched_process(self, pid: int, place: Place) -> int:
         """The outermost: all others are below it."""
@@ -83,11 +89,12 @@ NAMESPACES: Final = (
 )
 
 
-def _system_v() -> list[str]:
-    """Root makes the namespace for shared memory itself: older kernels let no other user set its bounds."""
-    if not _root_bounds_system_v():
+def _system_v(name: str) -> list[str]:
+    """The namespace for shared memory, with its bounds. Root makes it itself: older kernels let no user set them."""
+    if not _root_bounds_system_v() and not (name == "bwrap" and _user_bounds_system_v()):  # which cannot set them
         return []
-    return ["unshare", "--ipc", "/bin/sh", "-c", f'{SET_SYSTEM_V} && exec "$@"', "bounds"]
+    spaces = ("unshare", "--ipc") if _root_bounds_system_v() else USER_SPACES
+    return [*spaces, "/bin/sh", "-c", f'{SET_SYSTEM_V} && exec "$@"', "bounds"]
 
 
 @functools.cache
@@ -96,10 +103,8 @@ def _root_bounds_system_v() -> bool:
 
 
 @functools.cache
-def _bounds_system_v(name: str) -> bool:
-    """Whether System V shared memory is bounded. As a user only `unshare` can, with a kernel that lets it."""
-    spaces = ("unshare", "--user", "--map-root-user", "--ipc")
-    return _root_bounds_system_v() or (name == "unshare" and _works(*spaces, "/bin/sh", "-c", SET_SYSTEM_V))
+def _user_bounds_system_v() -> bool:
+    return _works(*USER_SPACES, "/bin/sh", "-c", SET_SYSTEM_V)
 
 
 def _works(*words: str) -> bool:
@@ -134,7 +139,7 @@ def _bwrap(place: Place) -> list[str]:
         shutil.which("bwrap") or "bwrap",
         *("--unshare-user", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if place.network else ("--unshare-net",)),
-        *(() if _root_bounds_system_v() else ("--unshare-ipc",)),
+        *(() if _system_v("bwrap") else ("--unshare-ipc",)),
         "--disable-userns",
         "--die-with-parent",
         "--new-session",
@@ -151,7 +156,8 @@ def _bwrap(place: Place) -> list[str]:
         names += ["resolv.conf", "hosts", "nsswitch.conf", "ssl"]
     for name in names:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]  # who owns a namespace may set its bounds
+    words += ["--dev", "/dev", "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - its own
     words += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - its own
     return [*words, "--bind", str(place.folder), "/workspace", "--remount-ro", "/", "--"]
 
@@ -162,7 +168,7 @@ def _unshare(place: Place) -> list[str]:
     So each process dies with the one above it: the kernel kills the last one when the worker is killed.
     """
     spaces = ["--user", "--map-root-user", "--mount", "--uts", *([] if place.network else ["--net"])]
-    spaces += [] if _root_bounds_system_v() else ["--ipc"]
+    spaces += [] if _system_v("unshare") else ["--ipc"]
     network = "yes" if place.network else "no"
     setup: Sequence[str] = ["/bin/sh", "-c", _setup(), "setup", str(place.root), str(place.folder), network]
     return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]

@@ -39,6 +39,9 @@ mount -t proc proc proc
 echo 0 > proc/sys/user/max_user_namespaces
 # Where root has not made the namespace of shared memory. Older kernels refuse it here.
 { SET_SYSTEM_V; } 2> /dev/null || :
+# The command is the user who owns the namespaces, and without capabilities may still set their bounds.
+mount --bind proc/sys proc/sys
+mount -o remount,bind,ro,nosuid,nodev,noexec proc/sys
 mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev tmpfs tmp
 mount --bind "$workspace" workspace
 mount -o remount,bind,nosuid,nodev workspace

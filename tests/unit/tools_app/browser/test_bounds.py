@@ -302,6 +302,17 @@ async def test_a_browser_without_any_wall_needs_the_consent_of_a_setting(setting
     assert (last.has_sandbox, last.is_contained) == (False, False)
 
 
+async def test_a_browser_that_its_user_cannot_read_is_refused_with_the_reason(settings: Any, tmp_path: Path) -> None:
+    program = tmp_path / "private" / "chromium"
+    program.parent.mkdir(mode=0o700)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    settings.THINK_BROWSER_PATH = str(program)
+    reason = "another user, who cannot read" if os.geteuid() == 0 else "does not start here"
+    with pytest.raises(BrowserUnavailable, match=reason):
+        await starting.start()
+
+
 async def test_the_report_names_the_browser_and_its_walls_or_what_is_missing(settings: Any) -> None:
     [report] = await browser_report()
     assert report.is_available

@@ -56,6 +56,8 @@ OUT = [
     "mkdir /usr/local/x && echo REACHED; rm -f /usr/bin/env && echo REACHED",
     "echo x > /proc/sys/kernel/core_pattern && echo REACHED",
     "echo x > /proc/sys/user/max_user_namespaces && echo REACHED",
+    "echo 99999999 > /proc/sys/kernel/shmall && echo REACHED",
+    "echo 99999999 > /proc/sys/kernel/shmmax; grep -qx 99999999 /proc/sys/kernel/shmmax && echo REACHED",
     "echo b > /proc/sysrq-trigger && echo REACHED",
     "echo 1 > /sys/fs/cgroup/x && echo REACHED; ls /sys/fs && echo REACHED",
     "cat /dev/sda /dev/vda /dev/mem /dev/kmsg && echo REACHED",

@@ -5,14 +5,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.unit.tools_app.processes.conftest import SMALL, Command
 from tools_app.processes import groups
+from tools_app.processes.folders import command_folders
 from tools_app.processes.groups import Group, has_groups, make_group, remove_groups
+from tools_app.processes.isolation import Bounds, Isolation, Place
 from tools_app.processes.memory import memory_of
+from tools_app.processes.running import Running
+from tools_app.processes.tool import processes_report
 
 MEGABYTE = 1 << 20
 PIECE = 15 * MEGABYTE
@@ -60,6 +63,9 @@ for _ in range(pieces):
 """,
     "System V": """
 library = ctypes.CDLL(None, use_errno=True)
+for bound in ("shmall", "shmmax", "shmmni"):
+    if os.access(f"/proc/sys/kernel/{bound}", os.W_OK):
+        open(f"/proc/sys/kernel/{bound}", "w").write("99999999")
 library.shmat.restype = ctypes.c_void_p
 for _ in range(pieces):
     made = library.shmget(0, piece, 0o1600)
@@ -203,14 +209,24 @@ def test_a_group_that_was_left_is_removed_and_one_in_use_is_not(group: Group) ->
     assert not group.folder.exists()
 
 
-async def test_a_command_leaves_no_group(command: Command) -> None:
-    before = made_groups()
-    await command("echo here")
-    assert made_groups() <= before
+async def test_a_command_leaves_no_group(isolation: Isolation) -> None:
+    with command_folders() as (root, files):
+        await Running(Place(folder=files, root=root), Bounds(**SMALL)).run(isolation, "echo here")
+        assert [place / root.parent.name for place in groups._places() if (place / root.parent.name).exists()] == []
 
 
-def made_groups() -> set[Path]:
-    return {folder for place in groups._places() for folder in place.glob("think-command-*")}
+async def test_the_report_says_how_the_memory_is_bounded(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
+    [report] = await processes_report()
+    if not isolation.is_supervised:
+        wanted = "a control group bounds the memory" if has_groups() else "no control group, so the worker counts"
+        assert wanted in report.reason
+    monkeypatch.setattr(groups, "_places", lambda: iter(()))
+    has_groups.cache_clear()
+    try:
+        [report] = await processes_report()
+    finally:
+        has_groups.cache_clear()
+    assert isolation.is_supervised or "no control group, so the worker counts the memory" in report.reason
 
 
 def until(condition: Callable[[], bool]) -> None:
