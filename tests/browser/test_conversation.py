@@ -245,7 +245,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
         )
         with tab.page.expect_response("**/messages?**"):  # it is read again
             pages[0][0].fulfill(response=pages[0][1])
-        tab.page.wait_for_timeout(500)  # the page tells nobody that it has read the answer; it draws at once
+        tab.page.wait_for_timeout(500)  # that the page has read the answer shows nowhere; it draws at once
         assert tab.page.evaluate("window.least ?? 1") == 1
     sent[0].fulfill(response=accepted)
     tab.rest()

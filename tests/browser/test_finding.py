@@ -205,7 +205,7 @@ def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live
 
     def reads() -> list[tuple[str, int]]:
         """Requests for messages, searches and forks since the last call."""
-        tab.page.wait_for_timeout(150)  # requests that nobody waits for count as well
+        tab.page.wait_for_timeout(150)  # requests that nothing waits for count as well
         found = [
             (path, size) for path, size in sizes if any(word in path for word in ("/messages", "/search", "/fork"))
         ]

@@ -86,7 +86,7 @@ def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, li
     assert sorted(everything) == sorted(f"Number {number}" for number in range(270))
     with tab.page.expect_response("**/instances?**"):  # the look that the page takes now and then
         tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    tab.page.wait_for_timeout(300)  # the page tells nobody that it has read the answer; it draws at once
+    tab.page.wait_for_timeout(300)  # that the page has read the answer shows nowhere; it draws at once
     assert rows(tab) == everything
     expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
 

@@ -20,11 +20,11 @@ pytestmark = [
 
 
 def wait_for_the_other(cursor: CursorWrapper, table: str) -> None:
-    """Wait until somebody waits for this table. A flush takes it last: it has all others by then."""
+    """Wait until another connection waits for this table. A flush takes it last: it has all others by then."""
     deadline = time.monotonic() + 10
     waiting = 0
     while not waiting:
-        assert time.monotonic() < deadline, "nobody waits"
+        assert time.monotonic() < deadline, "no connection waits"
         time.sleep(0.01)
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass", [f'"{table}"'])
         [waiting] = cursor.fetchone() or [0]

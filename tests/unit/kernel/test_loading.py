@@ -17,7 +17,7 @@ here = Path(__file__).parent
 (here / "begun").touch()
 give_up_at = time.monotonic() + 10
 while not (here / "rest").exists():
-    assert time.monotonic() < give_up_at, "nobody let it load"
+    assert time.monotonic() < give_up_at, "it was not allowed to end"
     time.sleep(0.005)
 VALUE = 1
 """

@@ -52,7 +52,7 @@ Deno.test("chunks tell the view of their message alone, once in a while, and the
   const { conversation, line } = live();
   line.chunk({ type: "start", messageId: "a" }, 0);
   line.chunk({ type: "text-start", id: "t" }, 1);
-  await pause(60); // longer than chunks wait to be told
+  await pause(60); // longer than chunks wait for the views to be drawn
   const answer = draws(() => conversation.revision("a"));
   const question = draws(() => conversation.revision("q"));
   const whole = draws(() => conversation.version);
