@@ -72,8 +72,9 @@ class CuttingProxy:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
+        server = self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
         self._loop.run_forever()
+        server.close()  # who came in just now is ended as well
         self._loop.run_until_complete(_end_all())
         self._loop.close()
 
@@ -108,11 +109,14 @@ class CuttingProxy:
 
 
 async def _end_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.sleep(0)  # transports that were closed close their sockets one round later
+    rounds = 3  # what was accepted gets its task a round later, and closed transports close their sockets then
+    while rounds:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+        rounds = 3 if tasks else rounds - 1
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
