@@ -74,7 +74,8 @@ class CuttingProxy:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(asyncio.start_server(self._accept, sock=self._listener))
         self._loop.run_forever()
-        self._loop.run_until_complete(_end_all(server))
+        server.close()  # who came in just now is ended as well
+        self._loop.run_until_complete(_end_all())
         self._loop.close()
 
     def _cut(self) -> int:
@@ -107,13 +108,15 @@ class CuttingProxy:
                 end.close()
 
 
-async def _end_all(server: asyncio.Server) -> None:
-    server.close()  # else it accepts while the others end
-    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+async def _end_all() -> None:
+    rounds = 3  # what was accepted gets its task a round later, and closed transports close their sockets then
+    while rounds:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.sleep(0)  # transports that were closed close their sockets one round later
+        await asyncio.sleep(0)
+        rounds = 3 if tasks else rounds - 1
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -13,7 +13,8 @@ _BOOT = re.compile(r'(<script id="boot" type="application/json">)(.*?)(</script>
 
 
 def change_boot(tab: ChatPage, change: Callable[[dict[str, Any]], object], pages: str = "**/c/new*") -> None:
-    """Apply a change to what is embedded in the pages that are opened from now on."""
+    """Apply a change to what is embedded in pages that are opened from now on. They open no line, and do not rest."""
+    tab.holds_back = True
 
     def patched(found: "re.Match[str]") -> str:
         embedded = json.loads(found[2])

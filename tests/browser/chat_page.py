@@ -28,6 +28,7 @@ class ChatPage:
         self.base_url = base_url
         self.errors: list[str] = []
         self.foreign: list[str] = []
+        self.holds_back = False  # the test keeps from the page what it waits for: it does not come to rest
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._note_console)
         page.on("request", self._note_request)
@@ -41,10 +42,17 @@ class ChatPage:
             self.foreign.append(request.url)
 
     def open(self, path: str = "/c/new") -> "ChatPage":
-        """Go to an address and wait until the page is alive."""
+        """Go to an address and wait until the page is alive and has what it asks for as it opens."""
         self.page.goto(self.base_url + path)
         self.page.wait_for_selector("html[data-ready]", state="attached")
+        self.settle()
         return self
+
+    def settle(self) -> None:
+        """Wait until nothing that the page knows of is pending, but for an answer that is being written."""
+        if self.holds_back:
+            return
+        self.page.wait_for_selector("html:not([data-state=busy])", state="attached", timeout=30_000)
 
     @property
     def input(self) -> Locator:
@@ -77,6 +85,16 @@ class ChatPage:
         if self.input.input_value():  # on a phone the key breaks the line
             self.page.get_by_role("button", name="Send").click()
 
+    def replace(self, text: str) -> None:
+        """Send another text in place of the one that is being edited."""
+        expect(self.page.locator("#edit-bar")).to_be_visible()
+        # The field gets its text first and the cursor in the next frame: what is typed in between goes to the end.
+        self.page.evaluate(
+            "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go))))"
+        )
+        self.input.fill(text)
+        self.input.press("Enter")
+
     def ask(self, text: str) -> Locator:
         """Send a message and wait for the end of its answer; returns the last answer."""
         before = self.answers.count()
@@ -98,10 +116,12 @@ class ChatPage:
         assert self.page.evaluate(STILL), "it moves all the time"
 
     def rest(self) -> None:
-        """Wait until nothing runs and the answer's foot is there."""
+        """Wait until nothing that the page knows of is pending, and what has come is drawn."""
         expect(self.stop_button).to_be_hidden(timeout=30_000)
         expect(self.page.locator(".message.is-live")).to_have_count(0, timeout=20_000)
         expect(self.page.locator(".message.is-pending")).to_have_count(0, timeout=20_000)
+        if not self.holds_back:
+            self.page.wait_for_selector("html[data-state=rest]", state="attached", timeout=30_000)
 
     def text_of_last(self) -> str:
         """Text of the last answer as rendered."""

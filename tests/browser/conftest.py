@@ -76,9 +76,12 @@ def open_tab(new_context: Callable[..., BrowserContext], page_line: CuttingProxy
     """Open a tab: `open_tab("/c/new")`, in a new profile or in a given one. Any script error fails the test."""
     tabs: list[ChatPage] = []
 
-    def make(path: str = "/c/new", context: BrowserContext | None = None, **options: Any) -> ChatPage:
+    def make(
+        path: str = "/c/new", context: BrowserContext | None = None, *, holds_back: bool = False, **options: Any
+    ) -> ChatPage:
         page = (context or new_context(**options)).new_page()
         tab = ChatPage(page, f"http://127.0.0.1:{page_line.port}")
+        tab.holds_back = holds_back
         tabs.append(tab)
         return tab.open(path)
 

@@ -175,6 +175,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
     address = seed(live_product, *texts)
     held: list[Any] = []
     tab.page.route("**/temml.*.js", lambda route: held.append(route))
+    tab.holds_back = True
     tab.open(address)
     tab.until(lambda: held)
     landmark = tab.page.get_by_text("Landmark 2.")
@@ -194,6 +195,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
 def test_code_is_plain_until_its_colours_arrive(tab: ChatPage) -> None:
     held: list[Any] = []
     tab.page.route("**/languages.*.js", lambda route: held.append(route))
+    tab.holds_back = True
     tab.open("/c/new")
     assert "languages" not in requested(tab.page)
     code = tab.ask(say("```python\ndef f(): pass\n```")).locator("figure.code code")

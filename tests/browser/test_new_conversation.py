@@ -57,9 +57,10 @@ def test_a_copy_of_a_tab_that_is_sending_shows_and_sends_the_same_once(tab: Chat
     tab.write("In both\nsay: Once.")
     expect(tab.page.locator(".message.is-pending")).to_contain_text("Will be sent")
     # The conversation has been made, so the copy opens it by its address and finds the message in the shared outbox.
-    copy = open_tab(tab.page.url.removeprefix(tab.base_url), context=context)
+    copy = open_tab(tab.page.url.removeprefix(tab.base_url), context=context, holds_back=True)
     expect(copy.page.locator(".message.is-pending")).to_contain_text("In both")
     context.unroute("**/turns")
+    copy.holds_back = False
     for each in (tab, copy):
         each.rest()
         expect(each.messages).to_have_count(2, timeout=30_000)

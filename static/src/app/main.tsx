@@ -2,6 +2,7 @@
 
 import "@preact/signals"; // views follow what they read
 import { render } from "preact";
+import { pending, watchState } from "./lib/busy.ts";
 import { readBoot } from "./store/boot.ts";
 import { App } from "./store/app.ts";
 import { AppView } from "./ui/app.tsx";
@@ -29,7 +30,21 @@ async function start(): Promise<void> {
     root,
   );
   document.documentElement.dataset.ready = "1";
-  setTimeout(() => import("./ui/later.ts").catch(() => {}), QUIET_MS); // a key pressed while it loads would be lost
+  showState();
+  setTimeout(() => pending(import("./ui/later.ts")).catch(() => {}), QUIET_MS); // a key pressed while it loads would be lost
+}
+
+/** `data-state` of the root. It says "rest" only when what has come is drawn as well. */
+function showState(): void {
+  const { dataset } = document.documentElement;
+  let news = 0;
+  watchState((state) => {
+    const mine = ++news;
+    dataset.state = "busy";
+    if (state === "busy") return;
+    const settle = () => mine === news && (dataset.state = state);
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(settle))); // effects of a view come after its frame
+  });
 }
 
 start();

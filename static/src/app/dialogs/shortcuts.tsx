@@ -1,15 +1,31 @@
 // The list of keys.
 
-import { t } from "../lib/i18n.ts";
+import { type MessageKey, t } from "../lib/i18n.ts";
 import type { DialogProps } from "../store/dialogs.ts";
-import { SHORTCUTS } from "../ui/keys.ts";
 import { Dialog } from "./dialog.tsx";
+
+interface Shortcut {
+  keys: string;
+  does: MessageKey;
+}
+
+const SHORTCUTS: readonly Shortcut[] = [
+  { keys: "Enter", does: "keys.send" },
+  { keys: "Shift+Enter", does: "keys.break" },
+  { keys: "↑", does: "keys.edit" },
+  { keys: "Esc", does: "keys.stop" },
+  { keys: "Ctrl+K", does: "keys.search" },
+  { keys: "Ctrl+F", does: "keys.find" },
+  { keys: "Ctrl+Shift+O", does: "keys.new" },
+  { keys: "Ctrl+B", does: "keys.sidebar" },
+  { keys: "?", does: "keys.help" },
+];
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function Shortcuts({ close }: DialogProps<never>) {
   return (
-    <Dialog title={t("common.shortcuts")} close={close}>
+    <Dialog title={t("keys.title")} close={close}>
       <dl class="shortcuts">
         {SHORTCUTS.map(({ keys, does }) => (
           <div key={keys}>

@@ -1,6 +1,7 @@
 // What rendered text gets after the sanitiser: colours of code, formulas, boxes of tasks, and a look at how wide tables are.
 // Colours and formulas need libraries that come on demand: what waits for them is dressed when they are there.
 
+import { pending } from "./busy.ts";
 import { colourFigure, languageIn } from "./code.ts";
 import { loadHighlighter, needsHighlighter } from "./highlight.ts";
 import { t } from "./i18n.ts";
@@ -21,7 +22,7 @@ export function dress(elements: readonly Element[]): void {
     within(element, "figure.code code").forEach(colourFigure);
     if (isWaiting(element)) waiting.add(element);
   }
-  if (waiting.size) load();
+  if (waiting.size) pending(load());
 }
 
 /** Tell that a root now holds text that was rendered before: what is still plain in it is dressed with the rest. */

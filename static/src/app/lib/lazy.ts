@@ -1,5 +1,7 @@
 // A part of the page that comes when it is first needed. Until then callers do without it.
 
+import { pending } from "./busy.ts";
+
 /** `value` is null until it has arrived. A failed load is tried again when it is next asked for, not before a minute has passed. */
 export class Lazy<T> {
   value: T | null = null;
@@ -19,7 +21,7 @@ export class Lazy<T> {
 
   async #begin(): Promise<T | null> {
     try {
-      this.value = await this.#load();
+      this.value = await pending(this.#load());
     } catch {
       this.#failedAt = performance.now(); // offline, or a newer version has been deployed
       this.#pending = null;

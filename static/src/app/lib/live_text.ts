@@ -1,6 +1,7 @@
 // Text that grows. Finished blocks are frozen: their nodes are never touched again. Only the last block is parsed anew,
 // and only as often as the page can bear.
 
+import { ANSWER, Due } from "./busy.ts";
 import type { Source } from "./citations.ts";
 import { languageIn } from "./code.ts";
 import { dressLater } from "./dress.ts";
@@ -23,7 +24,7 @@ export class LiveText {
   #frozenAt = 0; // offset in the text up to which blocks are final
   #tail: Node[] = [];
   #env: Env = {};
-  #timer: ReturnType<typeof setTimeout> | 0 = 0;
+  readonly #due = new Due(ANSWER);
   #pause = SHORTEST_PAUSE;
   #lastPaint = 0;
   #isFinal = false;
@@ -44,14 +45,14 @@ export class LiveText {
     this.#wanted = text;
     this.#isFinal = !isLive;
     if (!isLive) return this.#finish();
-    if (this.#timer) return;
+    if (this.#due.isSet) return;
     const wait = Math.max(0, this.#lastPaint + this.#pause - performance.now());
-    this.#timer = setTimeout(() => this.#paint(), wait);
+    this.#due.set(() => this.#paint(), wait);
   }
 
   /** Nothing is painted any more. */
   dispose(): void {
-    clearTimeout(this.#timer);
+    this.#due.clear();
   }
 
   /** Whether they are others than before. Then all of the text is rendered again. */
@@ -66,7 +67,6 @@ export class LiveText {
   }
 
   #paint(): void {
-    this.#timer = 0;
     if (this.#isFinal || this.#shown === this.#wanted) return;
     const began = performance.now();
     this.#onPaint(() => this.#grow());
@@ -114,8 +114,7 @@ export class LiveText {
   }
 
   #finish(): void {
-    clearTimeout(this.#timer);
-    this.#timer = 0;
+    this.#due.clear();
     this.#onPaint(() => {
       const wasLive = this.#shown !== "" && this.#wanted.startsWith(this.#shown);
       if (wasLive) {

@@ -1,5 +1,7 @@
 // Where the reader is: at the end, and then the page follows; or further up, and then it stays where it is.
 
+import { begin } from "./busy.ts";
+
 const NEAR = 64;
 
 export class Scroll {
@@ -62,11 +64,15 @@ export class Scroll {
     };
     go();
     let frames = 3;
+    const end = begin();
     const again = () => {
-      if (!element.isConnected || this.isFollowing) return;
+      if (!element.isConnected || this.isFollowing) return end();
       go();
       if (--frames) requestAnimationFrame(again);
-      else if (this.distance < NEAR) this.#set(true); // it stands at the end
+      else {
+        if (this.distance < NEAR) this.#set(true); // it stands at the end
+        end();
+      }
     };
     requestAnimationFrame(again);
   }

@@ -2,6 +2,7 @@
 // read the version is drawn again. Nothing in here knows of views or of the document.
 
 import { signal } from "@preact/signals-core";
+import { ANSWER, begin } from "./busy.ts";
 
 /** Base of all stores. */
 export class Store {
@@ -15,6 +16,7 @@ export class Store {
   /** Announce a change: call it after the fields have their new values. */
   changed(): void {
     this.#version.value = this.#version.peek() + 1; // an effect that changes a store does not follow it by that
+    begin(ANSWER)(); // a page at rest is at rest again when that is drawn
   }
 
   /** The version without subscribing to it. */

@@ -11,6 +11,7 @@ import extensions from "./en/extensions.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
 import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
+import keys from "./en/keys.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
@@ -28,6 +29,7 @@ export const later = {
   ...files,
   ...guard,
   ...histories,
+  ...keys,
   ...memory,
   ...panel,
   ...runs,

@@ -1,5 +1,6 @@
 // The JSON API: one place for addresses, the CSRF header and what an error means. Its types are those of its document.
 
+import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 import type { RawInstance } from "../store/instances.ts";
 import type { RawPage } from "../store/path.ts";
@@ -131,7 +132,7 @@ export class Api {
     signal?.addEventListener("abort", giveUp);
     try {
       if (signal?.aborted) giveUp();
-      return await this.#ask(method, path, body, patience.signal) as Answer;
+      return await pending(this.#ask(method, path, body, patience.signal)) as Answer;
     } catch (error) {
       if (error instanceof ApiError || signal?.aborted) throw error;
       throw new ApiError("offline", patience.signal.aborted ? t("common.server-slow") : t("common.server-unreachable"));
@@ -287,7 +288,7 @@ export class Api {
     { onProgress, signal, headers = {} }: UploadOptions & { headers?: Record<string, string> } = {},
   ): Promise<Answer> {
     const request = new XMLHttpRequest(); // fetch tells nothing of upload progress
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<Answer>((resolve, reject) => {
       request.open(method, this.base + path);
       const all = { "x-csrftoken": csrf(), accept: "application/json", ...headers };
       for (const [name, value] of Object.entries(all)) request.setRequestHeader(name, value);
@@ -300,6 +301,7 @@ export class Api {
       signal?.addEventListener("abort", () => request.abort());
       request.send(body);
     });
+    return pending(answer);
   }
 
   /** The answer to a GET whatever its type; of an address of this server. Throws as `request` does. */
@@ -307,7 +309,8 @@ export class Api {
     let response: Response | null = null;
     if (URL.parse(url, location.href)?.origin === location.origin) {
       // What the browser keeps of a file is not pieced together with what the file is now.
-      response = await fetch(url, { headers, signal, credentials: "same-origin", cache: "no-store" }).catch((error) => {
+      const asked = fetch(url, { headers, signal, credentials: "same-origin", cache: "no-store" });
+      response = await pending(asked).catch((error) => {
         if (signal?.aborted) throw error;
         return null;
       });

@@ -1,5 +1,6 @@
 // A WebSocket that reconnects: it backs off, notices when the network returns, and stops for good when the server asks it to.
 
+import { begin } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
 import { type ClientFrame, readFrame, type ServerFrame } from "./frames.ts";
 
@@ -25,6 +26,7 @@ export class AgentSocket extends EventStore<SocketEvents> {
   #attempt = 0;
   #timer = 0;
   #closed = false;
+  #endOpening: (() => void) | null = null;
   readonly #wake = () => this.#hurry();
 
   readonly state: LineState = "connecting";
@@ -77,6 +79,7 @@ export class AgentSocket extends EventStore<SocketEvents> {
     removeEventListener("focus", this.#wake);
     this.#socket?.close(1000);
     this.#socket = null;
+    this.#opened();
   }
 
   /** Try now instead of at the end of the pause. */
@@ -87,6 +90,13 @@ export class AgentSocket extends EventStore<SocketEvents> {
   #hear(event: MessageEvent<unknown>): void {
     const frame = typeof event.data === "string" ? readFrame(event.data) : null;
     if (frame) this.emit("frame", frame);
+    if (frame?.type === "cf_agent_mcp_servers") this.#opened(); // the last frame of each opening
+  }
+
+  /** The line has brought what it brings as it opens, or never will. */
+  #opened(): void {
+    this.#endOpening?.();
+    this.#endOpening = null;
   }
 
   #lost({ code, reason }: CloseEvent): void {
@@ -108,6 +118,8 @@ export class AgentSocket extends EventStore<SocketEvents> {
 
   #become(state: LineState, more: { code?: number; reason?: string; retryAt?: number } = {}): void {
     if (this.state === state && state !== "waiting") return;
+    if (state === "refused") this.#opened();
+    else if (state !== "open") this.#endOpening ??= begin();
     Object.assign(this, { state, ...more });
     this.changed();
     this.emit("state", state);

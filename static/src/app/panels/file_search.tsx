@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Due } from "../lib/busy.ts";
 import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
@@ -74,10 +75,11 @@ function Found({ api, wanted, open, last }: FoundProps) {
         },
         (problem) => abort.signal.aborted || setError(messageOf(problem)),
       );
-    const timer = setTimeout(look, isFirst.current ? 0 : PAUSE_MS);
+    const due = new Due();
+    due.set(look, isFirst.current ? 0 : PAUSE_MS);
     isFirst.current = false;
     return () => {
-      clearTimeout(timer);
+      due.clear();
       abort.abort();
     };
   }, [wanted]);

@@ -2,6 +2,7 @@
 
 import { effect, untracked } from "@preact/signals-core";
 import { useEffect, useState } from "preact/hooks";
+import { Due } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { useApp } from "../ui/context.ts";
@@ -14,7 +15,7 @@ export class Reading<Value> extends Store {
   error = "";
   #read: (signal: AbortSignal) => Promise<Value>;
   #abort: AbortController | null = null;
-  #timer = 0;
+  readonly #due = new Due();
 
   constructor(read: (signal: AbortSignal) => Promise<Value>) {
     super();
@@ -23,7 +24,7 @@ export class Reading<Value> extends Store {
 
   /** Read now. An earlier attempt that is under way does not count any more. Never rejects. */
   async again(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#due.clear();
     this.#abort?.abort();
     const { signal } = this.#abort = new AbortController();
     try {
@@ -38,8 +39,7 @@ export class Reading<Value> extends Store {
   }
 
   soon(pause = PAUSE_MS): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.again(), pause);
+    this.#due.set(() => this.again(), pause);
   }
 
   /** Take a value that is known without reading it. */
@@ -49,7 +49,7 @@ export class Reading<Value> extends Store {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#due.clear();
     this.#abort?.abort();
   }
 }

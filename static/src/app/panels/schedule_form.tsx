@@ -1,6 +1,7 @@
 // A new schedule, or other times and words for one: a prompt, and when. The next times are shown while one chooses.
 
 import { useEffect, useId, useState } from "preact/hooks";
+import { Due } from "../lib/busy.ts";
 import { type MessageKey, t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { Schedule } from "../net/schedules_api.ts";
@@ -263,9 +264,10 @@ function Preview({ schedules: { api }, times }: { schedules: Schedules; times: s
         setProblem(messageOf(error));
       }
     };
-    const timer = setTimeout(read, PAUSE_MS);
+    const due = new Due();
+    due.set(read, PAUSE_MS);
     return () => {
-      clearTimeout(timer);
+      due.clear();
       abort.abort();
     };
   }, [times]);

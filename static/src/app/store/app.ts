@@ -2,6 +2,7 @@
 // and its parts, and everything that a person does is a method of one of them.
 
 import { effect, untracked } from "@preact/signals-core";
+import { ANSWER, begin, pending } from "../lib/busy.ts";
 import { newId } from "../lib/ids.ts";
 import { copyText } from "../lib/clipboard.ts";
 import { recall, remember } from "../lib/storage.ts";
@@ -89,6 +90,7 @@ export class App extends Store {
   #unsent: Unsent;
   #saidRecovering = false;
   #unfollow = () => {};
+  #endAnswer: (() => void) | null = null; // of the shown conversation
 
   constructor(boot: Boot) {
     super();
@@ -336,7 +338,7 @@ export class App extends Store {
     });
     let runs: Promise<Delegated> | null = null;
     events.on("run", (frame) => {
-      runs ??= import("../ui/later.ts").then((views) => views.openDelegated(this.api, conversation));
+      runs ??= pending(import("../ui/later.ts")).then((views) => views.openDelegated(this.api, conversation));
       runs.then((found) => found.take(frame), () => runs = null); // they come again with the next line
     });
     events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
@@ -404,8 +406,10 @@ export class App extends Store {
   #onStatus(conversation: Conversation): void {
     if (conversation.isRecovering && !this.#saidRecovering) this.announcer.say(t("status.recovering-short"));
     this.#saidRecovering = conversation.isRecovering;
-    const { id } = conversation.instance;
-    if (id) this.list.patch(id, { isRunning: Boolean(conversation.running) });
+    const { instance: { id }, running } = conversation;
+    if (running) this.#endAnswer ??= begin(ANSWER);
+    else this.#endAnswer = this.#endAnswer?.() ?? null;
+    if (id) this.list.patch(id, { isRunning: Boolean(running) });
   }
 
   /** Follows the answer that is being written, as far as it has come. */

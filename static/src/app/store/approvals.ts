@@ -1,5 +1,6 @@
 // Calls that wait for this person's decision, in all conversations: the newest first, read by pages.
 
+import { Due } from "../lib/busy.ts";
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { JsonObject, Risk } from "./types.ts";
@@ -43,7 +44,7 @@ export class Approvals extends Store {
   isLoading = false;
   error = "";
   #cursor = "";
-  #timer = 0;
+  readonly #due = new Due();
   #decided = new Set<string>();
   #api: Api;
 
@@ -65,8 +66,7 @@ export class Approvals extends Store {
 
   /** Something may have changed: read again, once for many changes. */
   refreshSoon(pause = 300): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.refresh(), pause);
+    this.#due.set(() => this.refresh(), pause);
   }
 
   async refresh(): Promise<void> {

@@ -1,6 +1,7 @@
 // Where one writes: the text, its files, the message that is being edited, and a draft for each conversation. What was typed is
 // never lost: it is in the browser's storage until it is sent.
 
+import { Due } from "../lib/busy.ts";
 import type { Api } from "../net/api.ts";
 import { recall, remember } from "../lib/storage.ts";
 import { Store } from "../lib/store.ts";
@@ -32,7 +33,7 @@ export class Composer extends Store {
   focusWishes = 0;
   readonly attachments: Attachments;
   #draftKey = "";
-  #timer = 0;
+  readonly #due = new Due();
   #on: { send: (written: Written) => void; command: (command: Command) => void };
 
   constructor(api: Api, on: { send: (written: Written) => void; command: (command: Command) => void }) {
@@ -133,12 +134,11 @@ export class Composer extends Store {
   }
 
   #saveSoon(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#save(), DRAFT_PAUSE_MS);
+    this.#due.set(() => this.#save(), DRAFT_PAUSE_MS);
   }
 
   #save(): void {
-    clearTimeout(this.#timer);
+    this.#due.clear();
     if (!this.#draftKey || this.editing) return;
     const draft: Draft = { text: this.text, files: this.attachments.saved() };
     remember(`draft.${this.#draftKey}`, draft.text || draft.files?.length ? draft : null);

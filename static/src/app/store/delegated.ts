@@ -1,6 +1,7 @@
 // Agents that work for a conversation, as its frames tell of them: what each says is folded as an answer is. The API adds what no
 // frame has: when it began, which conversation it is, and whether it asks something. No DOM in here.
 
+import { ANSWER, Due } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
 import type { Api } from "../net/api.ts";
 import { type Chunk, readChunk, type RunEvent, type RunFrame } from "../net/frames.ts";
@@ -65,8 +66,8 @@ export class Delegated extends Store {
   readonly #unstored = new Set<string>();
   readonly #api: Api;
   readonly #conversation: Conversation;
-  #pause = 0;
-  #readTimer = 0;
+  readonly #pause = new Due(ANSWER);
+  readonly #readDue = new Due();
 
   constructor(api: Api, conversation: Conversation) {
     super();
@@ -162,23 +163,21 @@ export class Delegated extends Store {
   }
 
   #changedSoon(): void {
-    this.#pause ||= setTimeout(() => this.#changedNow(), CHUNK_PAUSE);
+    if (!this.#pause.isSet) this.#pause.set(() => this.#changedNow(), CHUNK_PAUSE);
   }
 
   #changedNow(): void {
-    clearTimeout(this.#pause);
-    this.#pause = 0;
+    this.#pause.clear();
     this.changed();
   }
 
   /** Read what no frame has. */
   readSoon(): void {
-    this.#readTimer ||= setTimeout(() => this.#read(), READ_PAUSE);
+    if (!this.#readDue.isSet) this.#readDue.set(() => this.#read(), READ_PAUSE);
   }
 
   async #read(): Promise<void> {
     const { instance } = this.#conversation;
-    this.#readTimer = 0;
     if (!instance.id || this.#conversation.isClosed) return;
     try {
       for (const raw of await readRuns(this.#api, instance.id)) {

@@ -1,6 +1,7 @@
 // Questions to the person, one at a time. Who asks waits for the answer; the view of a dialog is loaded when it is asked for.
 
 import type { ComponentType } from "preact";
+import { pending } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
 
 /** What each dialog gets besides its own properties: close with an answer, or with null where there is none. */
@@ -24,7 +25,7 @@ export class Dialogs extends Store {
 
   /** Ask, and resolve to the answer; null where the person gave none. */
   async ask<Props, Answer>(load: () => Promise<View<Props, Answer>>, props: Props): Promise<Answer | null> {
-    const view = await load();
+    const view = await pending(load());
     return await new Promise((resolve) => {
       const id = ++this.#made;
       const close = (answer: Answer | null) => {

@@ -2,6 +2,7 @@
 // then, and changed at once where something is known before it is read.
 
 import type { Api, InstancePage } from "../net/api.ts";
+import { Due } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
 import { fromInstance, type RawInstance } from "./instances.ts";
 import type { Instance } from "./types.ts";
@@ -24,7 +25,7 @@ export class ConversationList extends Store {
   #cursor = "";
   #shown = { query: "", isArchive: false };
   #abort: AbortController | null = null;
-  #timer = 0;
+  readonly #due = new Due();
   #api: Api;
   #onRead: () => void;
 
@@ -73,8 +74,7 @@ export class ConversationList extends Store {
   }
 
   refreshSoon(pause = 300): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.refresh(), pause);
+    this.#due.set(() => this.refresh(), pause);
   }
 
   async refresh(): Promise<void> {

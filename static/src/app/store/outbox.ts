@@ -1,6 +1,7 @@
 // Messages on their way: kept in this browser until the server has accepted them, sent again with the same ids, so that
 // a repeated send is one turn. What is in here is optimistic and looks it.
 
+import { Due } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
 import { recall, remember } from "../lib/storage.ts";
 import { isTemporary, messageOf } from "../net/api.ts";
@@ -24,7 +25,7 @@ export const keptEntries = (path: string): KeptEntry[] => recall<KeptEntry[]>(ke
 export class Outbox extends EventStore<{ change: undefined }> {
   readonly #key: string;
   readonly #deliver: Deliver;
-  #timer = 0;
+  readonly #due = new Due();
   #busy = false;
   #closed = false;
   readonly #wake = () => void this.flush();
@@ -39,7 +40,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
     this.#deliver = deliver;
     this.entries = keptEntries(path).map((entry) => ({ ...entry, state: "waiting", error: "", tries: 0 }));
     addEventListener("online", this.#wake);
-    if (this.entries.length) setTimeout(this.#wake, 0);
+    if (this.entries.length) this.#due.set(this.#wake, 0);
   }
 
   add(entry: KeptEntry): void {
@@ -71,7 +72,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
   async flush(): Promise<void> {
     if (this.#busy || this.#closed) return;
     this.#busy = true;
-    clearTimeout(this.#timer);
+    this.#due.clear();
     try {
       for (const { requestId } of this.entries) {
         const entry = this.#find(requestId); // as it is by now
@@ -86,7 +87,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#due.clear();
     removeEventListener("online", this.#wake);
   }
 
@@ -109,7 +110,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
         return true;
       }
       this.#change(requestId, { state: "waiting", error: messageOf(error), tries: tries + 1 });
-      if (!this.#closed) this.#timer = setTimeout(this.#wake, RETRY_STEPS[Math.min(tries, RETRY_STEPS.length - 1)]);
+      if (!this.#closed) this.#due.set(this.#wake, RETRY_STEPS[Math.min(tries, RETRY_STEPS.length - 1)]);
       return false;
     }
   }

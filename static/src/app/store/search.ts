@@ -1,5 +1,6 @@
 // Messages that match a search, in all conversations or in one. The former hits stay until the new ones are there.
 
+import { Due } from "../lib/busy.ts";
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import { fromSearch, type Hit } from "./hits.ts";
@@ -19,7 +20,7 @@ export class Search extends Store {
   openedId = "";
   #cursor = "";
   #abort: AbortController | null = null;
-  #timer = 0;
+  readonly #due = new Due();
   #api: Api;
   #within: () => { instance?: string };
 
@@ -37,12 +38,12 @@ export class Search extends Store {
   type(query: string): void {
     if (query === this.query) return;
     this.query = query;
-    clearTimeout(this.#timer);
+    this.#due.clear();
     this.#abort?.abort();
     if (!query) return this.#show([], "", false);
     this.isLoading = true;
     this.changed();
-    this.#timer = setTimeout(() => this.#search(), PAUSE_MS);
+    this.#due.set(() => this.#search(), PAUSE_MS);
   }
 
   clear(): void {

@@ -2,6 +2,7 @@
 // change is announced: of the whole by the store's version, of one message by its revision. No DOM in here.
 
 import { batch, type Signal, signal } from "@preact/signals-core";
+import { ANSWER, Due } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
 import type { Outcome, RunFrame, SessionFrame } from "../net/frames.ts";
 import type { Delegated } from "./delegated.ts";
@@ -93,7 +94,7 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   readonly #streams = new Map<string, TurnStream>();
   readonly #revisions = new Map<string, Signal<number>>();
   readonly #touched = new Set<string>(); // by chunks, and not announced yet
-  #pause = 0;
+  readonly #pause = new Due(ANSWER);
 
   constructor(instance: Instance) {
     super();
@@ -129,13 +130,12 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   /** A chunk has changed a message: one announcement covers all that come within 40 ms, and the last is never lost. */
   protected touchSoon(id: string): void {
     this.#touched.add(id);
-    this.#pause ||= setTimeout(() => this.flushTouched(), CHUNK_PAUSE);
+    if (!this.#pause.isSet) this.#pause.set(() => this.flushTouched(), CHUNK_PAUSE);
   }
 
   /** Tell of what chunks have changed, now. */
   protected flushTouched(): void {
-    clearTimeout(this.#pause);
-    this.#pause = 0;
+    this.#pause.clear();
     const ids = [...this.#touched];
     this.#touched.clear();
     batch(() => ids.forEach((id) => this.#bump(id)));

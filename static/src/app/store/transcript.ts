@@ -1,6 +1,7 @@
 // The list of messages of one conversation as the server has it: read by pages, with the turn that runs. No DOM in here.
 
 import { batch } from "@preact/signals-core";
+import { Due } from "../lib/busy.ts";
 import { newId } from "../lib/ids.ts";
 import { type Api, isTemporary } from "../net/api.ts";
 import type { AgentSocket } from "../net/socket.ts";
@@ -41,8 +42,8 @@ export class Transcript extends ConversationState {
   #refreshing: Promise<void> | null = null;
   #refreshAgain = false;
   #failures = 0; // reads in a row
-  #refreshTimer = 0;
-  #compactionTimer = 0;
+  readonly #refreshDue = new Due();
+  readonly #compactionDue = new Due();
   #isClosed = false;
 
   /** `page`: the newest one, where the document has brought it along. */
@@ -59,14 +60,14 @@ export class Transcript extends ConversationState {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#refreshTimer);
-    clearTimeout(this.#compactionTimer);
+    this.#refreshDue.clear();
+    this.#compactionDue.clear();
     this.flushTouched();
   }
 
   /** Read the newest page again and settle on it. Calls while one runs are folded into one more. */
   refresh(): Promise<void> {
-    clearTimeout(this.#refreshTimer);
+    this.#refreshDue.clear();
     if (this.#refreshing) {
       this.#refreshAgain = true;
       return this.#refreshing;
@@ -88,8 +89,7 @@ export class Transcript extends ConversationState {
   }
 
   refreshSoon(pause = REFRESH_PAUSE): void {
-    clearTimeout(this.#refreshTimer);
-    this.#refreshTimer = setTimeout(() => this.refresh(), pause);
+    this.#refreshDue.set(() => this.refresh(), pause);
   }
 
   async #readPage(): Promise<void> {
@@ -150,9 +150,9 @@ export class Transcript extends ConversationState {
   /** The state of a summary, where no frame has reported it yet. Its end may have come before the socket opened: read again. */
   #takeCompacting(compacting: Compacting): void {
     this.put({ compacting });
-    clearTimeout(this.#compactionTimer);
+    this.#compactionDue.clear();
     if (compacting && !this.isClosed) {
-      this.#compactionTimer = setTimeout(() => void (this.isCompactionReported || this.refresh()), COMPACTION_LOOK);
+      this.#compactionDue.set(() => void (this.isCompactionReported || this.refresh()), COMPACTION_LOOK);
     }
   }
 

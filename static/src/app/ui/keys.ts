@@ -1,24 +1,6 @@
-// Keys that work everywhere on the page. `SHORTCUTS` is also the list that "?" shows.
+// Keys that work everywhere on the page. The list that "?" shows is in dialogs/shortcuts.tsx.
 
-import type { MessageKey } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
-
-export interface Shortcut {
-  keys: string;
-  does: MessageKey;
-}
-
-export const SHORTCUTS: readonly Shortcut[] = [
-  { keys: "Enter", does: "common.key-send" },
-  { keys: "Shift+Enter", does: "common.key-break" },
-  { keys: "↑", does: "common.key-edit" },
-  { keys: "Esc", does: "common.key-stop" },
-  { keys: "Ctrl+K", does: "common.key-search" },
-  { keys: "Ctrl+F", does: "common.key-find" },
-  { keys: "Ctrl+Shift+O", does: "common.key-new" },
-  { keys: "Ctrl+B", does: "common.key-sidebar" },
-  { keys: "?", does: "common.key-help" },
-];
 
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));

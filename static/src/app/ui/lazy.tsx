@@ -2,6 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 
 /** A view that is loaded when it is drawn; `load` loads it before, for what must be there at once. */
@@ -11,7 +12,7 @@ export type LazyView<Props> = ComponentType<Props> & { load: () => Promise<void>
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): LazyView<Props> {
   let loaded: ComponentType<Props> | null = null;
   const loadOnce = async () => {
-    loaded ??= await load();
+    loaded ??= await pending(load());
   };
   function Lazy(props: Props) {
     const [state, setState] = useState<"loading" | "loaded" | "failed">(loaded ? "loaded" : "loading");

@@ -32,7 +32,7 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("box", t("list.archive-show"), () => app.list.showArchive(true))}
       {item("open", t("list.import"), chooseFile)}
       {item("link", t("servers.programs"), () => location.assign(app.boot.urls.programs))}
-      {item("keys", t("common.shortcuts"), () => app.showShortcuts())}
+      {item("keys", t("keys.title"), () => app.showShortcuts())}
       <ThemeChoice />
       <SignOut action={app.boot.urls.logout} />
     </>
