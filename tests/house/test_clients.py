@@ -63,8 +63,12 @@ def _ways(function: ast.FunctionDef) -> Ways:
 
 
 def _has_observer(test: str, function: ast.FunctionDef) -> bool:
-    fixtures = [n for n in _parsed(test.partition("::")[0]).body if getattr(n, "name", "") == "observer"]
-    is_automatic = any("autouse=True" in ast.unparse(fixture) for fixture in fixtures)
+    is_automatic = any(
+        isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "pytestmark"
+        and "usefixtures('observer')" in ast.unparse(node.value)
+        for node in _parsed(test.partition("::")[0]).body
+    )
     return is_automatic or _OBSERVER.search(ast.unparse(function).replace("'", '"')) is not None
 
 

@@ -1,4 +1,4 @@
-"""Visits of a person who asks and leaves, and what becomes of it while nobody is connected."""
+"""Visits of a person who asks and leaves, and what becomes of it while no client is connected."""
 
 import asyncio
 import random
