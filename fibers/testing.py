@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.core.schedules.states import ScheduleStatus
-from fibers.core.states import FiberStatus
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.execution import recovery
 from fibers.execution.inline import first_claimable, running
 from fibers.execution.runner import run_fiber
@@ -47,10 +47,7 @@ async def run_until_idle(*, timeout_seconds: float = 30.0, skip_delays: bool = F
     """
     async with asyncio.timeout(timeout_seconds):
         for done in range(ROUNDS):
-            ids = await db(_due, skip_delays)
-            if not ids and recover:
-                await db(recover_crashed)
-                ids = await db(_due, skip_delays)
+            ids = await db(_next, skip_delays, recover)
             if not ids:
                 return done
             await asyncio.gather(*(run_fiber(fiber_id) for fiber_id in ids))
@@ -146,6 +143,22 @@ def recover_crashed() -> None:
     while _crashed:
         expire_lease(*_crashed.pop())
     recovery.sweep(prune=False)
+
+
+def is_anything_open() -> bool:
+    """Whether a fiber has not ended or a schedule is active: else there is nothing to run, and nothing for a sweep."""
+    schedules = Schedule.objects.filter(status=ScheduleStatus.ACTIVE)
+    return Fiber.objects.exclude(status__in=TERMINAL).exists() or schedules.exists()
+
+
+def _next(skip_delays: bool, recover: bool) -> list[str]:
+    if not is_anything_open():
+        return []
+    ids = _due(skip_delays)
+    if not ids and recover:
+        recover_crashed()
+        ids = _due(skip_delays)
+    return ids
 
 
 def _due(skip_delays: bool) -> list[str]:

@@ -31,7 +31,7 @@ from chat.turns.state.status import turn_status
 from fibers.core.states import FiberStatus
 from fibers.execution.inline import first_claimable, running
 from fibers.models import Fiber
-from fibers.testing import has_crashed, recover_crashed
+from fibers.testing import has_crashed, is_anything_open, recover_crashed
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, load
@@ -142,6 +142,8 @@ async def _working() -> AsyncIterator[None]:
     def due() -> list[str]:
         """Recover what has died, as a sweep would; what is tried again does not wait for its time."""
         nonlocal swept_at
+        if not is_anything_open():
+            return []
         if has_crashed() or time.monotonic() - swept_at >= SWEEP_SECONDS:
             swept_at = time.monotonic()
             recover_crashed()
