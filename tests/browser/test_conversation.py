@@ -298,6 +298,7 @@ def test_edit_of_a_message_that_no_page_contains_yet_is_its_sibling(tab: ChatPag
     tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
     tab.ask("Two\nsay: Answer two.")
     tab.messages.nth(2).get_by_role("button", name="Edit this message").click()
+    expect(tab.input).to_be_focused()  # with the former words, which are there a moment after the click
     tab.input.fill("Two again\nsay: Another answer.")
     tab.input.press("Enter")
     expect(tab.answers.last.locator(".md")).to_have_text("Another answer.", timeout=20_000)

@@ -55,6 +55,7 @@ def test_message_whose_acceptance_was_not_received_does_not_stand_below_its_new_
     expect(tab.answers).to_have_count(2, timeout=20_000)
     second = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
     second.messages.nth(2).get_by_role("button", name="Edit this message").click()
+    expect(second.input).to_be_focused()  # with the former words, which are there a moment after the click
     second.input.fill("Two\nsay: Answer two.")
     second.input.press("Enter")
     expect(tab.answers.last.locator(".md")).to_have_text("Answer two.", timeout=20_000)
