@@ -59,7 +59,7 @@ def test_first_visit(
     interactive = page.evaluate(READY)
     page.wait_for_timeout(400)  # the last reports of the line
     at_first = dict(received)
-    page.wait_for_timeout(4_000)
+    page.wait_for_timeout(4_000)  # only time shows what else moves or is loaded
     paints, shift, broken = page.evaluate("[window.paints, window.shift, window.policyBroken]")
     print(  # noqa: T201 - the figures are the report
         f"first paint {paints.get('first-contentful-paint', 0):.0f} ms, interactive {interactive:.0f} ms, "
