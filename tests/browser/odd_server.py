@@ -24,7 +24,7 @@ def running_odd_server(folder: Path) -> Iterator[str]:
     while not _listens(port):
         assert process.poll() is None, (folder / "log").read_text()
         assert time.monotonic() < deadline, "the server does not listen"
-        time.sleep(0.1)
+        time.sleep(0.05)
     try:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:

@@ -26,7 +26,7 @@ OFFER, RESPONSE = "cf_agent_stream_resuming", "cf_agent_use_chat_response"
 
 
 @pytest.fixture
-def loop() -> Iterator[QuietLoop]:
+def offered_loop() -> Iterator[QuietLoop]:
     MODELS["current"] = ScriptedModel("stream 12 words at 10/s")
     with staged() as made:
         yield made
@@ -97,7 +97,7 @@ class Follower:
 
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_a_chunk_that_is_about_to_be_sent_when_an_offer_is_taken_comes_by_the_replay_alone(
-    loop: QuietLoop, monkeypatch: pytest.MonkeyPatch, *, has_ended: bool
+    offered_loop: QuietLoop, monkeypatch: pytest.MonkeyPatch, *, has_ended: bool
 ) -> None:
     """It goes on in the moment in which the gate opens. `has_ended`: the turn is over by then."""
     user = person()
@@ -116,7 +116,7 @@ def test_a_chunk_that_is_about_to_be_sent_when_an_offer_is_taken_comes_by_the_re
     monkeypatch.setattr(TurnFeed, "acknowledged", acknowledged)
 
     async def play() -> None:
-        stage = Stage(loop, *user, agent="plain", name="held")
+        stage = Stage(offered_loop, *user, agent="plain", name="held")
         follower = Follower(stage)
         await follower.open()
         may_send.clear()
@@ -131,15 +131,15 @@ def test_a_chunk_that_is_about_to_be_sent_when_an_offer_is_taken_comes_by_the_re
         assert [seq for seq, _ in seen] == list(range(len(seen)))
         await stage.leave()
 
-    loop.run_until_complete(play())
+    offered_loop.run_until_complete(play())
 
 
-def test_who_has_a_piece_and_an_offer_when_the_turn_ends_gets_the_answer_as_stored(loop: QuietLoop) -> None:
+def test_who_has_a_piece_and_an_offer_when_the_turn_ends_gets_the_answer_as_stored(offered_loop: QuietLoop) -> None:
     """A published client may prefer its piece to the transcript; the whole comes behind the end."""
     user = person()
 
     async def play() -> None:
-        stage = Stage(loop, *user, agent="plain", name="piece")
+        stage = Stage(offered_loop, *user, agent="plain", name="piece")
         follower = Follower(stage)
         await follower.open()
         await follower.probe()
@@ -151,4 +151,4 @@ def test_who_has_a_piece_and_an_offer_when_the_turn_ends_gets_the_answer_as_stor
         assert follower.frames[-1]["message"] == (await stage.transcript())[-1]
         await stage.leave()
 
-    loop.run_until_complete(play())
+    offered_loop.run_until_complete(play())

@@ -120,7 +120,7 @@ def private_runner(private: Path) -> Path:
 
 
 @pytest.fixture
-def sandbox(folders: tuple[Path, Path], settings: Any) -> DenoSandbox:
+def private_sandbox(folders: tuple[Path, Path], settings: Any) -> DenoSandbox:
     """A sandbox whose runner no other user can read, not in a copy either."""
     private, _ = folders
     settings.THINK_SANDBOX_COPIES_DIR = str(private / "copies")
@@ -131,35 +131,35 @@ SCRIPT = Script(source="() => 42")
 
 
 async def test_code_does_not_run_where_a_wall_is_missing_that_has_to_be_there(
-    sandbox: DenoSandbox, settings: Any
+    private_sandbox: DenoSandbox, settings: Any
 ) -> None:
     settings.THINK_SANDBOX_MAY_LACK = "" if is_root() else "none"
     with pytest.raises(SandboxUnavailable, match=r"a wall is missing \(another user\).*THINK_SANDBOX_MAY_LACK"):
-        await sandbox.run(SCRIPT, calls=echo)
+        await private_sandbox.run(SCRIPT, calls=echo)
     settings.THINK_SANDBOX_MAY_LACK = "network, rights"
     with pytest.raises(SandboxUnavailable, match="another user"):
-        await sandbox.run(SCRIPT, calls=echo)
-    assert sandbox.running == []
+        await private_sandbox.run(SCRIPT, calls=echo)
+    assert private_sandbox.running == []
 
 
-async def test_code_runs_without_a_wall_where_the_operator_says_so(sandbox: DenoSandbox, settings: Any) -> None:
+async def test_code_runs_without_a_wall_where_the_operator_says_so(private_sandbox: DenoSandbox, settings: Any) -> None:
     settings.THINK_SANDBOX_MAY_LACK = "user, network, rights"
     users = []
 
     async def look(name: str, args: list[Any]) -> Answer:
-        users.append(user_of(sandbox.running[0]))
+        users.append(user_of(private_sandbox.running[0]))
         return Answer(value=42)
 
-    result = await sandbox.run(Script(source="() => tools.look()", namespaces=("tools",)), calls=look)
+    result = await private_sandbox.run(Script(source="() => tools.look()", namespaces=("tools",)), calls=look)
     assert result.value == 42
     assert users == [str(os.geteuid())]
-    assert Wall.USER in (await sandbox.walls()).lacks
+    assert Wall.USER in (await private_sandbox.walls()).lacks
 
 
-async def test_a_setting_that_names_no_wall_runs_nothing(sandbox: DenoSandbox, settings: Any) -> None:
+async def test_a_setting_that_names_no_wall_runs_nothing(private_sandbox: DenoSandbox, settings: Any) -> None:
     settings.THINK_SANDBOX_MAY_LACK = "users"
     with pytest.raises(SandboxUnavailable, match="THINK_SANDBOX_MAY_LACK: 'users'"):
-        await sandbox.run(SCRIPT, calls=echo)
+        await private_sandbox.run(SCRIPT, calls=echo)
 
 
 def test_the_walls_of_root_are_the_same_whatever_is_missing_of_the_others() -> None:
