@@ -116,6 +116,7 @@ def test_the_keyboard_stays_at_a_question_while_the_page_draws_itself(desk: Chat
     held: list[Route] = []
     is_read = False
     desk.page.route("**/messages?**", lambda route: route.continue_() if is_read else held.append(route))
+    desk.holds_back = True
     desk.ask(PAY)
     allow = question(desk).get_by_role("button", name="Allow")
     allow.focus()
