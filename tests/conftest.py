@@ -275,7 +275,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("database")
         if place.startswith(OWN_SQL):
             item.add_marker("own_sql")
-        if place.startswith(PROCESSES) and not _is_smoke(item):
+        if (place.startswith(PROCESSES) and not _is_smoke(item)) or _is_long_for(item):
             item.add_marker("long")
     yield
     if config.getoption("plain"):
@@ -295,6 +295,11 @@ def _is_smoke(item: pytest.Item) -> bool:
     """Whether a test is in a plain run. `smoke("sdk7-http")`: only with parameters whose name contains this."""
     smoke = item.get_closest_marker("smoke")
     return smoke is not None and all(wanted in item.name for wanted in smoke.args)
+
+
+def _is_long_for(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("long_for")
+    return marker is not None and any(part in item.name for part in marker.args)
 
 
 def _place(item: pytest.Item) -> str:

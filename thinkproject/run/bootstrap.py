@@ -50,6 +50,8 @@ CERTIFICATE_BUNDLES = tuple(
 
 UNSTEADY = ROOT / "unsteady.txt"
 """Where a run of CI writes the tests that failed and passed alone."""
+ON_POSTGRES = ("tests/db", "tests/wire", "tests/properties", "tests/acceptance/fibers", "tests/acceptance/streams")
+"""Where tests are that depend on the database: collecting the others takes longer than many of these."""
 PLAIN_RUNS = ROOT / ".pytest_cache" / "plain-runs.json"
 
 EXIT_SETUP = 2
@@ -109,7 +111,7 @@ def test(rest: list[str]) -> int:
 def _plain_tests(*options: str) -> int:
     plain = ["--plain", "--ignore=tests/house", *options]  # `check` has just run those
     tenth = os.environ.get("TEST_TENTH") or str(_next_tenth())
-    return _tests([], sqlite=plain, postgres=plain, TEST_TENTH=tenth)
+    return _tests([], sqlite=plain, postgres=[*plain, *ON_POSTGRES], TEST_TENTH=tenth)
 
 
 def _next_tenth() -> int:

@@ -33,7 +33,7 @@ def offered_loop() -> Iterator[QuietLoop]:
 
 
 class Follower:
-    """A tab that follows a turn which somebody else has asked for."""
+    """A tab that follows a turn which another client has asked for."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

@@ -85,7 +85,7 @@ function useLive({ events, instance }: PanelProps["conversation"], reading: Read
   useEffect(() => {
     const { fibers, tree } = reading.value ?? { fibers: [], tree: { items: [] } };
     const isBusy = fibers.some(isUnderWay) || tree.items.some(runGoesOn);
-    if (reading.value) reading.soon(isBusy ? LOOK_MS : REST_MS);
+    if (reading.value) reading.watch(isBusy ? LOOK_MS : REST_MS);
   }, [reading.value]);
 }
 

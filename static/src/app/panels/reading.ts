@@ -16,6 +16,7 @@ export class Reading<Value> extends Store {
   #read: (signal: AbortSignal) => Promise<Value>;
   #abort: AbortController | null = null;
   readonly #due = new Due();
+  #look = 0;
 
   constructor(read: (signal: AbortSignal) => Promise<Value>) {
     super();
@@ -24,7 +25,7 @@ export class Reading<Value> extends Store {
 
   /** Read now. An earlier attempt that is under way does not count any more. Never rejects. */
   async again(): Promise<void> {
-    this.#due.clear();
+    this.#wait();
     this.#abort?.abort();
     const { signal } = this.#abort = new AbortController();
     try {
@@ -39,7 +40,19 @@ export class Reading<Value> extends Store {
   }
 
   soon(pause = PAUSE_MS): void {
+    this.#wait();
     this.#due.set(() => this.again(), pause);
+  }
+
+  /** Look again after a while, and so on for as long as the view is shown: a page at rest does that. */
+  watch(pause: number): void {
+    this.#wait();
+    this.#look = setTimeout(() => this.again(), pause);
+  }
+
+  #wait(): void {
+    this.#due.clear();
+    clearTimeout(this.#look);
   }
 
   /** Take a value that is known without reading it. */
@@ -49,7 +62,7 @@ export class Reading<Value> extends Store {
   }
 
   stop(): void {
-    this.#due.clear();
+    this.#wait();
     this.#abort?.abort();
   }
 }

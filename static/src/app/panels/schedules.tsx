@@ -36,7 +36,7 @@ function Begun({ conversation }: PanelProps) {
   const reading = useReading(conversation, (signal) => api.list(signal));
   const isBusy = reading.value?.some(({ last_run }) => isOnItsWay(last_run)) ?? false;
   useEffect(() => {
-    if (reading.value) reading.soon(isBusy ? LOOK_MS : REST_MS);
+    if (reading.value) reading.watch(isBusy ? LOOK_MS : REST_MS);
   }, [reading.value]);
   useEffect(() => schedulesPlace.enter(id), []);
   const { view, instanceId } = follow(schedulesPlace);

@@ -53,7 +53,7 @@ export function ToolsPanel({ conversation }: PanelProps) {
   }, []);
   const isBusy = reading.value?.servers.some(isOnItsWay) ?? false;
   useEffect(() => {
-    if (isBusy) reading.soon(LOOK_MS);
+    if (isBusy) reading.watch(LOOK_MS);
   }, [reading.value]);
   useEffect(() => toolsPlace.enter(id), []);
   const { view, instanceId } = follow(toolsPlace);

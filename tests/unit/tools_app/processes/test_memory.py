@@ -92,6 +92,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+@pytest.mark.long_for("podman", "bwrap")
 @pytest.mark.parametrize("name", HOLES)
 async def test_no_memory_passes_the_bound(name: str, way: str, command: Command) -> None:
     result = await command(f"python3 -c '{TAKEN}{HOLES[name]}{END}'")
@@ -103,6 +104,7 @@ async def test_no_memory_passes_the_bound(name: str, way: str, command: Command)
     assert (await command("echo alive"))["stdout"] == "alive\n"
 
 
+@pytest.mark.long_for("podman", "bwrap")
 async def test_what_processes_share_counts_once(way: str, command: Command) -> None:
     text = f"""
 import mmap, os, time
