@@ -115,16 +115,10 @@ def test_the_keyboard_decides(desk_tab: ChatPage) -> None:
 def test_the_keyboard_stays_at_a_question_while_the_page_draws_itself(desk_tab: ChatPage) -> None:
     held: list[Route] = []
     is_read = False
-<<<<<<< HEAD
     desk_tab.page.route("**/messages?**", lambda route: route.continue_() if is_read else held.append(route))
+    desk_tab.holds_back = True
     desk_tab.ask(PAY)
     allow = question(desk_tab).get_by_role("button", name="Allow")
-=======
-    desk.page.route("**/messages?**", lambda route: route.continue_() if is_read else held.append(route))
-    desk.holds_back = True
-    desk.ask(PAY)
-    allow = question(desk).get_by_role("button", name="Allow")
->>>>>>> w-flakes
     allow.focus()
     facts = desk_tab.answers.last.locator(".facts")  # they come with the page
     assert facts.count() == 0
