@@ -49,7 +49,7 @@ def check(name: str, rows: list[Row]) -> None:
     assert all(row.what and row.unit is not None for row in rows)
     faults = [row for row in rows if any(word in row.what for word in FAULTS)]
     assert [row.what for row in faults if row.median] == []
-    assert bool(faults) == (name in {"load", "delivery", "reconnect", "recovery"})
+    assert bool(faults) == (name in {"load", "delivery", "durable", "reconnect", "recovery"})
 
 
 @pytest.mark.timeout(SECONDS * 2 + 30)
