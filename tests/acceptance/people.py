@@ -26,5 +26,6 @@ def session_of(user: User) -> str:
 
 def make_many(count: int) -> list[tuple[int, str]]:
     """Make people that only have a session; returns their ids and its keys."""
-    users = [User.objects.create(username=f"person{number}") for number in range(count)]
+    known = User.objects.filter(username__startswith="person").count()
+    users = [User.objects.create(username=f"person{known + number}") for number in range(count)]
     return [(user.pk, session_of(user)) for user in users]

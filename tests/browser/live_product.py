@@ -18,7 +18,7 @@ from tests.acceptance.hand import Hand
 from tests.acceptance.product import ROOT, base_environ, session_cookie
 from thinkproject.run.processes import die_with_parent
 
-PEOPLE = 200
+PEOPLE = 50
 START_SECONDS = 90
 
 
@@ -36,14 +36,22 @@ class LiveProduct:
 
     port: int
     hand: Hand
+    folder: Path
     people: list[list[Any]] = field(default_factory=list)
     user_id: int = 0
     supervisor_pid: int = 0
 
     def sign_in(self) -> list[dict[str, Any]]:
         """Cookies of a fresh user, who is `user_id` from now on."""
+        if not self.people:
+            self.invite()
         self.user_id, name, key = self.people.pop()
         return [{"name": name, "value": key, "domain": "127.0.0.1", "path": "/", "httpOnly": True, "sameSite": "Lax"}]
+
+    def invite(self) -> None:
+        """Make further people, many at once: each test takes one."""
+        name = session_cookie(self.folder)
+        self.people += [[user, name, key] for user, key in self.hand.call("tests.acceptance.people:make_many", PEOPLE)]
 
     def seed(self, title: str, messages: list[dict[str, Any]], *, agent: str = "assistant") -> str:
         """Store a conversation of the present user's; returns its id. Faster than chatting 400 times."""
@@ -120,11 +128,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
     try:
         processes.append(_start([sys.executable, "-m", "thinkproject.run.supervisor"], environ, folder / "product.log"))
         _wait(f"http://127.0.0.1:{port}/health/ready", processes, folder / "product.log")
-        product = LiveProduct(port, hand, supervisor_pid=processes[-1].pid)
-        cookie = session_cookie(folder / "var")
-        people = hand.call("tests.acceptance.people:make_many", PEOPLE)
-        product.people = [[user, cookie, key] for user, key in people]
-        yield product
+        yield LiveProduct(port, hand, folder / "var", supervisor_pid=processes[-1].pid)
     finally:
         hand.close()
         for process in reversed(processes):
