@@ -1,7 +1,7 @@
 """Folders with packages of npm that tests need: installed once, by a lock with hashes, with the Deno of the wheel.
 
 Such a folder has its own `deno.lock` and `node_modules`, and what runs in it is given that lock (`offline`): then it
-needs neither a network nor Deno's cache, which somebody may have emptied since.
+needs neither a network nor Deno's cache, which may have been emptied since.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""What the run of the tests promises: what is left behind fails it, and what fails once is told and not forgotten."""
+"""What a run of the tests promises: what is left behind fails it, and what fails once is printed and kept."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What tests leave behind: a warning of asyncio about a loop, a process or a task that nobody waited for is a failure.
+"""What tests leave behind: a warning of asyncio about a process or a task that outlives its loop is a failure.
 
 Such a line means that something was still running when its loop was closed: a process that was not waited for, a task
 that was not cancelled. In the product the same code would leave processes and waiters behind.

@@ -24,6 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from thinkproject.run.suite_runs import busy_loops, next_tenth, not_tested
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
@@ -110,20 +112,8 @@ def test(rest: list[str]) -> int:
 
 def _plain_tests(*options: str) -> int:
     plain = ["--plain", "--ignore=tests/house", *options]  # `check` has just run those
-    tenth = os.environ.get("TEST_TENTH") or str(_next_tenth())
+    tenth = os.environ.get("TEST_TENTH") or str(next_tenth(PLAIN_RUNS))
     return _tests([], sqlite=plain, postgres=[*plain, *ON_POSTGRES], TEST_TENTH=tenth)
-
-
-def _next_tenth() -> int:
-    """The tenth of what is left out whose turn it is: by the day, and by the runs that this checkout has seen on it."""
-    day = int(time.time() // 86_400)
-    try:
-        runs = json.loads(PLAIN_RUNS.read_text(encoding="utf-8")).get(str(day), 0)
-    except (OSError, ValueError):
-        runs = 0
-    PLAIN_RUNS.parent.mkdir(exist_ok=True)
-    PLAIN_RUNS.write_text(json.dumps({str(day): runs + 1}), encoding="utf-8")
-    return int(day + runs) % 10
 
 
 def busy(_rest: list[str]) -> int:
@@ -134,25 +124,12 @@ def busy(_rest: list[str]) -> int:
     for number in range(1, int(os.environ.get("TEST_BUSY_RUNS", "3")) + 1):
         seed, began = secrets.randbelow(2**32), time.monotonic()
         say(f"Busy run {number}, seed {seed}")
-        with _busy_loops(2):
+        with busy_loops(2):
             code = _plain_tests(f"--randomly-seed={seed}")
         results.append((code, f"busy run {number}: seed {seed}, {time.monotonic() - began:.0f} s, exit code {code}"))
     for _code, line in results:
         say(line)
     return max(code for code, _line in results)
-
-
-@contextlib.contextmanager
-def _busy_loops(count: int) -> Iterator[None]:
-    """Processes that use a core each, and end with the block or with this process."""
-    loop = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"
-    loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(count)]  # noqa: S603 - our own
-    try:
-        yield
-    finally:
-        for each in loops:
-            each.kill()
-            each.wait()
 
 
 def long(rest: list[str]) -> int:
@@ -179,16 +156,6 @@ def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: 
         if is_ci and code == 1:
             code = _call([str(PYTHON), "-m", "tests.suite.reruns", str(report), str(UNSTEADY)], **extra)
     return code
-
-
-def not_tested(report: Path) -> list[str]:
-    """Report skipped tests with reasons. Shape: one line per reason and run, from the file of `tests/conftest.py`."""
-    try:
-        records = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
-    except FileNotFoundError:
-        return []
-    skipped = [(record["database"], reason, count) for record in records for reason, count in record["skipped"].items()]
-    return [f"not tested ({database}): {count}, because: {reason}" for database, reason, count in skipped]
 
 
 def _several(rest: list[str]) -> list[str]:

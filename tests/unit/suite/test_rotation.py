@@ -1,8 +1,11 @@
 """A plain run takes the tests of every change, and ten runs in a row take each of the others once."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.suite import rotation
+from thinkproject.run.suite_runs import next_tenth
 
 NAMES = [f"tests/db/test_{number}.py::test_it[{number}]" for number in range(500)]
 EACH = [str(number) for number in range(rotation.TENTHS)]
@@ -39,3 +42,10 @@ def test_a_tenth_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TEST_TENTH", "10")
     with pytest.raises(pytest.UsageError, match="TEST_TENTH is '10'"):
         rotation.chosen()
+
+
+def test_ten_runs_of_a_checkout_have_ten_tenths(tmp_path: Path) -> None:
+    runs = tmp_path / "cache" / "runs.json"
+    assert sorted(next_tenth(runs) for _ in EACH) == [int(tenth) for tenth in EACH]
+    runs.write_text("not JSON", encoding="utf-8")
+    assert 0 <= next_tenth(runs) < rotation.TENTHS
