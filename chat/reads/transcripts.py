@@ -13,7 +13,7 @@ from chat.models import AgentInstance, Turn
 from chat.reads.activity import Activity, activity_of, is_to_be_asked_again, with_activity
 from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
-from chat.turns.state.status import TurnStatus, turn_status
+from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.models import Fiber, FiberStep
 from sessions_app.core.messages.messages import StoredMessage
@@ -234,8 +234,9 @@ def turn_page(instance_id: str, *, before: int | None = None, limit: int = 50) -
 
 def turn_view(turn: Turn) -> TurnView:
     """A turn as lists show it. Needs its fiber loaded."""
-    ended, begun = turn.finished_at, turn.started_at
     status = turn_status(turn.fiber.status, turn.fiber.reason)
+    # The end of a turn that was stopped or failed is stored a moment before its fiber has that status.
+    ended, begun = turn.finished_at if status in FINAL else None, turn.started_at
     has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
     return TurnView(
         id=turn.id,

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat.models import AgentInstance, Turn
-from fibers.models import FiberStep
+from fibers.models import Fiber, FiberStep
 from sessions_app.messages import selectors
 from tests.db.chat.conftest import ApiClient, make_turn, say
 
@@ -157,3 +158,13 @@ def test_a_turn_names_the_models_that_answered_and_the_switches(
     assert [each["model_report"] for each in listed] == [wanted, None]
     messages = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"]
     assert messages[-1]["turn"]["model_report"] == wanted
+
+
+def test_a_turn_has_its_end_together_with_its_status(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    now = timezone.now()
+    turn = make_turn(conversation, status="running", finished_at=now)  # stopped, and its fiber is not told yet
+    body = as_alice.send("GET", f"/turns/{turn.id}").json()
+    assert (body["status"], body["finished_at"], body["duration_ms"]) == ("running", None, None)
+    Fiber.objects.filter(pk=turn.fiber_id).update(status="cancelled", finished_at=now)
+    body = as_alice.send("GET", f"/turns/{turn.id}").json()
+    assert (body["status"], body["finished_at"] is None) == ("aborted", False)
