@@ -8,6 +8,7 @@ import pytest
 
 from thinkproject.run import bootstrap
 from thinkproject.run.bootstrap import SetupError
+from thinkproject.run.suite_runs import not_tested
 
 
 @pytest.fixture
@@ -193,7 +194,7 @@ def test_the_last_lines_say_what_was_not_tested_and_why(tmp_path: Path) -> None:
         {"database": "postgres", "skipped": {}},
     ]
     report.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    assert bootstrap.not_tested(report) == [
+    assert not_tested(report) == [
         "not tested (sqlite): 149, because: no Chromium",
         "not tested (sqlite): 2, because: SQLite has one writer at a time",
     ]

@@ -162,7 +162,7 @@ def test_a_turn_names_the_models_that_answered_and_the_switches(
 
 def test_a_turn_has_its_end_together_with_its_status(as_alice: ApiClient, conversation: AgentInstance) -> None:
     now = timezone.now()
-    turn = make_turn(conversation, status="running", finished_at=now)  # stopped, and its fiber is not told yet
+    turn = make_turn(conversation, status="running", finished_at=now)  # stopped; its fiber goes on for a moment
     body = as_alice.send("GET", f"/turns/{turn.id}").json()
     assert (body["status"], body["finished_at"], body["duration_ms"]) == ("running", None, None)
     Fiber.objects.filter(pk=turn.fiber_id).update(status="cancelled", finished_at=now)
