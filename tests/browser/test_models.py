@@ -28,6 +28,16 @@ def open_picker(page: Page) -> Locator:
     return picker(page)
 
 
+_TYPED_AT_ONCE = """async (label) => {
+    label.click();
+    await new Promise((go) => setTimeout(go));  // drawn, and no frame has passed
+    const field = document.querySelector(".parameters input[type=number]");
+    field.value = "1.5";
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go))));
+}"""
+
+
 def stored(tab: ChatPage) -> dict[str, Any]:
     """The conversation as the API gives it."""
     key = tab.page.url.rpartition("/c/")[2]
@@ -121,6 +131,13 @@ def test_parameters_have_ranges_and_go_back_to_the_default(tab: ChatPage) -> Non
     expect(field).to_have_value("")
     expect(field).to_be_focused()
     tab.until(lambda: stored(tab)["model_choice"] is None)
+
+
+def test_what_is_typed_as_a_field_appears_is_kept(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("Alpha\nsay: a.")
+    open_picker(page).get_by_text("Parameters").evaluate(_TYPED_AT_ONCE)
+    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("1.5")
 
 
 def test_refused_choice_is_said_and_the_former_stays(tab: ChatPage) -> None:

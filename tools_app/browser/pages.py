@@ -11,7 +11,7 @@ from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.browser.errors import BrowserFailed
-from tools_app.browser.policy import ABOUT_BLANK
+from tools_app.browser.policy import EMPTY
 from tools_app.browser.session import Events, Page, Session
 from tools_app.fetching.errors import FetchFailed
 
@@ -92,7 +92,7 @@ async def visit(session: Session, text: str) -> Visit:
     """
     if not text:
         page = session.current
-        if page is None or page.url in {"", ABOUT_BLANK}:
+        if page is None or page.url in EMPTY:
             raise BrowserFailed("There is no page yet: name an address.")
         return await _described(session, page, status=0, is_whole=True)
     url = str(session.policy.check_url(text))

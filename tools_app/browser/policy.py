@@ -62,6 +62,8 @@ PAGE_COMMANDS: Final = frozenset(
 """Commands to the session of a page, a frame or a worker."""
 
 ABOUT_BLANK: Final = "about:blank"
+EMPTY: Final = frozenset({"", ABOUT_BLANK, "about:srcdoc", ":"})
+"""Addresses of a page that has gone nowhere; a new one has the last of them for a moment."""
 _FORCED: Final[dict[str, JSONObject]] = {
     "Page.printToPDF": {"transferMode": "ReturnAsBase64"},  # a stream would be read with IO
     "Page.createIsolatedWorld": {"grantUniveralAccess": False, "grantUniversalAccess": False},
@@ -104,9 +106,7 @@ def url_of(method: str, params: JSONObject) -> str | None:
 def may_show(url: str) -> bool:
     """Whether a page may be at this address, wherever it came from: never at files or the browser's own pages."""
     scheme, _, rest = url.partition(":")
-    return url in {"", ABOUT_BLANK, "about:srcdoc", ":"} or (
-        scheme.lower() in {"http", "https", "blob", "data", "chrome-error"} and bool(rest)
-    )
+    return url in EMPTY or (scheme.lower() in {"http", "https", "blob", "data", "chrome-error"} and bool(rest))
 
 
 def _check_headers(headers: object) -> None:

@@ -110,7 +110,11 @@ function Field({ label, help, min, max, step, value, set }: FieldProps) {
   const stored = value === null ? "" : String(value);
   const [text, setText] = useState(stored);
   const [error, setError] = useState("");
-  useEffect(() => setText(stored), [stored]);
+  const shown = useRef(stored);
+  useEffect(() => {
+    if (shown.current !== stored) setText(stored); // not as it appears: somebody may have typed before this runs
+    shown.current = stored;
+  }, [stored]);
   const store = () => {
     const { validity, value: typed, valueAsNumber } = input.current!;
     const wanted = typed.trim() === "" && !validity.badInput ? null : valueAsNumber;
