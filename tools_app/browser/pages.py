@@ -12,9 +12,12 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.browser.errors import BrowserFailed
 from tools_app.browser.policy import EMPTY
+from tools_app.browser.proxy import LOGIN_URL
 from tools_app.browser.session import Events, Page, Session
 from tools_app.fetching.errors import FetchFailed
 
+NO_PAGE: Final = EMPTY | {LOGIN_URL}
+"""Addresses of a page that was sent nowhere yet. The last one is known for a moment after it has been left."""
 LOAD_SECONDS: Final = 20.0
 QUIET_SECONDS: Final = 0.2
 SETTLE_SECONDS: Final = 3.0
@@ -92,7 +95,7 @@ async def visit(session: Session, text: str) -> Visit:
     """
     if not text:
         page = session.current
-        if page is None or page.url in EMPTY:
+        if page is None or page.url in NO_PAGE:
             raise BrowserFailed("There is no page yet: name an address.")
         return await _described(session, page, status=0, is_whole=True)
     url = str(session.policy.check_url(text))
