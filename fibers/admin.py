@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
@@ -21,7 +19,7 @@ from fibers.execution.recovery import LAPSED
 from fibers.models import Fiber, FiberStep, RunnerCheckpoint
 from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment, moment_text
 
 STATUS_WORDS = {
     FiberStatus.PENDING: _("Waiting"),
@@ -107,7 +105,7 @@ def _wait_text(wait: JSONObject) -> str:
     text: str = wait.get("label") or wait["kind"]
     if not wait.get("since"):
         return text
-    since = date_format(localtime(datetime.fromisoformat(wait["since"])), "DATETIME_FORMAT")
+    since = moment_text(datetime.fromisoformat(wait["since"]))
     return str(_("%(what)s, since %(since)s")) % {"what": text, "since": since}
 
 

@@ -11,10 +11,9 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
-from chat.admin.tool_calls import block
 from chat.turns.admission.effects import replay_effect
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, block, moment
 from tools_app.actions.ledger import confirm_stuck, release_stuck
 from tools_app.core.action_rules import ActionStatus, UndoStatus
 from tools_app.models import ActionRecord

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from django.db.models import BooleanField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import BooleanField, CharField, Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
@@ -15,10 +16,14 @@ from chat.agent.appearance import appearance_of
 from chat.models import AgentInstance, Turn
 from chat.turns.state.status import TurnStatus, turn_status
 from thinkproject.kernel.read_only_admin import NOTHING
+from tools_app.core.tool_calls import CallStatus
+from tools_app.models import ToolCallRecord
 
 Text = str | Promise
 
 ASKED_AGAIN: Final = _("The question is asked again. The new answer will stand beside the old one.")
+
+ASKED: Final = _("Waits for a decision")
 
 TITLE_CHARS: Final = 80
 MADE_UP: Final = "chat_"
@@ -78,8 +83,10 @@ def noted(text: Text, note: Text) -> SafeString | str:
     return format_html('{}<br><span class="think-note-small">{}</span>', text, note)
 
 
-def turn_state(status: str, reason: str, note: str = "") -> SafeString:
-    """The state of a turn, from its fiber's columns."""
+def turn_state(status: str, reason: str, note: str = "", *, is_asked: bool = False) -> SafeString:
+    """The state of a turn, from its fiber's columns. `is_asked`: one of its calls waits for a decision."""
+    if is_asked:
+        return state("asked", ASKED)
     found = turn_status(status, reason)
     return state(found.value, STATUS_WORDS[found], note)
 
@@ -122,12 +129,36 @@ def with_newest_turn(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
     )
 
 
-def of_conversation(scope: str) -> dict[str, Subquery]:
-    """Annotations with the title of the conversation that a column names, for tables without a key to it."""
+_ABOUT: Final = {
+    "about_id": "pk",
+    "about_title": "title",
+    "about_name": "name",
+    "about_agent": "agent",
+    "about_provisional": "title_is_provisional",
+}
+
+
+def of_conversation(scope: str, turns: QuerySet[Turn] | None = None) -> dict[str, Any]:
+    """Annotations with the title of the conversation that a column names, for tables without a key to it.
+
+    `turns`: the turn of a row, whose conversation goes before.
+    """
     rows = AgentInstance.objects.filter(pk=OuterRef(scope))
-    columns = {"about_id": "pk", "about_title": "title", "about_name": "name", "about_agent": "agent"}
-    found = {name: Subquery(rows.values(column)[:1]) for name, column in columns.items()}
-    return {**found, "about_provisional": Subquery(rows.values("title_is_provisional")[:1])}
+    if turns is None:
+        return {name: Subquery(rows.values(column)[:1]) for name, column in _ABOUT.items()}
+    return {
+        name: Coalesce(
+            Subquery(turns.values(f"instance__{column}")[:1]),
+            Subquery(rows.values(column)[:1]),
+            output_field=BooleanField() if name == "about_provisional" else CharField(),
+        )
+        for name, column in _ABOUT.items()
+    }
+
+
+def asked_in(turn: str) -> Exists:
+    """Whether a call of the turn that a column names waits for a person's decision."""
+    return Exists(ToolCallRecord.objects.filter(turn_id=OuterRef(turn), status=CallStatus.ASKED))
 
 
 def about(row: Any, *, reads: bool) -> str:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from chat.admin.columns import STATUS_WORDS, Text, agent_title, amount, reads_messages, tokens
+from chat.admin.columns import ASKED, STATUS_WORDS, Text, agent_title, amount, asked_in, reads_messages, tokens
 from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
 from chat.agent.registry import is_served
 from chat.conversations.staff_edits import edit_problem
@@ -21,8 +22,11 @@ from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, MessageView, conversation_view
 from sessions_app.core.messages.messages import Role, is_message_id
 from sessions_app.models import Session
+from tools_app.models import ToolCallRecord
+from tools_app.selectors import questions_in
 
 TURNS_SHOWN: Final = 8
+QUESTIONS_SHOWN: Final = 20
 HISTORIES_SHOWN: Final = 10
 
 
@@ -33,6 +37,7 @@ class TurnLine:
     id: str
     position: int
     status: TurnStatus
+    kind: str  # chooses the colour of `label`
     label: Text
     trigger: Text
     facts: str  # model, tokens, cost and time, as far as there are any
@@ -98,6 +103,8 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
         "agent_title": agent_title(instance.agent),
         "spent": _spent(instance),
         "turns": turns,
+        "questions": _questions(request, instance),
+        "decides": request.user.has_perm("think_tools.change_toolcallrecord"),
         "running": [turn for turn in turns if not turn.is_final],
         "has_runs": AgentRun.objects.filter(parent=instance).exists(),
         "sub_agent_count": AgentInstance.objects.filter(parent=instance).count(),
@@ -136,8 +143,19 @@ def _history(request: HttpRequest, instance: AgentInstance) -> str | None:
 
 
 def _newest_turns(instance: AgentInstance) -> list[TurnLine]:
-    rows = Turn.objects.filter(instance=instance).select_related("fiber").order_by("-position")
-    return [_turn_line(turn) for turn in rows[:TURNS_SHOWN]]
+    rows = Turn.objects.filter(instance=instance).order_by("-position")
+    return [_turn_line(turn) for turn in _as_lines(rows)[:TURNS_SHOWN]]
+
+
+def _as_lines(rows: QuerySet[Turn]) -> QuerySet[Turn]:
+    return rows.select_related("fiber").annotate(is_asked=asked_in("pk"))
+
+
+def _questions(request: HttpRequest, instance: AgentInstance) -> list[ToolCallRecord]:
+    """The calls that wait for a person's decision, oldest first, for those who may see calls."""
+    if not request.user.has_perm("think_tools.view_toolcallrecord"):
+        return []
+    return list(questions_in(instance.pk)[:QUESTIONS_SHOWN])
 
 
 def _spent(instance: AgentInstance) -> dict[str, str]:
@@ -173,20 +191,20 @@ def _shown_turn(view: MessageView, turns: Mapping[str, TurnLine], answered: set[
 
 def _turns_of(views: Iterable[MessageView]) -> dict[str, TurnLine]:
     ids = {view.message.turn_id for view in views} - {""}
-    return (
-        {turn.pk: _turn_line(turn) for turn in Turn.objects.filter(pk__in=ids).select_related("fiber")} if ids else {}
-    )
+    return {turn.pk: _turn_line(turn) for turn in _as_lines(Turn.objects.filter(pk__in=ids))} if ids else {}
 
 
 def _turn_line(turn: Turn) -> TurnLine:
     status = turn_status(turn.fiber.status, turn.fiber.reason)
+    is_asked = vars(turn)["is_asked"]
     used = tokens(turn.input_tokens, turn.output_tokens) if turn.input_tokens or turn.output_tokens else ""
     cost = amount(turn.cost) if turn.cost > Decimal(0) else ""
     return TurnLine(
         id=turn.pk,
         position=turn.position,
         status=status,
-        label=STATUS_WORDS[status],
+        kind="asked" if is_asked else status.value,
+        label=ASKED if is_asked else STATUS_WORDS[status],
         trigger=TRIGGER_WORDS[turn.trigger],
         facts=" · ".join(each for each in (turn.model_name, used, cost, duration_of(turn)) if each),
         error=" ".join(each for each in (turn.error_text, f"({turn.error_code})" if turn.error_code else "") if each),

@@ -16,12 +16,12 @@ from typing_extensions import override
 
 from chat.admin.base import AgentFilter, PageAdmin
 from chat.admin.columns import (
+    ASKED,
     agent_title,
     amount,
     linked,
     noted,
     reads_messages,
-    state,
     title_of,
     turn_state,
     with_newest_turn,
@@ -50,7 +50,7 @@ class WaitingFilter(admin.SimpleListFilter):
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return what can be chosen."""
-        return [("1", _("Waits for a decision"))]
+        return [("1", ASKED)]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -66,7 +66,7 @@ class AgentInstanceAdmin(PageAdmin):
     """Conversations. Their pages show what was said, a page at a time, and what was done about it."""
 
     change_form_template = "admin/think_chat/agentinstance/change_form.html"
-    list_display = ("shown_title", "owner", "agent_name", "standing", "turns", "cost", "last_active")
+    list_display = ("shown_title", "owner", "agent_name", "standing", "requests", "cost", "last_active")
     list_filter = (AgentFilter, WaitingFilter, ArchivedFilter, "active_at")
     list_select_related = ("owner",)
     search_fields = ("=id", "=name", "^title", f"=owner__{_USERNAME}")
@@ -104,15 +104,13 @@ class AgentInstanceAdmin(PageAdmin):
     def standing(self, row: AgentInstance) -> str:
         """The state of its newest turn."""
         found = vars(row)
-        if found["is_asked"]:
-            return state("asked", _("Waits for a decision"))
-        if found["turn_status"] is None:
+        if found["turn_status"] is None and not found["is_asked"]:
             return NOTHING
-        return turn_state(found["turn_status"], found["turn_reason"], found["turn_error"])
+        return turn_state(found["turn_status"], found["turn_reason"], found["turn_error"], is_asked=found["is_asked"])
 
-    @admin.display(description=_("turns"), ordering="turn_count")
-    def turns(self, row: AgentInstance) -> str:
-        """The number of its requests."""
+    @admin.display(description=_("requests"), ordering="turn_count")
+    def requests(self, row: AgentInstance) -> str:
+        """The number of its requests: turns, and messages that were added or brought from elsewhere."""
         return f"{row.turn_count:,}"
 
     @admin.display(description=_("cost"))

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import BooleanField, CharField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -18,6 +17,7 @@ import sessions_app.admin.sessions  # noqa: F401 - registers first what is regis
 from chat.admin.actions import EffectAdmin
 from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, title_of, with_reader
 from chat.admin.durable.fibers import FiberButtons
+from chat.admin.durable.places import FiberPlace, places_of
 from chat.admin.tool_calls import ToolCallAdmin
 from chat.conversations import compactions
 from chat.core.durable_names import (
@@ -42,7 +42,7 @@ from chat.core.durable_names import (
     TITLE_FIBER,
     TURN_FIBER,
 )
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance
 from chat.runtime.abilities.fiber_recovery import NOT_RESTARTED, RETRIES_EXHAUSTED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
@@ -259,26 +259,27 @@ class WorkAdmin(FiberButtons):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fiber]:
-        """Add the conversation of a turn's fiber, or of an agent's background work."""
-        rows: QuerySet[Fiber] = super().get_queryset(request)
-        turns = Turn.objects.filter(fiber=OuterRef("pk"))
-        columns = {
-            "about_id": "pk",
-            "about_title": "title",
-            "about_name": "name",
-            "about_provisional": "title_is_provisional",
-        }
-        own = AgentInstance.objects.filter(pk=OuterRef("scope"))
-        found: dict[str, Any] = {
-            name: Coalesce(
-                Subquery(turns.values(f"instance__{column}")[:1]),
-                Subquery(own.values(column)[:1]),
-                output_field=BooleanField() if name == "about_provisional" else CharField(),
-            )
-            for name, column in columns.items()
-        }
-        found["turn_id"] = Subquery(turns.values("pk")[:1])
-        return with_reader(rows.annotate(**found), request)
+        """Add whether titles may be shown."""
+        return with_reader(super().get_queryset(request), request)
+
+    @override
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Find the conversations of the page's rows."""
+        found = super().get_changelist_instance(request)
+        rows = list(found.result_list)
+        places = places_of(rows)
+        for row in rows:
+            row.place = places[row.pk]
+        found.result_list = rows
+        return found
+
+    @override
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fiber | None:
+        """Find the conversation of the page's fiber."""
+        row: Any = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.place = places_of([row])[row.pk]
+        return row  # type: ignore[no-any-return] # a model's instance takes further attributes
 
     @admin.display(description=_("work"), ordering="name")
     def work(self, row: Fiber) -> str:
@@ -290,13 +291,16 @@ class WorkAdmin(FiberButtons):
     @override
     def page_title(self, row: Fiber) -> str:
         """Its function, and the conversation."""
-        title = about(row, reads=vars(row)["reads"])
-        return self.work(row) if title == NOTHING else f"{self.work(row)} · {title}"
+        place: FiberPlace = vars(row)["place"]
+        if place.instance is None:
+            return self.work(row)
+        return f"{self.work(row)} · {title_of(place.instance, reads=vars(row)['reads'])}"
 
     @admin.display(description=_("turn"))
     def turn(self, row: Fiber) -> str:
         """Link to the turn that it runs."""
-        return linked("think_chat_turn", vars(row)["turn_id"], vars(row)["turn_id"])
+        place: FiberPlace = vars(row)["place"]
+        return linked("think_chat_turn", place.turn_id, place.turn_id or NOTHING)
 
     @admin.display(description=_("schedule"))
     def schedule(self, row: Fiber) -> str:
@@ -314,9 +318,12 @@ class WorkAdmin(FiberButtons):
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Fiber) -> str:
-        """Link to the conversation, of a turn."""
-        found = vars(row)
-        return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
+        """Link to the conversation that it works for."""
+        place: FiberPlace = vars(row)["place"]
+        if place.instance is None:
+            return NOTHING
+        title = title_of(place.instance, reads=vars(row)["reads"])
+        return linked("think_chat_agentinstance", place.instance.pk, title)
 
 
 def _conversation_of(row: Compaction) -> AgentInstance | None:

@@ -1,33 +1,35 @@
 """Tool calls in the admin: pending decisions, approving and denying, and the audit events."""
 
-import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.http import HttpRequest
-from django.utils.html import format_html
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
+from chat.admin.columns import ASKED, Text, about, linked, noted, of_conversation, shortened, state
 from chat.instances.rows import key_of
-from chat.models import AgentInstance
+from chat.models import AgentInstance, Turn
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from sessions_app.admin.words import VIA_WORDS, Words, worded
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
 from tools_app.services import Actor
 
 CALL_WORDS: dict[str, tuple[str, Text]] = {
     CallStatus.WAITING: ("pending", _("Waits for the page")),
-    CallStatus.ASKED: ("asked", _("Waits for a decision")),
+    CallStatus.ASKED: ("asked", ASKED),
     CallStatus.APPROVED: ("running", _("Approved")),
     CallStatus.EARLY: ("running", _("Answered early")),
     CallStatus.RUNNING: ("running", _("Running")),
@@ -47,6 +49,7 @@ CAME_WORDS: Words = {
 }
 """The ways that a decision comes."""
 
+_PAGE = "think_tools_toolcallrecord"
 _DECISIONS = (ApprovalEventKind.APPROVED, ApprovalEventKind.DENIED)
 
 
@@ -88,10 +91,11 @@ class ToolCallAdmin(ActionAdmin):
     list_display = ("title", "conversation", "owner", "standing", "decided", "called")
     list_filter = (CallStatusFilter, "created_at")
     list_select_related = ("owner",)
-    search_fields = ("=call_id", "=turn_id", "=scope", "=tool_name")
+    search_fields = ("=call_id", "=turn_id", "=tool_name")
     search_help_text = _("The exact id of a call, turn or conversation, or the name of a tool.")
     ordering = ("-pk",)
     inlines = (EventInline,)
+    change_form_template = "admin/think_tools/toolcallrecord/change_form.html"
     fieldsets = (
         (
             None,
@@ -115,11 +119,21 @@ class ToolCallAdmin(ActionAdmin):
         decisions = ApprovalEvent.objects.filter(call=OuterRef("pk"), kind__in=_DECISIONS).order_by("-pk")
         by = f"actor__{get_user_model().USERNAME_FIELD}"
         return rows.annotate(
-            **of_conversation("scope"),
+            **of_conversation("scope", Turn.objects.filter(pk=OuterRef("turn_id"))),
             decision=Subquery(decisions.values("kind")[:1]),
             decided_by=Subquery(decisions.values(by)[:1]),
             decided_via=Subquery(decisions.values("via")[:1]),
         )
+
+    @override
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ToolCallRecord], search_term: str
+    ) -> tuple[QuerySet[ToolCallRecord], bool]:
+        """Find the calls of a conversation, too. Most name their turn alone; those that wait also name their scope."""
+        if not AgentInstance.objects.filter(pk=search_term).exists():
+            return super().get_search_results(request, queryset, search_term)
+        turns = Turn.objects.filter(instance=search_term).values("pk")
+        return queryset.filter(Q(turn_id__in=turns) | Q(scope=search_term)), False
 
     @admin.display(description=_("tool"), ordering="tool_name")
     def title(self, row: ToolCallRecord) -> str:
@@ -189,8 +203,8 @@ class ToolCallAdmin(ActionAdmin):
         """Deny the selected calls that wait for it."""
         self._decide(request, queryset, approved=False)
 
-    def _decide(self, request: HttpRequest, queryset: QuerySet[ToolCallRecord], *, approved: bool) -> None:
-        chosen = list(queryset)
+    def _decide(self, request: HttpRequest, rows: Iterable[ToolCallRecord], *, approved: bool) -> None:
+        chosen = list(rows)
         done = 0
         for row in chosen:
             try:
@@ -200,6 +214,36 @@ class ToolCallAdmin(ActionAdmin):
         text = _("%(done)d of %(all)d approved.") if approved else _("%(done)d of %(all)d denied.")
         self.message_user(request, str(text) % {"done": done, "all": len(chosen)}, messages.SUCCESS)
 
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        """Add what the buttons of a question do."""
+        view = self.admin_site.admin_view(self.act_view)
+        return [path("<int:row_id>/act/", view, name="think_tools_toolcallrecord_act"), *super().get_urls()]
+
+    def act_view(self, request: HttpRequest, row_id: int) -> HttpResponse:
+        """Allow or decline a call that waits for a decision (POST)."""
+        if not self.has_view_permission(request) or not self.has_manage_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        row = self.get_queryset(request).filter(pk=row_id).first()
+        do = request.POST.get("do", "")
+        if row is None or do not in {"approve", "deny"}:
+            raise Http404
+        self._decide(request, [row], approved=do == "approve")
+        about_id = vars(row)["about_id"]
+        view, key = ("think_chat_agentinstance", about_id) if "back" in request.POST and about_id else (_PAGE, row.pk)
+        return HttpResponseRedirect(reverse(f"admin:{view}_change", args=[key]))
+
+    @override
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the buttons of a call that waits for a decision."""
+        row = self.get_object(request, unquote(object_id))
+        waits = row is not None and row.status == CallStatus.ASKED and self.has_manage_permission(request)
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), "can_decide": waits})
+
 
 def _decide_one(row: ToolCallRecord, user_id: Any, *, approved: bool) -> bool:
     instance = AgentInstance.objects.filter(pk=row.scope).first()
@@ -207,10 +251,3 @@ def _decide_one(row: ToolCallRecord, user_id: Any, *, approved: bool) -> bool:
         return False
     reply = Reply(call_id=row.call_id, is_approved=approved, reason="" if approved else "Denied by staff.")
     return reply_to_call(key_of(instance), reply, Actor(user_id=user_id, via="admin")).is_new
-
-
-def block(value: Any) -> str:
-    """A value as its own lines: JSON indented, text as it is."""
-    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    shown = shown.encode(errors="replace").decode()  # a lone surrogate has no UTF-8
-    return format_html('<pre class="think-block" tabindex="0">{}</pre>', shown)

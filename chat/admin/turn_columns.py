@@ -51,7 +51,8 @@ class TurnColumns(ActionAdmin):
     @admin.display(description=_("status"), ordering="fiber__status")
     def status(self, turn: Turn) -> str:
         """The fiber's status, in words, with the error's code."""
-        return turn_state(turn.fiber.status, turn.fiber.reason, turn.error_code)
+        asked = vars(turn)["is_asked"]
+        return turn_state(turn.fiber.status, turn.fiber.reason, turn.error_code, is_asked=asked)
 
     @admin.display(description=_("asked for by"), ordering="trigger")
     def asked(self, turn: Turn) -> str:

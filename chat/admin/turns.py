@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from typing_extensions import override
 
 from chat.admin.base import AgentOfConversationFilter
-from chat.admin.columns import ASKED_AGAIN, STATUS_WORDS
+from chat.admin.columns import ASKED_AGAIN, STATUS_WORDS, asked_in
 from chat.admin.turn_columns import TRIGGER_WORDS, TurnColumns
 from chat.conversations.staff_edits import ask_again, asked_by
 from chat.models import Turn, TurnTrigger
@@ -92,6 +92,12 @@ class TurnAdmin(TurnColumns):
         ),
     )
     actions = ("cancel_turns", "requeue_turns")
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
+        """Add whether a call waits for a decision: the turn of such a call has ended, and says nothing of it."""
+        rows: QuerySet[Turn] = super().get_queryset(request)
+        return rows.annotate(is_asked=asked_in("pk"))
 
     @admin.action(description=_("Stop"), permissions=["manage"])
     def cancel_turns(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:

@@ -17,9 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
-from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
@@ -33,7 +31,7 @@ from sessions_app.errors import CursorInvalid
 from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit, SearchPage, search, search_everything
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment, moment_text
 
 admin.site.register(Compaction, CompactionAdmin)
 admin.site.register(ContextBlock, BlockAdmin)
@@ -153,7 +151,7 @@ class SessionAdmin(ReadOnlyAdmin):
         found = find_summary(row.pk)
         if found is None:
             return NOTHING
-        by, at = found.model_name or str(_("a person")), date_format(localtime(found.written_at), "DATETIME_FORMAT")
+        by, at = found.model_name or str(_("a person")), moment_text(found.written_at)
         return str(_("%(text)s (%(by)s, %(at)s)")) % {"text": found.text, "by": by, "at": at}
 
     @admin.display(description=_("system prompt"))

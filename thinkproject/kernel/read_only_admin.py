@@ -1,11 +1,14 @@
-"""Base of read-only admin pages: bounded counts, and actions instead of forms."""
+"""Base of read-only admin pages: bounded counts, actions instead of forms, one form for times and for JSON values."""
 
+import functools
+import json
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import DateTimeField, Field, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
@@ -14,6 +17,8 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from typing_extensions import override
+
+from thinkproject.kernel.fields import JSONText
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -27,6 +32,8 @@ else:
 COUNT_LIMIT = 10_000
 NOTHING = "–"
 """Stands in a list where there is no value."""
+MOMENT: Final = "j M Y, H:i"
+"""How a time is written, in lists, on pages and in sentences."""
 
 
 class BoundedPaginator(_Paginator):
@@ -39,7 +46,46 @@ class BoundedPaginator(_Paginator):
         return rows.order_by().values("pk")[:COUNT_LIMIT].count() if isinstance(rows, QuerySet) else len(rows)
 
 
-class ReadOnlyAdmin(_ModelAdmin):
+class ShownValues:
+    """Mixed into admin classes: times as in lists, and JSON as JSON; Django alone shows the `repr` of the latter."""
+
+    model: type[Model]
+    get_readonly_fields: Callable[..., Any]
+
+    def with_shown_values(self, names: Iterable[Any], readonly: Iterable[Any] | None = None) -> list[Any]:
+        """Replace names of such columns by what shows them. `readonly`: only these; without it, all."""
+        columns = {field.name: field for field in self.model._meta.get_fields() if isinstance(field, _OWN_FORM)}
+        taken = columns.keys() if readonly is None else columns.keys() & {name for name in readonly if _is_name(name)}
+        return [
+            tuple(self.with_shown_values(name, readonly))
+            if isinstance(name, (list, tuple))
+            else _shown(columns[name])
+            if _is_name(name) and name in taken
+            else name
+            for name in names
+        ]
+
+
+_OWN_FORM = (DateTimeField, JSONText)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str)
+
+
+@functools.cache  # Django compares the names of fields with those that are read-only
+def _shown(field: "Field[Any, Any]") -> Callable[[Any], str]:
+    def shown(row: Any) -> str:
+        value = getattr(row, field.attname)
+        if isinstance(field, DateTimeField):
+            return str(moment(value))
+        return NOTHING if value is None else block(value)
+
+    shown.__name__ = field.name
+    return admin.display(description=field.verbose_name)(shown)
+
+
+class ReadOnlyAdmin(ShownValues, _ModelAdmin):
     """A read-only list with details: services write these rows. Changes are actions."""
 
     paginator = BoundedPaginator
@@ -74,6 +120,20 @@ class ReadOnlyAdmin(_ModelAdmin):
         return str(row)
 
     @override
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show times and JSON in their own form; where rows can be changed, those that cannot."""
+        readonly = super().get_readonly_fields(request, obj) if self.has_change_permission(request, obj) else None
+        return [
+            (title, {**options, "fields": self.with_shown_values(options["fields"], readonly)})
+            for title, options in super().get_fieldsets(request, obj)
+        ]
+
+    @override
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the same of them."""
+        return self.with_shown_values(super().get_readonly_fields(request, obj))
+
+    @override
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Rows are made by services."""
         return False
@@ -89,11 +149,21 @@ class ReadOnlyAdmin(_ModelAdmin):
         return self.can_delete and super().has_delete_permission(request, obj)
 
 
-class ReadOnlyInline(_TabularInline):
+class ReadOnlyInline(ShownValues, _TabularInline):
     """Read-only rows below another one, for users who may view both."""
 
     extra = 0
     can_delete = False
+
+    @override
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show times and JSON in their own form."""
+        return self.with_shown_values(super().get_fields(request, obj))
+
+    @override
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the same of them."""
+        return self.with_shown_values(super().get_readonly_fields(request, obj))
 
     @override
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -110,5 +180,16 @@ def moment(value: datetime | None) -> SafeString | str:
     """A time for a list: short, with the exact one for machines."""
     if value is None:
         return NOTHING
-    text = date_format(localtime(value), "j M Y, H:i")
-    return format_html('<time datetime="{}">{}</time>', value.isoformat(), text)
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), moment_text(value))
+
+
+def moment_text(value: datetime) -> str:
+    """A time within a sentence."""
+    return date_format(localtime(value), MOMENT)
+
+
+def block(value: Any) -> str:
+    """A value as its own lines: JSON indented, text as it is."""
+    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    shown = shown.encode(errors="replace").decode()  # a lone surrogate has no UTF-8
+    return format_html('<pre class="think-block" tabindex="0">{}</pre>', shown)

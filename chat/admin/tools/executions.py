@@ -10,10 +10,9 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, shortened, state
-from chat.admin.tool_calls import block
 from chat.models import Turn
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
 from tools_app.execution_models import ExecutionCallStatus, ExecutionStatus
 from tools_app.models import Execution, ExecutionCall
 

@@ -12,13 +12,12 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin, PageAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
-from chat.admin.tool_calls import block
 from chat.admin.tools.extension_pages import ExtensionPages
 from chat.admin.tools.highlighting import highlighted
 from chat.instances.notifications import notify_conversation
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import translate
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
 from tools_app.core.extensions.manifest import parse_manifest, parse_permissions
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.files.diffs import unified

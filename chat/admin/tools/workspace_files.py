@@ -15,10 +15,9 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import about, linked, noted, reads_messages, shortened
-from chat.admin.tool_calls import block
 from chat.admin.tools.workspaces import with_conversation
 from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, block, moment
 from tools_app.core.files.media_types import is_inline
 from tools_app.core.files.workspace import EntryKind
 from tools_app.models import WorkspaceEntry

@@ -5,17 +5,27 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from chat.agent.abilities.schedule_methods import Work
-from chat.core.durable_names import AGENT_RUN
-from chat.models import AgentInstance
+from chat.core.durable_names import (
+    AGENT_RUN,
+    EXPIRY_FIBER,
+    RESPONSE_FIBER,
+    RUN_WATCH_FIBER,
+    SEALED_TURN_FIBER,
+    TITLE_FIBER,
+)
+from chat.models import AgentInstance, AgentRun
 from chat.runtime.abilities.schedules import draft_of
 from fibers.core.schedules.timing import Timing
 from fibers.models import Fiber, FiberStep
 from fibers.schedule_models import ScheduleRun
 from fibers.schedules import services as schedules
 from fibers.services import start_fiber
+from tests.db.chat.conftest import say
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,3 +125,41 @@ def test_schedules_their_runs_and_conversations_are_linked(admin_client: Client,
     talk = admin_client.get(f"/admin/think_chat/agentinstance/{garden.pk}/change/").content.decode()
     assert f"/admin/think_fibers/fiber/?q={garden.pk}" in talk
     assert f"/admin/think_fibers/schedule/?q={garden.pk}" in talk
+
+
+def test_what_works_for_a_conversation_names_it(admin_client: Client, garden: AgentInstance) -> None:
+    turn = say(garden, "q1", "a1")
+    run = AgentRun.objects.create(parent=garden, child=garden, run_id="r1")
+    ours = [
+        start_fiber(TITLE_FIBER, {"instance_id": garden.pk, "session_id": "s", "generation": 0}),
+        start_fiber(EXPIRY_FIBER, {"row_id": 1, "instance_id": garden.pk}),
+        start_fiber(RESPONSE_FIBER, {"turn_id": turn.pk, "status": "completed", "error": None, "output": None}),
+        start_fiber(RUN_WATCH_FIBER, {"run_id": run.pk}),
+        start_fiber(SEALED_TURN_FIBER, {"fiber_id": "f", "fence": 1, "payload": {"turn_id": turn.pk}}),
+    ]
+    for fiber in ours:
+        assert f"/admin/think_chat/agentinstance/{garden.pk}/change/" in page(admin_client, fiber), fiber.name
+    others = start_fiber("developers.own", {"instance_id": garden.pk, "run_id": "not a number"})
+    assert garden.pk not in page(admin_client, others).replace("instance_id", "").partition("Input and result")[0]
+    shown = admin_client.get("/admin/think_fibers/fiber/").content.decode()
+    assert shown.count(f"/admin/think_chat/agentinstance/{garden.pk}/change/") >= len(ours)
+
+
+def test_a_list_of_work_costs_the_same_for_any_length(admin_client: Client, garden: AgentInstance) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as found:
+            admin_client.get("/admin/think_fibers/fiber/")
+        return len(found)
+
+    for _ in range(2):
+        start_fiber(TITLE_FIBER, {"instance_id": garden.pk, "session_id": "s", "generation": 0})
+    few = queries()
+    for _ in range(20):
+        start_fiber(TITLE_FIBER, {"instance_id": garden.pk, "session_id": "s", "generation": 0})
+    assert queries() == few
+
+
+def test_a_payload_is_shown_as_json(admin_client: Client, garden: AgentInstance) -> None:
+    shown = page(admin_client, work(garden))
+    assert "&quot;method&quot;: &quot;report&quot;" in shown
+    assert "&#x27;method&#x27;" not in shown
