@@ -61,8 +61,10 @@ OWN_SQL = (
 )
 """What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 TOGETHER = (
-    ("tests/browser/",),  # what shares a browser and a product stays in one process
-    tuple(f"tests/clients/test_{letter}" for letter in "abcdefghijkl"),  # in halves, which end at about the same time
+    # What shares a browser and a product stays in one process: in halves, which end at about the same time.
+    tuple(f"tests/browser/test_{letter}" for letter in "abcdefghijk"),
+    ("tests/browser/",),
+    tuple(f"tests/clients/test_{letter}" for letter in "abcdefghijkl"),
     ("tests/clients/",),
     ("tests/acceptance/bench/",),
     ("tests/acceptance/devex/test_existing_project.py",),

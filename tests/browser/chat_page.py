@@ -1,9 +1,11 @@
 """The chat page as a person uses it, for tests: what one does and what one sees, by names and roles."""
 
+import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Route, expect
 
 STILL = """() => new Promise((done) => {
     const scroller = document.getElementById("scroller");
@@ -28,6 +30,7 @@ class ChatPage:
         self.base_url = base_url
         self.errors: list[str] = []
         self.foreign: list[str] = []
+        self.held: list[list[Route]] = []
         self.holds_back = False  # the test keeps from the page what it waits for: it does not come to rest
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._note_console)
@@ -40,6 +43,19 @@ class ChatPage:
     def _note_request(self, request: Any) -> None:
         if not request.url.startswith((self.base_url, self.base_url.replace("http", "ws"), "data:", "blob:")):
             self.foreign.append(request.url)
+
+    def hold(self, pattern: str) -> list[Route]:
+        """Keep requests back: they are in the list until the test answers them. At its end those left are aborted."""
+        held: list[Route] = []
+        self.held.append(held)
+        self.page.route(pattern, held.append)
+        return held
+
+    def let_go(self) -> None:
+        """Abort what the test held and did not answer: Playwright waits for it in a task that outlives the page."""
+        for route in itertools.chain.from_iterable(self.held):
+            with contextlib.suppress(Error):  # it was answered, or its page is gone
+                route.abort()
 
     def open(self, path: str = "/c/new") -> "ChatPage":
         """Go to an address and wait until the page is alive and has what it asks for as it opens."""

@@ -87,6 +87,7 @@ def open_tab(new_context: Callable[..., BrowserContext], page_line: CuttingProxy
 
     yield make
     for tab in tabs:
+        tab.let_go()
         serious = [error for error in tab.errors if "Failed to load resource" not in error and "WebSocket" not in error]
         assert not serious, serious
         assert not tab.foreign, tab.foreign

@@ -173,8 +173,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
     tall = "$$\\begin{pmatrix}1\\\\2\\\\3\\\\4\\\\5\\\\6\\end{pmatrix}$$\n\n```python\nx = 1\n```\n\n"
     texts = [tall * 3 + f"Landmark {index}.\n\n" + "Words to read. " * 300 for index in range(4)]
     address = seed(live_product, *texts)
-    held: list[Any] = []
-    tab.page.route("**/temml.*.js", lambda route: held.append(route))
+    held = tab.hold("**/temml.*.js")
     tab.holds_back = True
     tab.open(address)
     tab.until(lambda: held)
@@ -193,8 +192,7 @@ def test_what_is_read_stays_in_place_when_the_renderer_arrives(tab: ChatPage, li
 
 
 def test_code_is_plain_until_its_colours_arrive(tab: ChatPage) -> None:
-    held: list[Any] = []
-    tab.page.route("**/languages.*.js", lambda route: held.append(route))
+    held = tab.hold("**/languages.*.js")
     tab.holds_back = True
     tab.open("/c/new")
     assert "languages" not in requested(tab.page)

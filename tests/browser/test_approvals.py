@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.acceptance.product import wait_for
 from tests.browser.accessibility import check
@@ -134,8 +134,7 @@ def test_loading_and_failing_are_said(tab: ChatPage) -> None:
     ask_to_pay(tab, "Rent", 12)
     tab.open("/c/new")  # how many wait is embedded, and no more of them
     expect(count(tab.page)).to_be_visible()
-    waiting: list[Route] = []
-    tab.page.route("**/api/v1/approvals*", lambda route: waiting.append(route))
+    waiting = tab.hold("**/api/v1/approvals*")
     tab.page.locator("#approvals-link").click()
     expect(tab.page.locator("#main .skeleton")).to_contain_text("Loading…")
     check(tab.page)

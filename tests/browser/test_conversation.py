@@ -229,7 +229,6 @@ def test_question_that_waited_stands_above_its_answer_from_the_beginning(
 
 def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_product: LiveProduct) -> None:
     pages: list[tuple[Route, APIResponse]] = []
-    sent: list[Route] = []
 
     def hold_the_first(route: Route) -> None:
         if pages:
@@ -238,7 +237,7 @@ def test_a_page_older_than_a_frame_removes_no_question(tab: ChatPage, live_produ
             pages.append((route, route.fetch()))
 
     tab.page.route("**/messages?**", hold_the_first)
-    tab.page.route("**/turns", lambda route: sent.append(route))
+    sent = tab.hold("**/turns")
     with live_product.paused_workers():
         tab.write("say: Heard.")
         tab.until(lambda: pages and sent)
@@ -319,11 +318,10 @@ def test_first_question_is_there_and_can_be_edited_though_no_page_was_read(
     tab: ChatPage, live_product: LiveProduct
 ) -> None:
     received: list[str] = []
-    sent: list[Route] = []
     tab.page.on("websocket", lambda line: line.on("framereceived", lambda frame: received.append(str(frame))))
     tab.page.route("**/messages?**", lambda route: route.abort())  # what comes, comes by the line
     tab.holds_back = True
-    tab.page.route("**/turns", lambda route: sent.append(route))
+    sent = tab.hold("**/turns")
     with live_product.paused_workers():
         tab.write("One\nsay: Answer one.")
         tab.until(lambda: sent and any("cf_agent_stream_resume_none" in frame for frame in received))

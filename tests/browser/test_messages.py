@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
@@ -34,8 +34,7 @@ def test_the_welcome_names_the_agent_and_goes_on_enter_without_a_jump(open_tab: 
     look(tab, "welcome")
     welcome.get_by_role("button", name="What is your returns policy?").click()
     expect(tab.input).to_have_value("What is your returns policy?")
-    held: list[Route] = []
-    tab.page.route("**/api/v1/instances", lambda route: held.append(route))
+    held = tab.hold("**/api/v1/instances")
     tab.input.fill("What is it?\nsay: Thirty days.")
     tab.input.press("Enter")
     assert welcome.count() == 0  # at once, before the server knows of it

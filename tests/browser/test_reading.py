@@ -20,7 +20,7 @@ PLACE = "document.getElementById('scroller').scrollTop"
 
 def test_first_content_needs_no_request(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Stored", history(6))
-    tab.page.route("**/messages?*", lambda _route: None)  # is never answered
+    tab.hold("**/messages?*")
     tab.page.goto(f"{tab.base_url}/c/{key}", wait_until="domcontentloaded")
     tab.page.wait_for_selector("html[data-ready]", state="attached")
     assert tab.messages.count() == 6
