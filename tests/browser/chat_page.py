@@ -48,7 +48,7 @@ class ChatPage:
         """Keep requests back: they are in the list until the test answers them. At its end those left are aborted."""
         held: list[Route] = []
         self.held.append(held)
-        self.page.route(pattern, held.append)
+        self.page.route(pattern, lambda route: held.append(route))
         return held
 
     def let_go(self) -> None:

@@ -11,7 +11,6 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 
 from chat.conversations.services import delete_instance
 from chat.errors import CallNotFound
@@ -27,6 +26,7 @@ from fibers.process.running import registry as runs
 from fibers.testing import die, run_until_idle
 from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.read_only_admin import moment_text
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
@@ -160,7 +160,7 @@ async def test_the_admin_shows_what_a_turn_waits_for_and_since_when(make_room: M
     room = make_room("parking")
     turn = await parked(room)
     since = datetime.fromisoformat(turn.fiber.waits[0]["since"])
-    text = f"Which colour?, since {date_format(timezone.localtime(since), 'DATETIME_FORMAT')}"
+    text = f"Which colour?, since {moment_text(since)}"
     assert text in await db(partial(shown_to_staff, "think_chat", "turn", row_id=turn.pk))
     assert text in await db(partial(shown_to_staff, "think_fibers", "fiber", row_id=turn.fiber_id))
     await room.handle.answer_wait("one", "blue", wait="question")
