@@ -145,6 +145,12 @@ class StateRefused(ChatError, Invalid):
     code = "state_refused"
 
 
+class StateOutdated(ChatError, Conflict):
+    """The state was changed in the meantime. Load it again."""
+
+    code = "state_outdated"
+
+
 class ChunkInvalid(ChatError, Invalid):
     """The chunk is not one of the UI message stream."""
 

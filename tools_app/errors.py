@@ -98,6 +98,12 @@ class FileConflict(FileFailed, Conflict):
     code = "file_conflict"
 
 
+class ExecutionNotFound(ToolError, NotFound):
+    """No code of this id ran in this conversation."""
+
+    code = "execution_not_found"
+
+
 class WorkspaceNotFound(ToolError, NotFound):
     """There is no such workspace."""
 

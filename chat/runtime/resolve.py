@@ -59,6 +59,20 @@ async def _named(agent: str, name: str, user_id: int) -> str:
     return found
 
 
+async def resolve_below(parent: InstanceKey, agent: str, name: str) -> InstanceKey:
+    """Resolve a sub-agent that a client opens below an instance of its own. Errors: as `resolve`."""
+    try:
+        await _admit(parent, agent, name)
+        return parent.below(agent, await _named(agent, name, _user_of(parent)))
+    except AgentCodeFailed as error:
+        raise AgentUnavailable from error
+
+
+def _user_of(key: InstanceKey) -> int:
+    assert key.owner_id is not None  # a client's own
+    return key.owner_id
+
+
 async def _admit(parent: InstanceKey, agent: str, name: str) -> None:
     """Ask the class above whether clients may open this sub-agent. Errors: `AgentNotFound`."""
     declared = get_agent_class(parent.agent).sub_agents

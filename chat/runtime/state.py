@@ -16,7 +16,7 @@ from django.db.models import F
 from chat.agent.base import Agent, InstanceKey, StateSource
 from chat.agent.connection import ClientConnection
 from chat.conf import chat_settings
-from chat.errors import StateRefused
+from chat.errors import StateOutdated, StateRefused
 from chat.instances.notifications import StateChanged, group_of, notify_on_commit
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance
@@ -55,11 +55,13 @@ def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterato
         _asking.reset(token)
 
 
-async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "") -> None:
+async def change_state(
+    agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "", version: int | None = None
+) -> None:
     """Check the client's permission, validate, store and send a state, then run the hook.
 
-    Durability: stored when this returns. `origin` labels the connection that has it already. Errors: `StateRefused`;
-    then nothing has changed.
+    Durability: stored when this returns. `origin` labels the connection that has it already; with `version` it is
+    stored only over that one. Errors: `StateRefused`, `StateOutdated`; then nothing has changed.
     """
     _check_size(value)
     try:
@@ -71,7 +73,7 @@ async def change_state(agent: Agent, value: JSONValue, source: StateSource, *, o
         raise StateRefused(REJECTED) from error
     if may_only_read:
         raise StateRefused(READ_ONLY)
-    await db(_store, agent.key, value, origin)
+    await db(_store, agent.key, value, origin, version)
     asking = _asking.get()
     if asking is not None and asking.key == agent.key:
         asking.has_set_state = True
@@ -98,9 +100,13 @@ def _check_size(value: JSONValue) -> None:
 
 
 @transaction.atomic
-def _store(key: InstanceKey, value: JSONValue, origin: str) -> None:
+def _store(key: InstanceKey, value: JSONValue, origin: str, version: int | None) -> None:
     instance = ensure_instance(key)
-    AgentInstance.objects.filter(pk=instance.pk).update(state=value, state_version=F("state_version") + 1)
+    rows = AgentInstance.objects.filter(pk=instance.pk)
+    if version is not None:
+        rows = rows.filter(state_version=version)
+    if not rows.update(state=value, state_version=F("state_version") + 1):
+        raise StateOutdated
     instance.refresh_from_db(fields=["state_version"])
     changed: StateChanged = {"type": "state.changed", "version": instance.state_version, "origin": origin}
     notify_on_commit(group_of(key), changed)

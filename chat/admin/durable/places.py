@@ -18,7 +18,7 @@ _SEALS: Final = frozenset({durable_names.SEALED_TURN_FIBER, durable_names.AGENT_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiberPlace:
-    """Where a fiber belongs. Each is `None` where there is no such thing, or no longer."""
+    """The conversation and the turn of a fiber. Each is `None` where there is no such thing, or no longer."""
 
     instance: AgentInstance | None
     turn_id: str | None
@@ -40,7 +40,7 @@ def places_of(fibers: Sequence[Fiber]) -> dict[str, FiberPlace]:
 
 
 def _named(fiber: Fiber, turn_id: str | None, schedule_scope: str | None) -> dict[str, str]:
-    """What names its conversation. Payloads of durable functions that are not ours say what their authors mean."""
+    """The ids that name its conversation. Payloads of durable functions that are not ours say what their authors mean."""
     if fiber.scope or schedule_scope:
         return {"instance_id": str(fiber.scope or schedule_scope)}
     if turn_id is not None:

@@ -43,7 +43,10 @@ class Detached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The facts of a run that is wanted. `run_id`: empty for one that is made up."""
+    """The facts of a run that is wanted. `run_id`: empty for one that is made up.
+
+    `is_of_person`: a person asked for it, so that its turn counts as one of that person's messages.
+    """
 
     agent: str
     input: JSONValue
@@ -54,6 +57,7 @@ class RunRequest:
     detached: Detached | None = None
     workspace: WorkspaceUse = "own"
     mcp: McpUse = "own"
+    is_of_person: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from ninja.parser import Parser
 from chat.errors import Unauthenticated
 from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.endpoints import (
+    agents,
     compactions,
     context,
     files,
@@ -27,13 +28,24 @@ from chat.http.api.endpoints import (
     search,
     sessions,
     settings,
+    state,
     stream,
     submissions,
     summaries,
     turns,
 )
 from chat.http.api.endpoints.durable import fibers, runs, schedules
-from chat.http.api.endpoints.tools import extensions, guard, mcp_contents, mcp_servers, tool_calls, workspace
+from chat.http.api.endpoints.tools import (
+    executions,
+    extensions,
+    guard,
+    mcp_contents,
+    mcp_servers,
+    skills,
+    tool_calls,
+    workspace,
+    workspaces,
+)
 from chat.http.api.error_responses import add_error_responses
 from chat.http.api.problems import install_problems, problem_of
 from chat.http.api.reference_page import ReferencePage
@@ -60,6 +72,8 @@ def build_router() -> Router:
     """All operations below `/api/v1/`."""
     router = Router(auth=[TokenAuth(), SessionAuth()])
     router.add_router("", instances.router)
+    router.add_router("", agents.router)
+    router.add_router("", state.router)
     router.add_router("", sessions.router)
     router.add_router("", turns.router)
     router.add_router("", tool_calls.router)
@@ -73,6 +87,9 @@ def build_router() -> Router:
     router.add_router("", runs.router)
     router.add_router("", files.router)
     router.add_router("", workspace.router)
+    router.add_router("", workspaces.router)
+    router.add_router("", executions.router)
+    router.add_router("", skills.router)
     router.add_router("", extensions.router)
     router.add_router("", context.router)
     router.add_router("", memory.router)

@@ -1,5 +1,6 @@
 """The start of a run: the row, the child, its turn, in one transaction. Sync; runs on the database bridge."""
 
+import contextlib
 from typing import Any, Final
 
 from django.db import transaction
@@ -110,7 +111,7 @@ def _admit(parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> None:
     if files is not None:
         attach(files.workspace_id, child.pk, name=DEFAULT_NAME, can_write=files.can_write)
     words: Any = {"role": "user", "parts": [{"type": "text", "text": input_text(request.input)}]}
-    with delegating():
+    with contextlib.nullcontext() if request.is_of_person else delegating():
         admission = admit(
             child_key,
             TurnRequest(

@@ -127,6 +127,17 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", WORKSPACE + "/archive"): ARCHIVE,
 }
 GUARDED |= {
+    ("GET", "/api/v1/instances/{instance_id}/state"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/state"): {"state": {"taken": True}},
+    ("POST", "/api/v1/instances/{instance_id}/methods/{method}"): {"args": []},
+    ("GET", "/api/v1/instances/{instance_id}/skills"): None,
+    ("GET", "/api/v1/instances/{instance_id}/executions"): None,
+    ("GET", "/api/v1/instances/{instance_id}/executions/{execution_id}"): None,
+    ("GET", "/api/v1/instances/{instance_id}/workspaces"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/workspaces/{name}"): {"workspace_id": "{workspace_id}"},
+    ("DELETE", "/api/v1/instances/{instance_id}/workspaces/{name}"): None,
+    ("POST", "/api/v1/instances/{instance_id}/sub-agents"): {"agent": "assistant", "name": "below"},
+    ("POST", "/api/v1/instances/{instance_id}/runs"): {"agent": "assistant", "input": "say: x"},
     ("GET", "/api/v1/instances/{instance_id}/runs"): None,
     ("GET", "/api/v1/instances/{instance_id}/runs/tree"): None,
     ("GET", "/api/v1/runs/{run_id}"): None,
@@ -162,6 +173,7 @@ GUARDED |= {
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,
     ("GET", "/api/v1/agents"): None,
+    ("GET", "/api/v1/agents/{name}"): None,
     ("GET", "/api/v1/model"): None,
     ("GET", "/api/v1/models"): None,
     ("GET", "/api/v1/instances"): None,
@@ -189,3 +201,13 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", OWN_EXTENSIONS + "/{name}/versions"): None,
     ("GET", OWN_EXTENSIONS + "/{name}/calls"): None,
 }
+# Async operations whose parts run on threads of their own
+ASYNC = (
+    *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
+    *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
+    *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
+    *("/contents", "/contents/{content_id}"),
+    *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),
+    *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
+    *("/state", "/methods/{method}", "/skills"),
+)

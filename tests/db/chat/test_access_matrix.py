@@ -20,6 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
 from chat.agent.abilities.schedule_methods import Work
+from chat.agent.callables import client_callable
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.mcp_servers import read_soon
@@ -37,15 +38,17 @@ from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
-from tests.db.chat.access_operations import GUARDED, HELLO, OWN, QUERIES
+from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import grant_of, interrupted_fiber, make_turn, say, stored_extension
 from thinkproject.api import api
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.execution_models import Execution
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models import McpServer, ToolCallRecord
 from tools_app.services import pause_call
+from tools_app.workspace.services import attach, create_workspace
 
 SECRET = "text of alices-question"
 
@@ -67,6 +70,8 @@ class Hers:
     grant_id: str
     fiber_id: str
     run: AgentRun
+    execution: Execution
+    workspace_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -79,6 +84,9 @@ class Hers:
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
             "fiber_id": self.fiber_id,
+            "execution_id": self.execution.pk,
+            "workspace_id": self.workspace_id,
+            "method": "recall",
             "file_url": attachments.url_of(self.file.id),
             "question_id": "alices-question",
             "message_id": "alices-answer",
@@ -106,15 +114,6 @@ class Hers:
         return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
 
 
-# Async operations whose parts run on threads of their own
-ASYNC = (
-    *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
-    *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
-    *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
-    *("/contents", "/contents/{content_id}"),
-    *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),
-    *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
-)
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
@@ -159,6 +158,17 @@ def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(agent, session).with_context("skills", provider=StoredSkills())
 
     monkeypatch.setattr(Assistant, "configure_session", configure_session)
+
+
+@pytest.fixture(autouse=True)
+def _clients_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent has a method for clients, and an agent that they may open below it."""
+
+    async def recall(_agent: Assistant) -> str:
+        return SECRET
+
+    monkeypatch.setattr(Assistant, "recall", client_callable(recall), raising=False)
+    monkeypatch.setattr(Assistant, "sub_agents", ("assistant",))
 
 
 def remember(owner: ContextOwner) -> None:
@@ -232,7 +242,18 @@ def hers(
             parent_turn=turn,
             input_preview={"task": SECRET},
         ),
+        execution=Execution.objects.create(
+            key="hers", scope=instance.pk, owner=alice, turn_id=turn.pk, call_id="x", code=SECRET, clock_ms=0
+        ),
+        workspace_id=_attached(alice, instance),
     )
+
+
+def _attached(alice: User, instance: AgentInstance) -> str:
+    """A further workspace of Alice's, which her conversation uses under the name `hers`."""
+    made = create_workspace(alice.pk)
+    attach(made.pk, instance.pk, name="hers")
+    return str(made.pk)
 
 
 def client_of(user: User | None) -> Client:

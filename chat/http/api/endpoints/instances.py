@@ -81,7 +81,7 @@ class TranscriptPage(Schema):
 @router.get("/agents", response=list[AgentOut], operation_id="list_agents", tags=["agents"])
 def agents(request: HttpRequest, unlisted: bool = False) -> object:  # noqa: ARG001 - the framework names it
     """Agents to begin a conversation with, and how they look; with `unlisted` also those that work for other agents."""
-    return [_agent(shown) for shown in list_agents() if shown.is_listed or unlisted]
+    return [shown_agent(shown) for shown in list_agents() if shown.is_listed or unlisted]
 
 
 @router.get(
@@ -139,13 +139,13 @@ def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     instance = services.create_instance(
         opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
     )
-    return Status(201, _detail(instance))
+    return Status(201, shown_instance(instance))
 
 
 @router.get("/instances/{instance_id}", response=InstanceDetailOut, operation_id="get_instance", tags=["conversations"])
 def instance_detail(request: HttpRequest, instance_id: str) -> object:
     """One conversation, and the model that answers next."""
-    return _detail(_opened(request, instance_id))
+    return shown_instance(_opened(request, instance_id))
 
 
 @router.patch(
@@ -168,7 +168,7 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
         services.archive_instance(instance, is_archived=data.archived)
     if data.seen:
         services.mark_seen(instance)
-    return _detail(instance)
+    return shown_instance(instance)
 
 
 @router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
@@ -262,13 +262,15 @@ def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
     return open_instance(caller_of(request).user, instance_id)
 
 
-def _detail(instance: AgentInstance) -> InstanceDetailOut:
+def shown_instance(instance: AgentInstance) -> InstanceDetailOut:
+    """A conversation as the API shows it, with the model that answers next."""
     summary = services.instance_summary(instance.id)
     view = async_to_sync(model_choices(key_of(instance)).view)(summary.model_choice)
     return InstanceDetailOut(**asdict(summary), model=view.model, model_notice=view.notice)
 
 
-def _agent(shown: Appearance) -> AgentOut:
+def shown_agent(shown: Appearance) -> AgentOut:
+    """An agent class as the API shows it."""
     is_file = not is_symbol(shown.icon)
     return AgentOut(
         name=shown.name,

@@ -1,19 +1,27 @@
-"""API operations on runs: agents that work for a conversation. Read, and stop."""
+"""API operations on runs: agents that work for a conversation. Start, read, stop."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance, open_run
+from chat.agent.abilities.runs import Detached, RunRequest
 from chat.errors import RunNotFound
 from chat.http.api.authentication import caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.abilities import RunIn
 from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
+from chat.instances.rows import key_of
 from chat.models import AgentRun
 from chat.reads import runs
+from chat.runtime.resolve import resolve_below
+from chat.turns.delegation.starting import start_run as begin_run
 from chat.turns.delegation.stopping import stop_run
+from thinkproject.kernel.ids import new_id
 
 router = Router(tags=["runs"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -26,6 +34,32 @@ def run_list(request: HttpRequest, instance_id: str, cursor: Cursor = "", limit:
     instance = open_instance(caller_of(request).user, instance_id)
     page = runs.run_page(instance.pk, cursor=cursor, limit=limit)
     return RunPageOut(items=[RunOut(**asdict(run)) for run in page.items], next_cursor=page.next_cursor)
+
+
+@router.post(
+    "/instances/{instance_id}/runs",
+    response={201: RunOut},
+    operation_id="start_run",
+    openapi_extra=declares(409, 429, 500, 503),
+)
+def run_start(request: HttpRequest, instance_id: str, data: RunIn) -> object:
+    """Have another agent work for a conversation; no call waits for it. One that its class lets clients open.
+
+    It counts as a message of yours. The same `run_id` is the same run. What keeps it from beginning is its outcome.
+    """
+    parent = key_of(open_instance(caller_of(request).user, instance_id))
+    run_id = data.run_id or new_id("run")
+    async_to_sync(resolve_below)(parent, data.agent, run_id)
+    wanted = RunRequest(
+        agent=data.agent, input=data.input, run_id=run_id, display=data.display, detached=Detached(), is_of_person=True
+    )
+    run = begin_run(parent, wanted)
+    found = runs.run_with_counts(run.pk)
+    if found is None:
+        raise RunNotFound
+    if run.outcome is not None and found.outcome is None:  # refused: a fiber is about to store it
+        found = replace(found, outcome=run.outcome, status=run.outcome["status"])
+    return Status(201, RunOut(**asdict(found)))
 
 
 @router.get("/instances/{instance_id}/runs/tree", response=RunTreeOut, operation_id="get_run_tree")
