@@ -76,7 +76,8 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
             search = Search(query, is_fixed=fixed_string, is_case_sensitive=case_sensitive, context_lines=context_lines)
         except ToolInputInvalid as error:
             return refused(f"Invalid regex: {error.message}")
-        entries = await operations.glob(include, ignored=include_ignored)
+        with held_back():  # names are returned with their lines
+            entries = await operations.glob(include, ignored=include_ignored)
         files = [entry for entry in entries if entry.kind is EntryKind.FILE]
         small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
         found = _Found(too_large=len(files) - len(small))

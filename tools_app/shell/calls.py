@@ -8,6 +8,7 @@ from typing import Any, Final
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
+from tools_app.core.guard.reach import note_here
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.contract import Answer
 from tools_app.shell.overlay import MAX_FILE_BYTES, Overlay
@@ -21,6 +22,8 @@ _KINDS: Final = {EntryKind.FILE: 0, EntryKind.DIRECTORY: 1, EntryKind.SYMLINK: 2
 class ShellCalls:
     """The files of one run. `opening`: what the process learns beside the entries.
 
+    The process names the entries of strangers that the script gets to see; which these are is known here.
+
     Whatever the process says is checked: it may be a stranger's by then.
     """
 
@@ -28,6 +31,8 @@ class ShellCalls:
         self._workspace = workspace
         self._entries = entries
         self._opening = opening
+        foreign = getattr(workspace, "foreign", None)
+        self._named = {entry.path: origin for entry in entries if (origin := entry.origin or foreign)}
         self.overlay = Overlay(entries)
 
     async def answer(self, name: str, args: list[JSONValue]) -> Answer:
@@ -35,13 +40,22 @@ class ShellCalls:
         argument = args[0] if args else None
         match name:
             case "files.open":
-                return Answer(value={**self._opening, "entries": [_listed(entry) for entry in self._entries]})
+                return Answer(value={**self._opening, "entries": [self._listed(entry) for entry in self._entries]})
+            case "files.named":
+                for path in _texts(argument):
+                    if path in self._named:
+                        note_here(self._named[path], path)
+                return Answer()
             case "files.read":
-                return Answer(value=await self._read(_paths(argument)))
+                return Answer(value=await self._read(_texts(argument, MAX_PATHS)))
             case "files.change":
                 self._note(_changes(argument))
                 return Answer()
         raise CodeInvalid(f"There is no function {name[:100]}.")
+
+    def _listed(self, entry: Entry) -> list[JSONValue]:
+        modified = int(entry.modified_at.timestamp() * 1000)
+        return [entry.path, _KINDS[entry.kind], entry.size, modified, entry.target, entry.path in self._named]
 
     async def _read(self, paths: list[str]) -> list[JSONObject | None]:
         wanted = self.overlay.readable(paths)
@@ -80,13 +94,8 @@ class ShellCalls:
                 raise CodeInvalid("This is no change of a file.")
 
 
-def _listed(entry: Entry) -> list[JSONValue]:
-    modified = int(entry.modified_at.timestamp() * 1000)
-    return [entry.path, _KINDS[entry.kind], entry.size, modified, entry.target]
-
-
-def _paths(value: JSONValue) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or len(value) > MAX_PATHS:
+def _texts(value: JSONValue, most: int = MAX_CHANGES) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or len(value) > most:
         raise CodeInvalid("These are no paths.")
     return value
 

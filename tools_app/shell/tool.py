@@ -19,6 +19,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import EntryKind, Workspace
+from tools_app.core.guard.reach import held_back
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
@@ -145,7 +146,8 @@ class ShellRunner:
         """Run a script. Errors: `SandboxUnavailable`, `FileFailed` for a working directory that is none."""
         sandbox = self.options.sandbox or shell_sandbox()
         where = await self._directory(cwd)
-        entries = await self.workspace.glob("/**/*", limit=MAX_ENTRIES + 1)
+        with held_back():  # the script says which it looks at
+            entries = await self.workspace.glob("/**/*", limit=MAX_ENTRIES + 1)
         calls = ShellCalls(self.workspace, entries[:MAX_ENTRIES], self._opening(where))
         share = "" if context.user_id is None else str(context.user_id)
         limits = shell_limits(self.options.seconds)

@@ -94,7 +94,8 @@ async def _without_lost(
     if error.errno == "ENOTEMPTY":  # others have put something there
         kept = [each for each in operations if not (isinstance(each, Remove) and is_within(named, each.path))]
         return kept, [CHANGED_MEANWHILE.format(path=named)]
-    now = {entry.path: entry for entry in await workspace.glob("/**/*")}
+    with held_back():  # the caller knows the names that are returned
+        now = {entry.path: entry for entry in await workspace.glob("/**/*")}
     lost = [each.path for each in operations if _is_outdated(each, now.get(each.path))]
     if lost:
         words = [CHANGED_MEANWHILE.format(path=path) for path in lost]

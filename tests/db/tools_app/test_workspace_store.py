@@ -6,6 +6,7 @@ import pytest
 
 from tests.workspace_contract import DirectoriesContract, FilesContract
 from tests.workspace_links_contract import ChangesContract, LinksContract, SearchContract, reported
+from tests.workspace_names_contract import NamesContract
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import open_for_scope
 
@@ -37,6 +38,9 @@ class TestSearch(SearchContract): ...
 
 
 class TestChanges(ChangesContract): ...
+
+
+class TestNames(NamesContract): ...
 
 
 @pytest.mark.usefixtures("large_files")

@@ -31,7 +31,7 @@ class Entry:
     """One entry. `size`: bytes, 0 for directories; `target`: of a link, as it was written.
 
     `version`: an opaque text that differs after every change of the content, for detecting conflicts.
-    `origin`: of the content of a file that strangers may have written (`tools_app.core.origins`).
+    `origin`: of an entry whose content, name or target strangers may have written (`tools_app.core.origins`).
     """
 
     path: str

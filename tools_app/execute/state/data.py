@@ -7,6 +7,7 @@ from typing import Final
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
+from tools_app.core.guard.reach import held_back
 from tools_app.errors import CodeInvalid, FileFailed
 from tools_app.execute.state.arguments import number, shown_entry, text
 from tools_app.execute.state.files import MAX_FILES, Function
@@ -98,7 +99,8 @@ async def walk_tree(files: Workspace, value: JSONObject) -> JSONValue:
 async def summarize_tree(files: Workspace, value: JSONObject) -> JSONValue:
     """Counts and bytes below a directory."""
     root = (await files.realpath(text(value, "path", "/"))).rstrip("/")
-    entries = await _below(files, root)
+    with held_back():  # no name is returned
+        entries = await _below(files, root)
     kinds = [entry.kind for entry in entries]
     return {
         "files": kinds.count(EntryKind.FILE),

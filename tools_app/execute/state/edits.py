@@ -9,6 +9,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.diffs import unified
 from tools_app.core.files.replacing import Replacement
 from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
+from tools_app.core.guard.reach import held_back
 from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
 from tools_app.execute.state.data import read_bytes, read_text
@@ -37,7 +38,8 @@ async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
 async def replace_in_files(files: Workspace, value: JSONObject) -> JSONValue:
     """Replace in many files: in all or in none."""
     replacement = _replacement(value)
-    entries = await files.glob(text(value, "pattern"))
+    with held_back():  # names are returned with their lines
+        entries = await files.glob(text(value, "pattern"))
     paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE][:MAX_FILES]
     plans: list[Operation] = []
     shown: list[JSONValue] = []

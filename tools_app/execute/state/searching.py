@@ -28,7 +28,8 @@ async def search_text(files: Workspace, value: JSONObject) -> JSONValue:
 async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
     """Lines of many files that match. Files above 1 MiB and files that are no text are left out."""
     search = _search(value)
-    entries = await files.glob(text(value, "pattern", "/**/*"))
+    with held_back():  # names are returned with their lines
+        entries = await files.glob(text(value, "pattern", "/**/*"))
     paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE]
     found: list[JSONObject] = []
     room = MAX_MATCHES

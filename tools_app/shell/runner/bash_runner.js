@@ -7,7 +7,7 @@
  *
  * @typedef {{ t: "run", source: string }} Run
  * @typedef {{ t: "ret", id: number, ok: boolean, value?: unknown, error?: { name: string, message: string } }} Reply
- * @typedef {{ entries: [string, number, number, number, string][], cwd: string, seconds: number, output: number,
+ * @typedef {{ entries: [string, number, number, number, string, boolean][], cwd: string, seconds: number, output: number,
  *   environment: Record<string, string> }} Opened
  */
 

@@ -6,7 +6,7 @@
  * the process ended is known there. Below some system directories new files are this process' own and are never reported.
  *
  * @typedef {{ kind: "file" | "directory" | "link", size: number, mtime: Date, mode: number, target: string,
- *   data: Uint8Array | null, fetching: Promise<void> | null, isGone: boolean, isStored: boolean, id: number,
+ *   data: Uint8Array | null, fetching: Promise<void> | null, isGone: boolean, isStored: boolean, id: number, foreign: string,
  *   children: Map<string, Node> | null }} Node
  * @typedef {{ node: Node | null, parent: Node, name: string, path: string }} Place
  * @typedef {{ op: "write" | "append", path: string, data: Uint8Array } | { op: "mkdir" | "remove", path: string } |
@@ -84,6 +84,7 @@ function made(kind, fields) {
     target: "",
     ...data,
     isStored: true,
+    foreign: "", // the path by which the parent knows it, while it has not heard that the name of a stranger was seen
     id: ++lastId,
     children,
     ...fields,
@@ -91,7 +92,7 @@ function made(kind, fields) {
 }
 
 export class WorkspaceFs {
-  /** @param {Call} call @param {[string, number, number, number, string][]} entries sorted by path */
+  /** @param {Call} call @param {[string, number, number, number, string, boolean][]} entries sorted by path */
   constructor(call, entries) {
     this.call = call;
     this.root = made("directory", {});
@@ -101,9 +102,9 @@ export class WorkspaceFs {
     this.loadedBytes = 0;
     /** @type {Set<Node>} */
     this.loaded = new Set();
-    for (const [path, kind, size, mtime, target] of entries) {
+    for (const [path, kind, size, mtime, target, isForeign] of entries) {
       const { parent, name } = this.spot(path);
-      const node = made(KINDS[kind], { size, mtime: new Date(mtime), target });
+      const node = made(KINDS[kind], { size, mtime: new Date(mtime), target, foreign: isForeign ? path : "" });
       parent.children?.set(name, node);
       if (kind === 0) this.order.push(path);
     }
@@ -375,6 +376,7 @@ export class WorkspaceFs {
     if (!node) throw missing(path);
     if (node === this.root) throw failure("EPERM", "operation not permitted", path);
     if (node.children?.size && !options?.recursive) throw failure("ENOTEMPTY", "directory not empty", path);
+    if (node.children?.size) await this.tell(this.below(node, path).map(([, each]) => each));
     await this.report(this.removals(place));
     place.parent.children?.delete(place.name);
   }
@@ -419,6 +421,7 @@ export class WorkspaceFs {
     const changes = to.node && to.node.kind !== from.node.kind ? this.removals(to) : [];
     /** @type {Map<string, Node>} */
     const copies = new Map();
+    if (from.node.children?.size) await this.tell(this.below(from.node, from.path).map(([, each]) => each));
     for (const [path, node] of [...this.below(from.node, from.path)]) {
       const there = to.path + path.slice(from.path.length);
       const data = node.kind === "file" ? await this.content(node, path) : null;
@@ -457,6 +460,14 @@ export class WorkspaceFs {
 
   // --- What there is ---
 
+  /** Tells the parent which names of strangers the script gets to see, each once. @param {Iterable<Node>} nodes */
+  async tell(nodes) {
+    const seen = [...nodes].filter((node) => node.foreign);
+    if (!seen.length) return;
+    await this.call("files.named", seen.map((node) => node.foreign));
+    for (const node of seen) node.foreign = "";
+  }
+
   /** @param {string} path */
   async exists(path) {
     try {
@@ -488,6 +499,7 @@ export class WorkspaceFs {
   /** @param {string} path */
   async readdirWithFileTypes(path) {
     const { node, children } = this.directory(path);
+    await this.tell(children.values());
     const names = [...children.keys()].filter((name) => node !== this.root || !this.hidden.has(name)).sort();
     return names.map((name) => {
       const kind = children.get(name)?.kind;
@@ -509,12 +521,15 @@ export class WorkspaceFs {
   async readlink(path) {
     const { node } = this.existing(path, false);
     if (node.kind !== "link") throw failure("EINVAL", "not a symbolic link", path);
+    await this.tell([node]);
     return node.target;
   }
 
   /** @param {string} path */
   async realpath(path) {
-    return this.existing(path).path;
+    const { node, path: real } = this.existing(path);
+    if (real !== normalise(path)) await this.tell([node]);
+    return real;
   }
 
   /** @param {string} path @param {number} mode */

@@ -12,7 +12,7 @@ from django.utils import timezone
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import is_within, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
-from tools_app.workspace.stores.planning import moved
+from tools_app.workspace.stores.planning import moved, renamed
 from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
 from tools_app.workspace.stores.writes import Writes
 
@@ -96,16 +96,16 @@ class MemoryTree:
         now = self._next_instant()
         inside = [node for path, node in sorted(self._nodes.items()) if is_within(path, source.path)]
         for node in inside:
-            path = moved(node.entry.path, source.path, target)
-            entry = replace(node.entry, path=path, created_at=now, modified_at=now, version=str(self._version))
-            self._nodes[path] = _Node(entry, node.data)
+            entry = renamed(node.entry, source.path, target)
+            entry = replace(entry, created_at=now, modified_at=now, version=str(self._version))
+            self._nodes[entry.path] = _Node(entry, node.data)
         return [self._nodes[moved(node.entry.path, source.path, target)].entry for node in inside]
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
         """As `Tree.move`."""
         inside = [node for path, node in sorted(self._nodes.items()) if is_within(path, source.path)]
         old = self._take(source.path)
-        new = [replace(node.entry, path=moved(node.entry.path, source.path, target)) for node in inside]
+        new = [renamed(node.entry, source.path, target) for node in inside]
         self._nodes.update({entry.path: _Node(entry, node.data) for entry, node in zip(new, inside, strict=True)})
         return old, new
 
@@ -134,7 +134,7 @@ class MemoryTree:
             media_type=planned.content.media_type if planned.content else "",
             target=planned.target,
             version=str(self._version),
-            origin=planned.content.origin if planned.content else None,
+            origin=planned.origin,
             created_at=planned.before.created_at if planned.before else now,
             modified_at=now,
         )

@@ -1,12 +1,13 @@
 """Follows links and works out what operations change, before anything is written. The same for all stores."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tools_app.core.files.failures import conflict, failed
 from tools_app.core.files.paths import below, chain, chains, check_target, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, FileChange
+from tools_app.core.guard.reach import note_here, written_here
 from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
 
 MAX_LINKS: Final = 40
@@ -143,6 +144,8 @@ class Plan:
             if found is None:
                 return Place(path, None)
             if found.kind is EntryKind.SYMLINK and (follow or not is_last):
+                if found.origin is not None:  # what follows names the target
+                    note_here(found.origin, component)
                 start = "" if found.target.startswith("/") else below(parent_of(component))
                 return normalise(start + found.target + path[len(component) :])
             if found.kind is not EntryKind.DIRECTORY and not is_last:
@@ -183,6 +186,12 @@ def changes_of(done: Committed) -> list[FileChange]:
 def is_own_child(source: str, target: str) -> bool:
     """Whether a target is below a source."""
     return target.startswith(below(source))
+
+
+def renamed(entry: Entry, source: str, target: str) -> Entry:
+    """An entry at or below `source`, once that is `target`: whoever gives a name may have it from strangers."""
+    origin = entry.origin or (written_here() if entry.path == source else None)
+    return replace(entry, path=moved(entry.path, source, target), origin=origin)
 
 
 def moved(path: str, source: str, target: str) -> str:

@@ -1,9 +1,10 @@
 """The methods of a workspace that change nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import IO, Final
 
 from tools_app.core.files.diffs import unified
@@ -12,7 +13,8 @@ from tools_app.core.files.gitignore import IgnoreRules
 from tools_app.core.files.globs import GlobPattern, compile_glob
 from tools_app.core.files.paths import below, chain, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
-from tools_app.core.guard.reach import note_here
+from tools_app.core.guard.reach import is_reading, note_here
+from tools_app.core.guard.rules import MAX_SOURCES
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
@@ -30,7 +32,10 @@ class Reads(Bridge):
 
     async def stat(self, path: str) -> Entry | None:
         """The entry at a path, following links; `None` where there is none."""
-        return await self._reading(partial(_entry, path=path))
+        entry = await self._reading(partial(_entry, path=path))
+        if entry is not None and entry.path != normalise(path):
+            self._note_names([entry])  # where its links lead
+        return entry
 
     async def lstat(self, path: str) -> Entry | None:
         """The entry at a path; a link in the last component is not followed."""
@@ -89,7 +94,9 @@ class Reads(Bridge):
         """The direct children of a directory: directories, files, links, each by name. Errors: `ENOTDIR`."""
         if limit < 0 or offset < 0:
             raise failed("EINVAL", path, "limit and offset are not negative")
-        return await self._reading(partial(_children, path=path, limit=limit, offset=offset))
+        found = await self._reading(partial(_children, path=path, limit=limit, offset=offset))
+        self._note_names(found)
+        return found
 
     async def readlink(self, path: str) -> str:
         """The target of a link. Errors: `ENOENT`, `EINVAL` for anything else."""
@@ -98,6 +105,7 @@ class Reads(Bridge):
             raise failed("ENOENT", path)
         if entry.kind is not EntryKind.SYMLINK:
             raise failed("EINVAL", path, "not a symbolic link")
+        self._note_names([entry])
         return entry.target
 
     async def realpath(self, path: str) -> str:
@@ -110,7 +118,9 @@ class Reads(Bridge):
     async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
         """Entries whose path matches, sorted by path; see `Workspace.glob`."""
         compiled = compile_glob(pattern)
-        return await self._reading(partial(_matching, pattern=compiled, limit=limit, ignored=ignored))
+        found, above = await self._reading(partial(_matching, pattern=compiled, limit=limit, ignored=ignored))
+        self._note_names(found, above)
+        return found
 
     async def diff(self, path: str, other: str) -> str:
         """A unified diff of two files with three lines of context. Errors: `ENOENT`, `EISDIR`, `EFBIG`."""
@@ -123,6 +133,15 @@ class Reads(Bridge):
     async def info(self) -> WorkspaceInfo:
         """The totals."""
         return await self._reading(lambda tree: tree.info())
+
+    def _note_names(self, entries: Iterable[Entry], above: Mapping[str, Origin] | None = None) -> None:
+        """Have the call that is shown these paths learn whose they are; `above`: directories that have an origin."""
+        if not is_reading():
+            return
+        marks = above or {}
+        origins = ((entry.path, entry.origin or self.foreign or marks.get(parent_of(entry.path))) for entry in entries)
+        for path, origin in islice(((path, each) for path, each in origins if each is not None), MAX_SOURCES + 1):
+            note_here(origin, path)
 
     async def _text(self, path: str) -> str:
         text = await self.read_file(path)
@@ -217,15 +236,21 @@ def _children(tree: Tree, *, path: str, limit: int, offset: int) -> list[Entry]:
     return tree.children(entry.path, limit=limit, offset=offset)
 
 
-def _matching(tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool) -> list[Entry]:
+def _matching(
+    tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool
+) -> tuple[list[Entry], dict[str, Origin]]:
+    """The entries, and the origins of the directories that their paths name, as far as these have one."""
     prefix = below(normalise(pattern.prefix))
     start = normalise(prefix)
     anchor = _entry(tree, path=start, follow=False)
     if anchor is None or anchor.path != start or anchor.kind is not EntryKind.DIRECTORY:
-        return []  # also where a link is on the way: links are not entered
+        return [], {}  # also where a link is on the way: links are not entered
     found: list[Entry] = []
     files: list[Entry] = []
+    above: dict[str, Origin] = {}
     for entry in tree.scan(prefix):
+        if entry.kind is EntryKind.DIRECTORY and (origin := entry.origin or above.get(parent_of(entry.path))):
+            above[entry.path] = origin
         if pattern.matches(entry.path):
             found.append(entry)
         if not ignored and entry.name == _IGNORE_FILE and entry.kind is EntryKind.FILE:
@@ -234,7 +259,7 @@ def _matching(tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: b
             break
     if not ignored:
         found = _without_ignored(tree, found, [*_above(tree, start), *files])
-    return found if limit is None else found[:limit]
+    return found if limit is None else found[:limit], above
 
 
 def _above(tree: Tree, directory: str) -> list[Entry]:

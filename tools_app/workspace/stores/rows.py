@@ -18,6 +18,7 @@ from thinkproject.kernel.object_storage import delete_after_commit
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, name_of, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.guard.reach import written_here
 from tools_app.core.origins import Origin
 from tools_app.models import StoredWorkspace, WorkspaceEntry
 from tools_app.workspace import objects
@@ -25,7 +26,7 @@ from tools_app.workspace.quotas import check_room
 from tools_app.workspace.stores.backups import FileBackups
 from tools_app.workspace.stores.inserting import insert_from
 from tools_app.workspace.stores.keys import HEAD_CHARS, below_prefix, key_of, relocated
-from tools_app.workspace.stores.planning import moved
+from tools_app.workspace.stores.planning import renamed
 from tools_app.workspace.stores.tree import Changes, Committed, Planned
 
 BATCH_KEYS: Final = 500
@@ -183,6 +184,7 @@ class DatabaseTree:
                 "modified_at": Value(row.modified_at, models.DateTimeField()),
             },
         )
+        self._name(target)
         made = [entry for entry, _ in self._with_objects(_at_or_below(replace(source, path=target)))]
         self._backups().note_new(made)
         return made
@@ -195,7 +197,8 @@ class DatabaseTree:
         self._backups().keep([inside], old)
         self._entries().filter(inside).update(**relocated(source.path, target))
         self._count(row, _Totals())
-        new = [replace(entry, path=moved(entry.path, source.path, target)) for entry in old]
+        self._name(target)
+        new = [renamed(entry, source.path, target) for entry in old]
         self._backups().note_new(new)
         return old, new
 
@@ -231,6 +234,12 @@ class DatabaseTree:
         self._row.version += 1
         self._row.modified_at = timezone.now()
         return self._row
+
+    def _name(self, path: str) -> None:
+        """Note whose the new name of an entry is; no statement for one that needs no distrust."""
+        origin = written_here()
+        if origin is not None:
+            self._entries().filter(path_key=key_of(path), origin="").update(origin=origin.value)
 
     def _backups(self) -> FileBackups:
         return FileBackups(self._turn_id, self._entries())
@@ -282,7 +291,7 @@ def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
         version=row.version,
         target=planned.target,
         storage_name=content.object_name if content else "",
-        origin=content.origin.value if content and content.origin else "",
+        origin=planned.origin.value if planned.origin else "",
         created_at=planned.before.created_at if planned.before else row.modified_at,
         modified_at=row.modified_at,
     )

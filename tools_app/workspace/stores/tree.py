@@ -57,6 +57,12 @@ class Planned:
     content: Content | None = None
     target: str = ""
     before: Entry | None = None
+    named_by: Origin | None = field(default_factory=written_here)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The origin of a file's content, or of the name of anything else."""
+        return self.content.origin if self.content else self.named_by
 
     @property
     def size(self) -> int:

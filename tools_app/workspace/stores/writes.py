@@ -144,7 +144,10 @@ class Writes(Reads):
             for each in operations:
                 _plan_operation(plan, each, left)
 
-        return changes_of((await self._change(steps, contents))[1])
+        done = (await self._change(steps, contents))[1]
+        known = {normalise(each.path) for each in operations}
+        self._note_names(entry for entry in done.removed if entry.path not in known)
+        return changes_of(done)
 
     async def write_contents(
         self, files: Sequence[tuple[str, Content]], *, directories: Sequence[str] = ()
