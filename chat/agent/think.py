@@ -73,7 +73,8 @@ class Think(
 
     enabled_tools: ClassVar[Sequence[str] | None] = None
     """Which of all its tools the agent has, by name and pattern: `("read*", "!read_secret")`. The last that matches
-    decides; a first one with `!` starts from all. What `before_turn` adds is not affected. `None`: all."""
+    decides; a first one with `!` starts from all; one may name a source (`"!mcp:*"`). What `before_turn` adds is not
+    affected. `None`: all."""
 
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""

@@ -28,6 +28,7 @@ from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
+from tools_app.core.source import Source
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media
 from tools_app.errors import ToolDeclarationInvalid, ToolError
@@ -208,6 +209,7 @@ class Tool:
     origin: Origin = Origin.TOOL  # of the text that it returns
     read_only: bool = False  # it changes nothing anywhere
     open_world: bool = False  # its arguments leave this installation: an address, a query, a message
+    source: Source = Source.AGENT  # of the turn's tools (`tools_app.core.tool_sources`)
 
     @property
     def is_client(self) -> bool:

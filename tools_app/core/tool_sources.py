@@ -5,30 +5,11 @@ the model would see a declaration that is not ours. `docs/adr/0018-order-of-tool
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
+from dataclasses import replace
 
+from tools_app.core.source import OF_CLIENTS, Source
 from tools_app.core.tool import Tool
 from tools_app.core.toolset import Toolset, ToolSource, named_tools
-
-
-class Source(StrEnum):
-    """A source of tools. The order of the members is the order of the merge."""
-
-    WORKSPACE = "workspace"  # files and the shell over them
-    FETCH = "fetch"  # pages of the web
-    SCHEDULES = "schedules"  # of the conversation
-    AGENT = "agent"  # `get_tools()`
-    ACTIONS = "actions"
-    EXTENSIONS = "extensions"
-    SESSION = "session"  # the conversation's context blocks
-    SKILLS = "skills"
-    MCP = "mcp"
-    CLIENT = "client"  # of the client that asked last
-    CALLER = "caller"  # of the program that asked for this turn
-
-
-OF_CLIENTS = frozenset({Source.CLIENT, Source.CALLER})
-"""Sources whose tools are run outside of the server, and never take the place of the server's."""
 
 
 class ToolSources:
@@ -39,7 +20,9 @@ class ToolSources:
 
     def add(self, source: Source, tools: ToolSource) -> None:
         """Add tools of a source, after what it gave before. Errors: `ToolDeclarationInvalid` for what is no tool."""
-        self._tools.setdefault(source, []).extend(named_tools(tools))
+        given = named_tools(tools)
+        marked = [item if item.source is source else replace(item, source=source) for item in given]
+        self._tools.setdefault(source, []).extend(marked)
 
     def __iter__(self) -> Iterator[tuple[Source, list[Tool]]]:
         return ((source, self._tools.get(source, [])) for source in Source)

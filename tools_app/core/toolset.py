@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tools_app.core.tool import Tool, with_name
-from tools_app.core.tool_names import check_patterns, excludes, repaired, selects, unknown_tool_text
+from tools_app.core.tool_names import check_patterns, excludes, grants, repaired, selects, unknown_tool_text
 from tools_app.errors import ToolDeclarationInvalid, ToolNotFound
 
 ToolSource: TypeAlias = Iterable[Tool] | Mapping[str, Tool]
@@ -45,14 +45,19 @@ class Toolset:
         if patterns is None:
             return self
         checked = check_patterns(patterns)
-        return Toolset([item for item in self if selects(checked, item.name)])
+        return Toolset([item for item in self if selects(checked, item.name, item.source)])
+
+    def granted(self, patterns: Sequence[str]) -> "Toolset":
+        """Those that patterns grant something to (`tool_names.grants`). Errors: as above."""
+        checked = check_patterns(patterns)
+        return Toolset([item for item in self if grants(checked, item.name, item.source)])
 
     def without(self, denied: Iterable[Sequence[str]]) -> "Toolset":
         """Leave out what any of these lists of patterns takes away by name."""
         lists = list(denied)
         if not lists:
             return self
-        return Toolset([item for item in self if not any(excludes(patterns, item.name) for patterns in lists)])
+        return Toolset([item for item in self if not any(excludes(each, item.name, item.source) for each in lists)])
 
 
 def named_tools(source: ToolSource) -> list[Tool]:

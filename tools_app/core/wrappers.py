@@ -44,7 +44,7 @@ def filtered(tools: ToolSource, *patterns: str) -> Toolset:
     The last pattern that matches decides. A first one with `!` starts from all tools. Errors: `ToolDeclarationInvalid`.
     """
     checked = check_patterns(patterns)
-    return Toolset([item for item in named_tools(tools) if selects(checked, item.name)])
+    return Toolset([item for item in named_tools(tools) if selects(checked, item.name, item.source)])
 
 
 @overload

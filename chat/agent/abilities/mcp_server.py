@@ -9,5 +9,6 @@ class McpServerAttributes:
 
     mcp_server: ClassVar[bool | Sequence[str]] = False
     """Whether programs that a person has authorised may talk to the agent as an MCP server: `True` offers the tool
-    `chat` and the person's conversations. Names and patterns, as in `enabled_tools`, offer tools of the agent besides:
-    a program that calls one gets what a model would, after the same hooks and approvals."""
+    `chat` and the person's conversations. Names and patterns, as in `enabled_tools`, offer tools of the class besides,
+    and those of extensions and servers where a pattern names their source (`"mcp:notes_*"`): a program that calls one
+    gets what a model would, after the same hooks and approvals."""

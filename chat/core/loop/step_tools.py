@@ -8,7 +8,7 @@ from chat.core.model.language_model import ToolSpec
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message
 from tools_app.core.execution import CheckedCall
-from tools_app.core.tool_names import check_patterns, excludes, selects
+from tools_app.core.tool_names import OF, check_patterns, excludes, selects
 from tools_app.errors import ToolDeclarationInvalid
 
 Check: TypeAlias = Callable[[str, str], CheckedCall]
@@ -46,9 +46,12 @@ def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple
 
 def _patterns(given: object) -> tuple[str, ...]:
     try:
-        return check_patterns(given)
+        patterns = check_patterns(given)
     except ToolDeclarationInvalid as error:
         raise TurnConfigInvalid(f"active_tools of a step: {error.message}") from error
+    if any(OF in pattern for pattern in patterns):
+        raise TurnConfigInvalid("active_tools of a step name tools, and no sources: before_turn's may name these.")
+    return patterns
 
 
 def only_offered(check: Check, plan: HasTools, offered: tuple[ToolSpec, ...]) -> Check:

@@ -90,13 +90,13 @@ async def own_tools(caller: McpCaller) -> list[Tool]:
             workspace = None
     asked = ToolRequest(agent=agent, context=context, state=state, client_tools=(), workspace=workspace)
     merged = (await gather_tools(asked)).merged()
-    return [tool for tool in merged.only(agent.enabled_tools).only(patterns) if _is_callable(tool)]
+    return [tool for tool in merged.only(agent.enabled_tools).granted(patterns) if _is_callable(tool)]
 
 
 def patterns_of(agent: str) -> Sequence[str]:
     """The patterns of an agent's class for tools; none where it offers only itself."""
     declared = offered_agents()[agent].mcp_server
-    return () if isinstance(declared, bool) else declared  # one text alone is no list: `only` refuses it
+    return () if isinstance(declared, bool) else declared  # one text alone is no list: `granted` refuses it
 
 
 async def key_named(caller: McpCaller, name: str) -> InstanceKey:

@@ -49,9 +49,9 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
-from tools_app.core.tool_sources import Source
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME as CODE_TOOL

@@ -13,7 +13,7 @@ from chat.instances.notifications import notify_conversation
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from tools_app.core.guard.rules import CLEAN, InjectionGuard, SeenText, Spot, Standing, texts_in
+from tools_app.core.guard.rules import CLEAN, MAX_SOURCES, InjectionGuard, SeenText, Spot, Standing, texts_in
 from tools_app.core.origins import Origin
 from tools_app.core.tool import CallGuard, Tool
 from tools_app.core.tool_calls import ToolResult, details_in
@@ -55,7 +55,8 @@ class TurnGuard:
     def note_loose(self, origin: Origin, source: str) -> None:
         """Learn of a text that a hook of the agent has read."""
         found = (Spot(name=f"turn {self._place.turn_id}"), SeenText(origin, source))
-        if self.rules.counts(origin) and found not in self._known:
+        is_new = found not in self._known and len(self._loose) <= MAX_SOURCES  # more are not stored of one spot
+        if is_new and self.rules.counts(origin):
             self._loose[found] = None
 
     async def see(self, texts: Iterable[SeenText], *, name: str) -> None:
@@ -150,11 +151,6 @@ class TurnGuard:
                 self._known[each] = self._count
 
 
-def lets_run(rules: InjectionGuard, tool: Tool) -> bool:
-    """Whether calls of a tool need no decision in a guarded conversation."""
-    return rules.lets_run(tool.name, is_read_only=tool.read_only, is_open_world=tool.open_world)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OneCall:
     guard: TurnGuard
@@ -170,7 +166,7 @@ class _OneCall:
         return self.may_ask(tool) and await self.guard.is_guarded(includes_step=self.includes_step)
 
     def may_ask(self, tool: Tool) -> bool:
-        return not lets_run(self.guard.rules, tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
+        return not self.guard.rules.lets_run(tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
 
     async def check_egress(self, target: str) -> None:
         if not self.is_approved and await self.guard.is_guarded(includes_step=True):

@@ -14,7 +14,8 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.guard.rules import SeenText
 from tools_app.core.mcp.sampling import Sampler
-from tools_app.core.tool_sources import Source, ToolSources
+from tools_app.core.source import Source
+from tools_app.core.tool_sources import ToolSources
 from tools_app.core.toolset import ToolSource
 from tools_app.skills.library import SkillLibrary
 

@@ -3,8 +3,9 @@
 import pytest
 
 from tools_app.core.execution import check_call
+from tools_app.core.source import OF_OTHERS, Source
 from tools_app.core.tool import tool
-from tools_app.core.tool_names import check_patterns, excludes, near, repaired, selects, unknown_tool_text
+from tools_app.core.tool_names import check_patterns, excludes, grants, near, repaired, selects, unknown_tool_text
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -31,6 +32,51 @@ KNOWN = ("read", "read_secret", "bash", "grep", "Grep2")
 )
 def test_the_last_pattern_that_matches_decides(patterns: tuple[str, ...], kept: tuple[str, ...]) -> None:
     assert tuple(name for name in KNOWN if selects(patterns, name)) == kept
+
+
+@pytest.mark.parametrize(
+    ("patterns", "kept"),
+    [
+        (("mcp:*",), {Source.MCP}),
+        (("*", "!mcp:*"), set(Source) - {Source.MCP}),
+        (("!extensions:look",), set(Source) - {Source.EXTENSIONS}),
+        (("look", "!agent:l?ok"), set(Source) - {Source.AGENT}),
+        (("mcp:other",), set()),
+    ],
+)
+def test_a_pattern_may_name_a_source(patterns: tuple[str, ...], kept: set[Source]) -> None:
+    assert {source for source in Source if selects(patterns, "look", source)} == kept
+    assert {source for source in Source if excludes(patterns, "look", source)} == {
+        source for source in Source if any(each.startswith("!") for each in patterns) and source not in kept
+    }
+
+
+OWN = set(Source) - OF_OTHERS
+
+
+@pytest.mark.parametrize(
+    ("patterns", "granted"),
+    [
+        (("look",), OWN),
+        (("*",), OWN),
+        (("!other",), OWN),
+        (("*", "extensions:lo*"), OWN | {Source.EXTENSIONS}),
+        (("mcp:*", "!look"), set()),
+        (("mcp:*", "!agent:look"), {Source.MCP}),
+        (("client:*", "caller:*", "!client:look"), {Source.CALLER}),
+        ((), set()),
+    ],
+)
+def test_what_grants_something_speaks_of_the_class_s_own_tools_unless_it_names_a_source(
+    patterns: tuple[str, ...], granted: set[Source]
+) -> None:
+    assert {source for source in Source if grants(patterns, "look", source)} == granted
+
+
+@pytest.mark.parametrize("given", ["mpc:*", "mcp:", ":read", "!nothing:read", "MCP:*"])
+def test_a_source_that_is_none_is_refused(given: str) -> None:
+    with pytest.raises(ToolDeclarationInvalid, match=r"no pattern 'source:name'.*workspace, .*, caller"):
+        check_patterns([given])
 
 
 @pytest.mark.parametrize("given", ["read*", b"read", 3, ["read", 3], [""], ["!"]])

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from tools_app.core.source import OF_CLIENTS, Source
 from tools_app.core.tool import Tool, client_tool, tool
-from tools_app.core.tool_sources import OF_CLIENTS, Source, ToolSources
+from tools_app.core.tool_sources import ToolSources
 
 
 def made_by(source: Source) -> Tool:

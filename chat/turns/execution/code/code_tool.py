@@ -6,12 +6,14 @@ same condition; in patterns they are called `state`. Code may load the packages 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
 from chat.turns.guarding.handed_down import Denied
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import check_patterns, excludes, selects
 from tools_app.core.toolset import Toolset
@@ -62,8 +64,10 @@ def _made(
         limits = [check_patterns(given) for given in (chosen, agent.enabled_tools, active) if given is not None]
     except ToolDeclarationInvalid as error:
         raise TurnConfigInvalid(f"code_tool of {type(agent).__name__}: {error.message}") from error
-    is_denied = any(excludes(given, STATE) for given in denied)
-    has_files = agent.workspace_tools and not is_denied and all(selects(given, STATE) for given in limits)
+    is_denied = any(excludes(given, STATE, Source.WORKSPACE) for given in denied)
+    is_kept = all(selects(given, STATE, Source.WORKSPACE) for given in limits)
+    has_files = agent.workspace_tools and not is_denied and is_kept
     ours = [tool for tool in callable_ones if tool.name != NAME]
     packages = allowed(sandbox_settings.packages)
-    return create_execute_tool(ours, workspace=workspace if has_files else None, packages=packages)
+    made = create_execute_tool(ours, workspace=workspace if has_files else None, packages=packages)
+    return replace(made, source=Source.WORKSPACE)

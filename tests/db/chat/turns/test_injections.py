@@ -20,9 +20,9 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.rules import SeenText
 from tools_app.core.origins import Origin
+from tools_app.core.source import Source
 from tools_app.core.tool import Tool, with_name
 from tools_app.core.tool_calls import CallStatus
-from tools_app.core.tool_sources import Source
 from tools_app.models import ToolCallRecord
 from tools_app.services import Actor
 

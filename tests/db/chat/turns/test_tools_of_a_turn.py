@@ -23,7 +23,7 @@ from chat.turns.state import tool_providers
 from chat.turns.state.caller_tools import declarations_of
 from chat.turns.state.tool_providers import ToolRequest, register, unregister
 from thinkproject.kernel.jsonvalue import load
-from tools_app.core.tool_sources import Source
+from tools_app.core.source import Source
 from tools_app.core.toolset import ToolSource
 
 from .agents import MODELS

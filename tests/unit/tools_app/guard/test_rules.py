@@ -1,6 +1,7 @@
 """The rules of the guard: what counts, what a decision covers, and how a class relaxes it."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tools_app.core.guard.rules import (
     texts_in,
 )
 from tools_app.core.origins import Origin
+from tools_app.core.source import Source
+from tools_app.core.tool import Tool, client_tool
 from tools_app.core.tool_calls import details_of
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -54,19 +57,33 @@ def test_which_origins_count(rules: InjectionGuard, counted: set[Origin]) -> Non
     assert {origin for origin in Origin if rules.counts(origin)} == counted
 
 
+def made(name: str, source: Source = Source.AGENT, *, read_only: bool = False, open_world: bool = False) -> Tool:
+    given = client_tool(name, read_only=read_only)
+    return replace(given, source=source, open_world=open_world)
+
+
 @pytest.mark.parametrize(
-    ("name", "is_read_only", "is_open_world", "may_run"),
+    ("tool", "may_run"),
     [
-        ("look", True, False, True),
-        ("look", True, True, False),
-        ("look", False, False, False),
-        ("search_web", False, True, True),
-        ("search_private", False, True, False),
+        (made("look", read_only=True), True),
+        (made("look", read_only=True, open_world=True), False),
+        (made("look"), False),
+        (made("search_web", open_world=True), True),
+        (made("search_private", open_world=True), False),
+        (made("search_web", Source.WORKSPACE), True),
+        (made("search_web", Source.EXTENSIONS), False),
+        (made("search_web", Source.MCP), False),
+        (made("search_web", Source.CLIENT), False),
+        (made("search_web", Source.CALLER), False),
+        (made("note_add", Source.MCP), True),
+        (made("note_add", Source.EXTENSIONS), False),
+        (made("note_add"), False),
+        (made("look", Source.EXTENSIONS, read_only=True), True),
     ],
 )
-def test_which_tools_run_without_a_decision(name: str, is_read_only: bool, is_open_world: bool, may_run: bool) -> None:
-    rules = Relaxed(reason=REASON, allows=["search*", "!search_private"])
-    assert rules.lets_run(name, is_read_only=is_read_only, is_open_world=is_open_world) is may_run
+def test_which_tools_run_without_a_decision(tool: Tool, may_run: bool) -> None:
+    rules = Relaxed(reason=REASON, allows=["search*", "!search_private", "mcp:note_*"])
+    assert rules.lets_run(tool) is may_run
 
 
 @pytest.mark.parametrize(
