@@ -21,15 +21,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
-from chat.errors import InputInvalid, QuotaExceeded
+from chat.errors import InputInvalid, QuotaExceeded, TurnConflict
 from chat.http.mcp.callers import McpCaller
 from chat.http.mcp.cancelling import forget_turn, note_turn
 from chat.http.mcp.conf import mcp_server_settings
 from chat.http.mcp.following import Followed, follow_turn
-from chat.http.mcp.results import answer_result, call_result, error_result
+from chat.http.mcp.results import answer_result, call_result, error_result, page_of
 from chat.http.mcp.tools import CALLS, CHAT, MAX_MESSAGE, ensure_calls, key_named, own_tools
 from chat.instances.addresses import is_root_name
-from chat.instances.rows import hold_instance
+from chat.instances.rows import find_instance, hold_if_there, hold_instance
 from chat.instances.workspaces import attach_workspace
 from chat.models import Turn
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
@@ -37,11 +37,11 @@ from chat.turns.admission.intake import Submit
 from chat.turns.state.active import active_turns
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.questions import question_of, title_of
 from tools_app.errors import WorkspaceExists, WorkspaceNotFound
-from tools_app.selectors import open_calls
+from tools_app.selectors import open_calls, questions_in
 
 _SHOWN_INPUT: Final = 4_000
 """Characters of a call's arguments that its conversation shows before the call itself."""
@@ -74,27 +74,39 @@ async def call_tool(request: Request, name: str, arguments: JSONObject) -> types
 
 async def _chat(asked: Request, arguments: JSONObject) -> types.CallToolResult:
     caller = asked.caller
-    message, name = _read_message(arguments)
-    key = await key_named(caller, name or new_id("mcp"))
+    message, name = _read_message(caller, arguments)
+    key = await key_named(caller, name)
     words = {"role": "user", "parts": [{"type": "text", "text": message}]}
     request = TurnRequest(intake=Submit(message=words), via="mcp", actor_id=caller.user.pk)  # type: ignore[arg-type]  # a message
 
-    def accept() -> Turn:
-        return admit(key, request).turn
-
-    turn, followed = await _run(asked, accept)
+    turn, followed = await _run(asked, partial(_accept_unless_asked, caller, key, request))
     return await db(answer_result, caller, turn.pk, followed)
 
 
-def _read_message(arguments: JSONObject) -> tuple[str, str]:
+def _accept_unless_asked(caller: McpCaller, key: InstanceKey, request: TurnRequest) -> Turn:
+    """Accept a message. Errors: `TurnConflict` while a person is asked, whose question a message would decide."""
+    with transaction.atomic():
+        instance = find_instance(key)
+        if instance is not None and hold_if_there(instance):
+            asked = questions_in(instance.pk).filter(lasting=False).first()
+            if asked is not None:
+                what, page = title_of(asked.tool_name, question_of(asked.question).title), page_of(caller, instance.pk)
+                words = "The person has to decide first, on the page {page}: {what}. The message was not taken."
+                raise TurnConflict(Phrase(words, page=page, what=what))
+        return admit(key, request).turn
+
+
+def _read_message(caller: McpCaller, arguments: JSONObject) -> tuple[str, str]:
+    """The message, and the name of its conversation. Errors: `InputInvalid`."""
     message, name = arguments.get("message"), arguments.get("conversation") or ""
     if not isinstance(message, str) or not 1 <= len(message) <= MAX_MESSAGE or not set(arguments) <= _CHAT_ARGUMENTS:
         raise InputInvalid(
             Phrase("`chat` takes a `message` of at most {limit} characters, and a `conversation`.", limit=MAX_MESSAGE)
         )
-    if not isinstance(name, str) or (name and not is_root_name(name)):
+    wanted = caller.conversation(name) if isinstance(name, str) else ""
+    if not is_root_name(wanted) or (name and not is_root_name(name)):
         raise InputInvalid(Phrase("A conversation cannot be named {name!r:.80}: no address leads there.", name=name))
-    return message, name
+    return message, wanted
 
 
 _CHAT_ARGUMENTS: Final = frozenset({"message", "conversation"})

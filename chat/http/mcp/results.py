@@ -93,7 +93,7 @@ def _ended(caller: McpCaller, turn_id: str, followed: Followed) -> _Ended:
         status=status,
         parts=parts,
         waits_for=questions or list(followed.waits_for) or (_open(parts) if status is TurnStatus.COMPLETED else []),
-        page=_page(caller, turn.instance_id),
+        page=page_of(caller, turn.instance_id),
     )
 
 
@@ -133,10 +133,11 @@ def _place(ended: _Ended) -> JSONObject:
     return {**data, "waits_for": ended.waits_for} if ended.waits_for else data
 
 
-def _page(caller: McpCaller, instance_id: str) -> str:
+def page_of(caller: McpCaller, instance_id: str) -> str:
+    """The address of a conversation's page; empty in a project without the pages."""
     try:
         return caller.origin + reverse("chat:conversation", kwargs={"instance_id": instance_id})
-    except NoReverseMatch:  # a project without the pages
+    except NoReverseMatch:
         return ""
 
 
