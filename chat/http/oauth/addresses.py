@@ -1,7 +1,9 @@
-"""Addresses of the endpoints for programs, and their metadata for clients (RFC 8414, RFC 9728). Pure."""
+"""Addresses of the endpoints for programs, and their metadata for clients (RFC 8414, RFC 9728)."""
 
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+from django.core import signing
 
 from chat.access.oauth.scopes import Scope
 from chat.agent.registry import list_agents, registered_classes
@@ -16,6 +18,11 @@ SALT: Final = "think.oauth.consent"
 AUTHORIZE, CONSENT, TOKEN, REGISTER, REVOKE = (
     f"/oauth/{name}" for name in ("authorize", "consent", "token", "register", "revoke")
 )
+
+
+def consent_page(request: JSONObject) -> str:
+    """The address of the page that shows a person a program's request, or what is wrong with it."""
+    return f"{CONSENT}?{urlencode({'request': signing.dumps(request, salt=SALT, compress=True)})}"
 
 
 def offered_agents() -> dict[str, type[Think]]:

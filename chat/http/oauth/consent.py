@@ -49,13 +49,15 @@ class _Asked:
 @login_required
 def consent(request: HttpRequest) -> HttpResponseBase:
     """GET asks; POST has the decision, and sends the person back to the program."""
-    asked = _read(request.GET.get("request", ""))
+    given = _given(request.GET.get("request", ""))
+    if "back" in given:
+        return _refused(request, given)
+    asked = _read(given)
     if asked is None:
         refusal = _("This request is no longer valid. Start again in the program.")
         return render(request, "chat/consent.html", {"refusal": refusal}, status=400)
     if request.method != "POST":
-        source = csp_update({"form-action": [_source(asked.redirect)]})  # the decision leads there
-        return source(lambda shown: render(shown, "chat/consent.html", _context(asked)))(request)
+        return _shown(request, asked.redirect, _context(asked))
     if request.POST.get("decision") != "allow":
         return _back(request, asked, error="access_denied")
     agreed = Consent(
@@ -93,10 +95,31 @@ def programs(request: HttpRequest) -> HttpResponse:
     return render(request, "chat/programs.html", {"rows": rows})
 
 
-def _read(signed: str) -> _Asked | None:
+def _given(signed: str) -> dict[str, Any]:
+    """A request that we have signed; empty for anything else, and after its time."""
     try:
         given: dict[str, Any] = signing.loads(signed, salt=SALT, max_age=REQUEST_SECONDS)
     except signing.BadSignature:
+        return {}
+    return given
+
+
+def _refused(request: HttpRequest, given: dict[str, Any]) -> HttpResponseBase:
+    """A request that cannot be granted. GET shows why; POST sends the person back to the program, which learns it."""
+    if request.method == "POST":
+        return HttpResponse(status=303, headers={"Location": given["back"]})
+    refusal = _("The program has asked for something that is not possible here.")
+    back = {"wrong": given["wrong"], "destination": _destination(given["back"])}
+    return _shown(request, given["back"], {"refusal": refusal, "back": back}, status=400)
+
+
+def _shown(request: HttpRequest, target: str, context: dict[str, Any], status: int = 200) -> HttpResponseBase:
+    source = csp_update({"form-action": [_source(target)]})  # the decision leads there
+    return source(lambda shown: render(shown, "chat/consent.html", context, status=status))(request)
+
+
+def _read(given: dict[str, Any]) -> _Asked | None:
+    if not given:
         return None
     client = clients.find_client(given["client"])
     scopes = tuple(known_scopes(given["scopes"]))
@@ -114,14 +137,18 @@ def _read(signed: str) -> _Asked | None:
 
 
 def _context(asked: _Asked) -> dict[str, Any]:
-    parts = urlsplit(asked.redirect)
     return {
         "program": asked.client.name or _("A program without a name"),
         "agent": title_of(asked.agent),
         "abilities": [SENTENCES[scope] for scope in asked.scopes],
-        "destination": parts.netloc if parts.scheme in {"http", "https"} else f"{parts.scheme}:",
-        "is_local": parts.scheme == "http",
+        "destination": _destination(asked.redirect),
+        "is_local": asked.redirect.startswith("http:"),
     }
+
+
+def _destination(uri: str) -> str:
+    parts = urlsplit(uri)
+    return parts.netloc if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
 
 
 def _source(uri: str) -> str:

@@ -1,7 +1,8 @@
 """The authorization handlers of the protocol's authors over requests of Django's."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from mcp.server.auth.handlers.authorize import AuthorizationHandler
@@ -14,8 +15,12 @@ from starlette.responses import Response
 
 from chat.access.oauth.scopes import Scope
 from chat.http.api.problems import problem, problem_of
+from chat.http.oauth.addresses import CONSENT, consent_page
 from chat.http.oauth.provider import Provider
 from thinkproject.kernel.errors import ThinkError
+
+MAX_LOCATION: Final = 4_000
+MAX_WRONG: Final = 500
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -28,8 +33,19 @@ async def register(request: HttpRequest, *, origin: str, network: str) -> HttpRe
 
 
 async def authorize(request: HttpRequest, *, origin: str) -> HttpResponse:
-    """Check a request, and lead to the consent page or back to the program."""
-    return await _answer(AuthorizationHandler(Provider(origin)).handle, request)
+    """Check a request, and lead to the consent page, also with what is wrong: a person says whether to go back.
+
+    Anyone may register an address, so nothing leads there before a person who is signed in has said so.
+    """
+    response = await _answer(AuthorizationHandler(Provider(origin)).handle, request)
+    location = response.get("Location", "")
+    if not location or location.startswith(f"{CONSENT}?"):
+        return response
+    if len(location) > MAX_LOCATION:
+        return problem(400, "bad_request", "The request is malformed.")
+    fields = dict(parse_qsl(urlsplit(location).query))
+    response["Location"] = consent_page({"back": location, "wrong": fields.get("error_description", "")[:MAX_WRONG]})
+    return response
 
 
 async def token(request: HttpRequest, *, origin: str) -> HttpResponse:

@@ -7,9 +7,7 @@ verifier of PKCE says that the code is theirs.
 
 import re
 from typing import Final
-from urllib.parse import urlencode
 
-from django.core import signing
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
@@ -27,7 +25,7 @@ from chat.access.oauth import clients, grants
 from chat.access.oauth.grants import TokenPair
 from chat.access.oauth.scopes import Scope, known_scopes
 from chat.errors import InputInvalid
-from chat.http.oauth.addresses import CONSENT, SALT, agent_of
+from chat.http.oauth.addresses import agent_of, consent_page
 from thinkproject.kernel.aio import db
 
 _CHALLENGE: Final = re.compile(r"^[A-Za-z0-9_-]{43}$")
@@ -88,7 +86,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             "is_explicit": params.redirect_uri_provided_explicitly,
             "state": params.state,
         }
-        return f"{CONSENT}?{urlencode({'request': signing.dumps(asked, salt=SALT, compress=True)})}"
+        return consent_page(asked)
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str

@@ -17,7 +17,6 @@ from tests.db.chat.access_rows import all_rows
 from tests.db.chat.programs.flows import (
     CHALLENGE,
     ORIGIN,
-    REDIRECT,
     RESOURCE,
     Program,
     authorised,
@@ -25,7 +24,6 @@ from tests.db.chat.programs.flows import (
     make_user,
     names,
     post,
-    query_of,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,12 +112,28 @@ async def test_a_request_that_was_changed_or_is_old_is_refused(alice: User, monk
         ({"scope": "everything"}, "invalid_scope"),
     ],
 )
-async def test_what_a_program_may_not_ask_is_answered_to_it(alice: User, changes: Any, error: str) -> None:
+async def test_what_a_program_may_not_ask_is_answered_to_it_once_a_person_agrees(
+    alice: User, changes: Any, error: str
+) -> None:
+    program = Program()
+    await program.register()
+    page = (await program.authorize(**changes))["Location"]
+    assert page.startswith("/oauth/consent?request=")
+    for answer in (await program.browser.get(page), await program.browser.post(page, {"decision": "back"})):
+        assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/sign-in/")
+    await program.sign_in(alice)
+    shown = await program.browser.get(page)
+    assert (shown.status_code, "Location" in shown) == (400, False)
+    assert "127.0.0.1:33418" in shown.content.decode()
+    answered = await program.decide(page, "back")
+    assert (answered["error"], answered["state"]) == (error, "a state & more")
+
+
+async def test_a_long_request_that_is_wrong_is_refused(alice: User) -> None:
     program = await Program().sign_in(alice)
     await program.register()
-    response = await program.authorize(**changes)
-    assert response["Location"].startswith(REDIRECT)
-    assert query_of(response["Location"])["error"] == error
+    response = await program.authorize(scope="everything", state="x" * 5_000)
+    assert (response.status_code, "Location" in response) == (400, False)
 
 
 @pytest.mark.parametrize("redirect", ["http://127.0.0.1:33418/callback/", "https://elsewhere.example/callback"])
