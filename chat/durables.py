@@ -349,7 +349,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             cut = await db(close_cut, context, turn_id)
             for chunk in cut_outputs(fold, cut, INTERRUPTED):
                 writer.write(chunk)
-            message, original_ids = await db(fit_answer, facts.key.owner_id, fold.message)
+            message, original_ids = await db(fit_answer, facts.key, fold.message)
             sealed = _Sealed(
                 message=message,
                 original_ids=original_ids,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from django.core.files.base import ContentFile, File
@@ -20,9 +21,11 @@ from django.db.models import Count, Q, Sum
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
+from chat.agent.base import InstanceKey
 from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
+from chat.instances.rows import lookup_of
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -164,6 +167,10 @@ def _made_before(owner_id: int, attachment_id: str) -> Attachment | None:
 
 def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
     """Take in the bytes of a `data:` URL. Errors: as `store_bytes`; `AttachmentInvalid` for a malformed one."""
+    return store_bytes(owner_id, _bytes_of(url), name=name)
+
+
+def _bytes_of(url: str) -> bytes:
     match = _DATA_URL.match(url)
     if match is None:
         raise AttachmentInvalid("The data URL is malformed.")
@@ -172,39 +179,113 @@ def store_data_url(owner_id: int, url: str, *, name: str) -> Attachment:
         raise _too_large()
     try:
         raw = unquote_to_bytes(body)
-        data = base64.b64decode(raw, validate=True) if ";base64" in match.group(2).lower() else raw
+        return base64.b64decode(raw, validate=True) if ";base64" in match.group(2).lower() else raw
     except (binascii.Error, ValueError):
         raise AttachmentInvalid("The data URL is malformed.") from None
-    return store_bytes(owner_id, data, name=name)
 
 
-def adopt_files(owner_id: int, message: MessageT) -> tuple[MessageT, list[str]]:
+def adopt_files(owner_id: int, message: MessageT, *, key: InstanceKey | None = None) -> tuple[MessageT, list[str]]:
     """Make a message's file parts references: data URLs go to storage, other people's and foreign URLs are refused.
 
+    What the conversation of `key` has already, under this name and with these bytes, is not stored once more.
     Call it before the transaction that admits the message, then `claim` the returned ids inside it.
     Shape: the message with `…/files/…` URLs of the API and true media types; ids of its attachments in order.
     Errors: `AttachmentInvalid`, `QuotaExceeded`.
     """
-    parts: JSONValue = message.get("parts")
-    files = [part for part in parts if _is_file(part)] if isinstance(parts, list) else []
-    if not isinstance(parts, list) or not files:
-        return message, []
+    parts = _parts_with_files(message)
+    files = [part for part in parts if _is_file(part)]
     if len(files) > _conf.files_per_message:
         raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=_conf.files_per_message))
     known = {row.id: row for row in _owned(owner_id, [attachment_id(part.get("url")) for part in files])}
+    kept = _KeptFiles(owner_id, key, files)
     ids: list[str] = []
     adopted: list[JSONValue] = []
     for part in parts:
         if not _is_file(part):
             adopted.append(part)
             continue
-        row = _adopt(owner_id, part, known)
+        row = known.get(attachment_id(part.get("url")) or "") or kept.find(part) or kept.store(part)
         ids.append(row.id)
-        adopted.append({**part, "url": url_of(row.id, like=part.get("url")), "mediaType": row.media_type})
-    return {**message, "parts": adopted}, ids
+        adopted.append(_reference(part, row))
+    return ({**message, "parts": adopted} if ids else message), ids
+
+
+def recognise_files(key: InstanceKey, message: MessageT) -> MessageT:
+    """Make references of those data URLs whose file this conversation has already. Nothing is stored.
+
+    Errors: `AttachmentInvalid` for a malformed one.
+    """
+    parts = _parts_with_files(message)
+    files = [part for part in parts if _is_file(part)]
+    if key.owner_id is None or not files:
+        return message
+    kept = _KeptFiles(key.owner_id, key, files)
+    known = [(part, kept.find(part) if _is_file(part) else None) for part in parts]
+    return {**message, "parts": [part if row is None else _reference(part, row) for part, row in known]}
+
+
+def _parts_with_files(message: MessageT) -> list[Any]:
+    """All parts of a message that has files, else none."""
+    parts: JSONValue = message.get("parts")
+    return parts if isinstance(parts, list) and any(_is_file(part) for part in parts) else []
+
+
+def _reference(part: Part, row: Attachment) -> Part:
+    return {**part, "url": url_of(row.id, like=part.get("url")), "mediaType": row.media_type}
+
+
+class _KeptFiles:
+    """The files of a message that come as data URLs, and which of them a conversation has already. One query."""
+
+    def __init__(self, owner_id: int, key: InstanceKey | None, files: Sequence[Part]) -> None:
+        self._owner_id = owner_id
+        self._sent = {url: _bytes_of(url) for part in files if (url := _data_url(part))}
+        self._digests = {url: hashlib.sha256(data).hexdigest() for url, data in self._sent.items()}
+        rows = [] if key is None else _kept_in(key, self._digests.values())
+        # Of several the one that came into the conversation first, at each request the same one.
+        self._rows = {(row.sha256, row.name): row for row in reversed(rows)}
+
+    def find(self, part: Part) -> Attachment | None:
+        """The file that has these bytes and this name."""
+        digest = self._digests.get(_data_url(part))
+        return None if digest is None else self._rows.get((digest, _name_of(part)))
+
+    def store(self, part: Part) -> Attachment:
+        """Take the file in. Errors: as `store_bytes`; `AttachmentInvalid` for an URL that is none of data."""
+        url = _data_url(part)
+        if not url:
+            raise AttachmentInvalid("A file part has to refer to one of your uploaded files or be a data URL.")
+        row = store_bytes(self._owner_id, self._sent[url], name=_name_of(part))
+        self._rows[self._digests[url], row.name] = row
+        return row
+
+
+def _data_url(part: Part) -> str:
+    url = part.get("url")
+    return url if isinstance(url, str) and url.startswith("data:") else ""
+
+
+def _name_of(part: Part) -> str:
+    name = part.get("filename")
+    return _clean_name(name if isinstance(name, str) else "")
 
 
 _SHARED = Q(instance=None, claimed_at__isnull=False)
+
+
+def find_kept(key: InstanceKey, data: bytes, *, name: str) -> Attachment | None:
+    """The file with these bytes and this name that a conversation has already."""
+    rows = _kept_in(key, [hashlib.sha256(data).hexdigest()])
+    return next((row for row in rows if row.name == _clean_name(name)), None)
+
+
+def _kept_in(key: InstanceKey, digests: Iterable[str]) -> list[Attachment]:
+    """Files with these checksums in one conversation, in the order in which they came into it."""
+    wanted = set(digests)
+    if not wanted:
+        return []
+    rows = Attachment.objects.filter(owner_id=key.owner_id, sha256__in=wanted)
+    return list(rows.filter(Q(**lookup_of(key, "instance__")) | _SHARED).order_by("claimed_at", "id"))
 
 
 def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
@@ -223,10 +304,9 @@ def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) 
     if not wanted:
         return
     rows = Attachment.objects.filter(pk__in=wanted, owner_id=owner_id)
-    free = Q(instance=None, claimed_at=None) | Q(instance=instance)
-    count = rows.filter(free).update(instance=instance, claimed_at=timezone.now())
+    count = rows.filter(instance=None, claimed_at=None).update(instance=instance, claimed_at=timezone.now())
     if count != len(wanted):
-        count += rows.filter(_SHARED).count()
+        count = rows.filter(Q(instance=instance) | _SHARED).count()
     if count != len(wanted):
         raise AttachmentInvalid("A file of this message does not exist or belongs to another conversation.")
 
@@ -344,17 +424,6 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
 
 def _referenced(names: Sequence[str]) -> set[str]:
     return set(Attachment.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
-
-
-def _adopt(owner_id: int, part: Part, known: dict[str, Attachment]) -> Attachment:
-    url = part.get("url")
-    found = attachment_id(url)
-    if found is not None and found in known:
-        return known[found]
-    if isinstance(url, str) and url.startswith("data:"):
-        name = part.get("filename")
-        return store_data_url(owner_id, url, name=name if isinstance(name, str) else "")
-    raise AttachmentInvalid("A file part has to refer to one of your uploaded files or be a data URL.")
 
 
 def _owned(owner_id: int, ids: Iterable[str | None]) -> list[Attachment]:

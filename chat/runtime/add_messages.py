@@ -61,7 +61,7 @@ def add_messages(
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    taken = [_take(key.owner_id, message) for message in messages]
+    taken = [_take(key, message) for message in messages]
     prepared = [message for message, _ in taken]
     recount_if_due(key.owner_id, prepared)
     with transaction.atomic():
@@ -98,7 +98,7 @@ def edit_answer(
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    taken, file_ids = _take(key.owner_id, {**message, "id": new_id("msg"), "role": "assistant"})
+    taken, file_ids = _take(key, {**message, "id": new_id("msg"), "role": "assistant"})
     recount_if_due(key.owner_id, [taken])
     with transaction.atomic():
         instance = ensure_instance(key)
@@ -118,13 +118,15 @@ def edit_answer(
         return taken["id"], selectors.leaf_id(session_id)
 
 
-def _take(owner_id: int | None, message: NewMessage) -> tuple[Message, list[str]]:
+def _take(key: InstanceKey, message: NewMessage) -> tuple[Message, list[str]]:
     """The message with an id, its files in storage, small enough for a row; and the ids of its attachments."""
     named: Message = {**message, "id": message.get("id") or new_id("msg"), "role": message.get("role", "user")}
-    if owner_id is None or not isinstance(named.get("parts"), list):
+    if key.owner_id is None or not isinstance(named.get("parts"), list):
         return named, []  # the session says what is wrong with it
-    adopted, file_ids = attachments.adopt_files(owner_id, named) if named["role"] == "user" else (named, [])
-    fitted, original_ids = fit_message(owner_id, adopted, is_vital=True)
+    adopted, file_ids = (
+        attachments.adopt_files(key.owner_id, named, key=key) if named["role"] == "user" else (named, [])
+    )
+    fitted, original_ids = fit_message(key, adopted, is_vital=True)
     return fitted, [*file_ids, *original_ids]
 
 

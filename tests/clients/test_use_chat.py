@@ -59,6 +59,20 @@ def test_an_answer_is_asked_for_again(room: Room, transport: str) -> None:
 
 
 @USE_CHAT
+def test_a_question_with_a_file_is_answered_again_and_stays_one(room: Room, transport: str) -> None:
+    tab = enter(room, transport)
+    room.markers.append(f"{room.name}-0")
+    file = {"type": "file", "mediaType": "text/html", "filename": "n.txt", "url": "data:text/html;base64,aGVsbG8="}
+    message = {"text": f"stream 20 words at 60/s\nmarker: {room.markers[0]}", "files": [file]}
+    room.do_and_rest(tab, f"harness.chat.sendMessage({json.dumps(message)})")
+    [question, _] = room.rest()
+    for _ in range(2):
+        room.do_and_rest(tab, "harness.chat.regenerate()")
+        [asked, _] = room.rest()
+        assert (asked["id"], asked["parts"]) == (question["id"], question["parts"])
+
+
+@USE_CHAT
 def test_an_edited_question_is_answered_anew(room: Room, transport: str) -> None:
     tab = enter(room, transport)
     room.ask_and_rest(tab, "say: The first answer.")

@@ -122,12 +122,8 @@ def _regenerate(messages: Sequence[Message], known: Mapping[str, Known]) -> Inte
 
 
 def is_same_content(sent: Message, stored: Message) -> bool:
-    """Whether two user messages are equal: texts and files in order, ignoring additions of the storage.
-
-    A file that was sent as a data URL is stored under a URL of ours; then only its type and name are compared.
-    """
-    ours, theirs = list(_content(stored)), list(_content(sent))
-    return len(ours) == len(theirs) and all(_is_same(one, other) for one, other in zip(ours, theirs, strict=True))
+    """Whether two user messages are equal: texts and files in order, ignoring additions of the storage."""
+    return list(_content(sent)) == list(_content(stored))
 
 
 def _content(message: Message) -> Iterator[tuple[str, ...]]:
@@ -136,10 +132,6 @@ def _content(message: Message) -> Iterator[tuple[str, ...]]:
             yield ("text", str(part["text"]))
         elif part.get("type") == "file":
             yield ("file", str(part.get("mediaType")), str(part.get("filename")), str(part.get("url")))
-
-
-def _is_same(stored: tuple[str, ...], sent: tuple[str, ...]) -> bool:
-    return stored == sent or (sent[0] == "file" and stored[:-1] == sent[:-1] and sent[-1].startswith("data:"))
 
 
 def call_answers(messages: Sequence[Message], known: Mapping[str, Known]) -> list[CallAnswer]:

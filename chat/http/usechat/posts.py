@@ -14,6 +14,7 @@ from chat.agent.base import InstanceKey
 from chat.core.wire import frames
 from chat.core.wire.accumulator import tool_name
 from chat.core.wire.client_intent import REGENERATE, is_same_content
+from chat.files.attachments import recognise_files
 from chat.http.usechat.list_read_markers import turns_for_page
 from chat.http.usechat.playback import Extended, Playback
 from chat.instances.rows import key_of
@@ -24,6 +25,7 @@ from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
+from sessions_app.core.messages.oversized import fit_row
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import SETTLED
 from sessions_app.messages import selectors
@@ -115,8 +117,8 @@ def _intake(instance: AgentInstance | None, post: ChatPost) -> Intake:
     if post.is_regenerate and not post.messages and post.message_id is not None:
         return Regenerate(message_id=post.message_id)
     messages = list(post.messages)
-    if instance is not None and instance.session_id is not None and messages:
-        messages[-1:] = _as_stored(instance.session_id, messages[-1], is_regenerate=post.is_regenerate)
+    if instance is not None and messages:
+        messages[-1:] = _as_stored(instance, messages[-1], is_regenerate=post.is_regenerate)
     return ClientArray(messages=messages, is_regenerate=post.is_regenerate)
 
 
@@ -133,22 +135,24 @@ def _request_id(instance: AgentInstance | None, post: ChatPost) -> str:
     return same or f"post-{asked}-{count}"
 
 
-def _as_stored(session_id: str, message: Message, *, is_regenerate: bool) -> list[Message]:
-    stored = selectors.get_message(session_id, message["id"])
-    if stored is None or stored.role != message["role"]:
+def _as_stored(instance: AgentInstance, message: Message, *, is_regenerate: bool) -> list[Message]:
+    session_id = instance.session_id
+    stored = None if session_id is None else selectors.get_message(session_id, message["id"])
+    if session_id is None or stored is None or stored.role != message["role"]:
         return [message]
     if stored.role == "user":
-        return [_under_its_own_id(session_id, message, stored)]
+        return [_under_its_own_id(session_id, recognise_files(key_of(instance), message), stored)]
     return [message] if is_regenerate else _taken_apart(session_id, message)
 
 
 def _under_its_own_id(session_id: str, message: Message, stored: StoredMessage) -> Message:
     """An earlier edited message: the page uses its first id, the active path its newest."""
-    if is_same_content(message, stored.to_ui()):
+    sent = fit_row(message)  # the page has the whole of what was too large for a row
+    if is_same_content(sent, stored.to_ui()):
         return message
     others = set(selectors.siblings(session_id, [stored.id]).get(stored.id, ())) - {stored.id}
     shown = selectors.path_page(session_id, limit=PATH_MESSAGES).messages if others else ()
-    same = next((m for m in shown if m.id in others and is_same_content(message, m.to_ui())), None)
+    same = next((m for m in shown if m.id in others and is_same_content(sent, m.to_ui())), None)
     return message if same is None else {**message, "id": same.id}
 
 

@@ -118,8 +118,8 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    intake, file_ids = adopt_files_of(key.owner_id, request.intake)  # objects first, rows second
-    intake, original_ids = fit_intake(key.owner_id, intake)
+    intake, file_ids = adopt_files_of(key, request.intake)  # objects first, rows second
+    intake, original_ids = fit_intake(key, intake)
     request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]
     if isinstance(intake, Program) and len(intake.messages) > 1:
         recount_if_due(key.owner_id, intake.messages)
@@ -292,8 +292,8 @@ def give_input(key: InstanceKey, turn: Turn, messages: Sequence[NewMessage]) -> 
     """
     known = selectors.find_messages(turn.session_id, [str(message.get("id", "")) for message in messages])
     new = [message for message in messages if message.get("id") not in known]
-    intake, file_ids = adopt_files_of(key.owner_id, Program(messages=new, enters_at_start=True))
-    intake, original_ids = fit_intake(key.owner_id, intake)
+    intake, file_ids = adopt_files_of(key, Program(messages=new, enters_at_start=True))
+    intake, original_ids = fit_intake(key, intake)
     placement = resolve(turn.session_id, intake)
     with transaction.atomic():
         instance = lock_instance(ensure_instance(key))

@@ -4,10 +4,12 @@ A client's array is never trusted: only its last message determines the request.
 transaction, after the instance's row is locked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, cast
 
+from chat.agent.base import InstanceKey
 from chat.core.wire import client_intent
 from chat.core.wire.client_intent import REGENERATE, decide_intent
 from chat.errors import InputInvalid
@@ -83,23 +85,39 @@ class Placement:
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
 
 
-def adopt_files_of(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
+def adopt_files_of(key: InstanceKey, intake: Intake) -> tuple[Intake, list[str]]:
     """Make the new message's files references to storage; returns the ids of its attachments.
 
-    Writes objects, so it runs before the admission transaction. Errors: `AttachmentInvalid`, `QuotaExceeded`.
+    A file that the conversation has already stays the same file: published clients send what they attached as a data
+    URL again and again. Writes objects, so it runs before the admission transaction. Errors: `AttachmentInvalid`,
+    `QuotaExceeded`.
     """
-    if owner_id is None:
+    if key.owner_id is None:
         return intake, []
+    return with_new_messages(intake, partial(adopt_files, key.owner_id, key=key))
+
+
+def with_new_messages(
+    intake: Intake, take: Callable[[NewMessage], tuple[NewMessage, list[str]]]
+) -> tuple[Intake, list[str]]:
+    """The intake with what `take` makes of each message that may be stored, and the ids that it gives.
+
+    Of a client's array that is the last message, and where a new answer is wanted the last one of the user's.
+    """
     match intake:
         case Submit() | Edit():
-            message, ids = adopt_files(owner_id, intake.message)
+            message, ids = take(intake.message)
             return replace(intake, message=message), ids
-        case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            newest, ids = adopt_files(owner_id, last)
-            return replace(intake, messages=[*earlier, newest]), ids
+        case ClientArray(messages=messages):
+            users = [i for i, message in enumerate(messages) if message.get("role") == "user"]
+            if not users or (users[-1] < len(messages) - 1 and not intake.is_regenerate):
+                return intake, []
+            message, ids = take(messages[users[-1]])
+            newest = cast("Message", message)
+            return replace(intake, messages=[*messages[: users[-1]], newest, *messages[users[-1] + 1 :]]), ids
         case Program():
-            adopted = [adopt_files(owner_id, message) for message in intake.messages]
-            return replace(intake, messages=[message for message, _ in adopted]), [i for _, ids in adopted for i in ids]
+            taken = [take(message) for message in intake.messages]
+            return replace(intake, messages=[message for message, _ in taken]), [i for _, ids in taken for i in ids]
     return intake, []
 
 

@@ -5,26 +5,30 @@ has no owner, so it is swept.
 """
 
 import logging
-from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from django.db import DatabaseError
 
+from chat.agent.base import InstanceKey
 from chat.errors import ChatError
 from chat.files import attachments
-from chat.turns.admission.intake import ClientArray, Edit, Intake, Program, Submit
+from chat.models import Attachment
+from chat.turns.admission.intake import Intake, with_new_messages
 from sessions_app.core.messages.oversized import Cut, fit_row, sanitise
 from sessions_app.core.messages.shapes import Message, MessageT
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 logger = logging.getLogger(__name__)
+NAME: Final = "message.json"
 
 
 class _Original:
     """Keeps a whole message once, when the first of its pieces is cut."""
 
-    def __init__(self, owner_id: int, message: Message, *, is_vital: bool) -> None:
+    def __init__(self, key: InstanceKey, message: Message, *, is_vital: bool) -> None:
         self.ids: list[str] = []
-        self._owner_id = owner_id
+        self._key = key
         self._message = message
         self._is_vital = is_vital
         self._url: str | None = None
@@ -37,7 +41,7 @@ class _Original:
 
     def _store(self) -> None:
         try:
-            row = attachments.store_original(self._owner_id, dump(self._message).encode(), name="message.json")
+            row = self._row(dump(self._message).encode())
         except (ChatError, OSError, DatabaseError):
             if self._is_vital:
                 raise
@@ -47,46 +51,42 @@ class _Original:
             self.ids = [row.id]
             self._url = attachments.url_of(row.id)
 
+    def _row(self, data: bytes) -> Attachment:
+        """The whole message as a file: the one that is there, when a client sends it again."""
+        assert self._key.owner_id is not None, "only an owner has files"
+        kept = attachments.find_kept(self._key, data, name=NAME)
+        return kept or attachments.store_original(self._key.owner_id, data, name=NAME)
 
-def fit_message(owner_id: int | None, message: Message, *, is_vital: bool) -> tuple[Message, list[str]]:
+
+def fit_message(key: InstanceKey, message: Message, *, is_vital: bool) -> tuple[Message, list[str]]:
     """The message reduced to row size, with attachments for the removed content. Not inside a transaction.
 
     Shape: `metadata.spilled` names the URL of the original. Errors: with `is_vital` what storage raises; else none.
     """
-    if owner_id is None:
+    if key.owner_id is None:
         return message, []
-    original = _Original(owner_id, message, is_vital=is_vital)
+    original = _Original(key, message, is_vital=is_vital)
     fitting = fit_row(sanitise(message), spill=original)
     return fitting, [found for found in original.ids if found]
 
 
-def fit_answer(owner_id: int | None, message: Message) -> tuple[Message, list[str]]:
+def fit_answer(key: InstanceKey, message: Message) -> tuple[Message, list[str]]:
     """Do so for a model's answer: it is stored in any case, and cut where its original could not be kept."""
-    return fit_message(owner_id, message, is_vital=False)
+    return fit_message(key, message, is_vital=False)
 
 
-def fit_intake(owner_id: int | None, intake: Intake) -> tuple[Intake, list[str]]:
+def fit_intake(key: InstanceKey, intake: Intake) -> tuple[Intake, list[str]]:
     """The same for user messages: none of their content may be lost, so a storage failure refuses them.
 
     Errors: `QuotaExceeded`.
     """
-    match intake:
-        case Submit() | Edit():
-            message, ids = _fit_message(owner_id, intake.message)
-            return replace(intake, message=message), ids
-        case ClientArray(messages=[*earlier, last]) if last.get("role") == "user":
-            newest, ids = _fit_message(owner_id, last)
-            return replace(intake, messages=[*earlier, newest]), ids
-        case Program():
-            fitted = [_fit_message(owner_id, message) for message in intake.messages]
-            return replace(intake, messages=[message for message, _ in fitted]), [i for _, ids in fitted for i in ids]
-    return intake, []
+    return with_new_messages(intake, partial(_fit_message, key))
 
 
-def _fit_message(owner_id: int | None, message: MessageT) -> tuple[MessageT, list[str]]:
+def _fit_message(key: InstanceKey, message: MessageT) -> tuple[MessageT, list[str]]:
     parts: JSONValue = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return message, []  # admission says what is wrong with it
     whole: Message = {"id": "", "role": "user", **message}
-    fitting, ids = fit_message(owner_id, whole, is_vital=True)
+    fitting, ids = fit_message(key, whole, is_vital=True)
     return (message if not ids else {**fitting, "id": message.get("id", "")}), ids

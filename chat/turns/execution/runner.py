@@ -298,7 +298,7 @@ class TurnRun:
                 writer.write(chunk)
         message = self._standing.fold.message
         kept = message if self._keeps_partial else without_partial(message)
-        message, original_ids = await db(fit_answer, self._facts.key.owner_id, kept)
+        message, original_ids = await db(fit_answer, self._facts.key, kept)
         end = TurnEnd(
             outcome=outcome,
             message=message,

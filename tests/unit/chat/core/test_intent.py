@@ -93,7 +93,7 @@ def file(url: str, name: str = "a.png") -> Part:
         ([{"type": "text", "text": "a"}, {"type": "text", "text": ""}], [{"type": "text", "text": "a"}], True),
         ([{"type": "text", "text": "a"}], [{"type": "text", "text": "b"}], False),
         ([{"type": "text", "text": "a"}], [], False),
-        ([file("data:image/png;base64,AA")], [file("/files/1")], True),
+        ([file("data:image/png;base64,AA")], [file("/files/1")], False),
         ([file("/files/1")], [file("/files/1")], True),
         ([file("/files/2")], [file("/files/1")], False),
         ([file("data:,", "b.png")], [file("/files/1")], False),
