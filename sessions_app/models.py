@@ -444,7 +444,7 @@ class IndexedText(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)  # always given; on SQLite only this type is the row's own number
-    words = models.TextField()  # as `core/words.py` gives them, joined by spaces
+    words = models.TextField()  # as `core/search/words.py::indexed_words` gives them, joined by spaces
     tags = models.TextField()  # whose it is: marks that narrow a search, joined by spaces
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The host of extensions: one conversation as they may use it. Permissions are decided before (`bridge.py`)."""
+"""The host of extensions: one conversation as they may use it. Permissions are decided before (`tools_app/extensions/bridge.py`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

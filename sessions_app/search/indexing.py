@@ -1,6 +1,6 @@
 """Maintains the search index; its only writer.
 
-`writing.py` calls `index_messages` in the transaction of what it wrote. What writes context entries calls
+`messages/writer.py` calls `index_messages` in the transaction of what it wrote. What writes context entries calls
 `index_entries`. Rows that are deleted take their words along by themselves.
 """
 

@@ -1,7 +1,7 @@
 """Messages of an import as rows: many at once, below parents that came before them.
 
 The tree is the one that the export describes, so nothing is appended and no path moves; every other message goes in
-through `writing.py`.
+through `messages/writer.py`.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ from typing import Final, Literal, TypeAlias
 
 FileToolKind: TypeAlias = Literal["read", "write", "edit", "list", "find", "grep", "delete"]
 NameSet: TypeAlias = Literal["short", "snake_case", "camel_case"]
-"""`read`, `read_file` or `readFile`. A summary's lists of files understand them all (`file_lists.py`)."""
+"""`read`, `read_file` or `readFile`. A summary's lists of files understand them all (`sessions_app`)."""
 
 NAMES: Final[dict[NameSet, dict[FileToolKind, str]]] = {
     "short": {

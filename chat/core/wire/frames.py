@@ -1,7 +1,7 @@
 """The codec of the socket: text to client frames, server frames to text. The only one in Python.
 
 `parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid` and nothing else, what is not ours
-is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `side_frames.py` and in `chunks.py`.
+is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `extension_frames.py` and in `chunks.py`.
 How large a frame may be is the consumer's business. Source: `docs/reference/protocol.md`.
 """
 

@@ -1,6 +1,6 @@
 """The codec's other direction: text of the server to frames, for clients in Python.
 
-`frames.py` and `side_frames.py` write what this reads.
+`frames.py` and `extension_frames.py` write what this reads.
 
 `parse_server` returns `None` for text that is no frame, malformed or of an unknown type: clients ignore all three.
 Source: `docs/reference/protocol.md`.

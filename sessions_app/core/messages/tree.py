@@ -1,6 +1,6 @@
 """The tree of a conversation on (id, parent) pairs alone.
 
-The database walks the same tree in SQL (`querysets.py`); these functions say what that walk must give, and serve
+The database walks the same tree in SQL (`sessions_app/queries.py`); these functions say what that walk must give, and serve
 callers that hold the pairs already. Pairs are in the order in which the messages came, oldest first.
 """
 

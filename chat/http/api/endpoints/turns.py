@@ -1,4 +1,4 @@
-"""API operations on turns: start, list, look, cancel. The stream of a turn is in `api_stream.py`."""
+"""API operations on turns: start, list, look, cancel. The stream of a turn is in `stream.py`."""
 
 from dataclasses import asdict
 from typing import Annotated, cast
