@@ -53,7 +53,7 @@ def test_every_decision_record_has_its_sections() -> None:
 
 
 def test_python_files_that_prose_names_exist() -> None:
-    """Docstrings and comments name files of their own top folder, or from the root; documents may leave out beginnings."""
+    """Docstrings and comments name files of their own top folder, or from the root; documents name any."""
     known = committed()
     lost = []
     for path in known:

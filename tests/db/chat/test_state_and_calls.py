@@ -331,6 +331,8 @@ async def test_a_call_sets_the_state_and_answers_the_caller_first(connect_board:
         ("add_todo", ["x"], [{"success": False, "error": "Method add_todo is not callable"}]),
         ("secret", [], [{"success": False, "error": "Method secret is not callable"}]),
         ("set_state", [{}], [{"success": False, "error": "Method set_state is not callable"}]),
+        ("get_config", [], [{"success": False, "error": "Method get_config is not callable"}]),
+        ("configure", [{}], [{"success": False, "error": "Method configure is not callable"}]),
         ("key", [], [{"success": False, "error": "Method key does not exist"}]),
         (
             "reversed",

@@ -34,6 +34,7 @@ def test_history_is_read_from_each_leaf() -> None:
     services.put_assistant(session.pk, text_message("assistant", "second", "b2"), after="u1")
     assert ids(selectors.path_page(session.pk, leaf="a2").messages) == ["u1", "a2"]
     assert ids(selectors.path_page(session.pk, leaf="b2").messages) == ["u1", "b2"]
+    assert selectors.newest_leaf(session.pk, "u1") == "b2"
     assert ids(selectors.branches(session.pk, "u1")) == ["a2", "b2"]
     assert selectors.branches(session.pk, "unknown") == []
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import tracemalloc
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -55,6 +57,27 @@ async def test_two_first_writers_make_one_workspace(alice: User) -> None:
     await asyncio.gather(*(door.write_file(f"/{at}", str(at)) for at, door in enumerate(doors)))
     assert await StoredWorkspace.objects.acount() == 1
     assert [entry.path for entry in await doors[0].read_dir()] == [f"/{at}" for at in range(6)]
+
+
+async def test_the_pieces_of_a_stream_are_never_gathered_in_memory(alice: User) -> None:
+    workspace, piece, count = services.open_for_scope("ins_1", alice.pk), 64 * 1024, 512
+
+    async def large() -> AsyncIterator[bytes]:
+        for at in range(count):
+            yield bytes([at % 256]) * piece
+
+    await workspace.write_file("/warm", "up")
+    tracemalloc.start()
+    try:
+        await workspace.write_stream("/large", large())
+        size = 0
+        async for read in workspace.read_stream("/large"):
+            size += len(read)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size == count * piece
+    assert peak < size / 4
 
 
 async def test_additions_of_many_writers_are_all_there(alice: User) -> None:

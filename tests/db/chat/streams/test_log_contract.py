@@ -39,10 +39,12 @@ async def test_text_comes_back_byte_for_byte(log: StreamLog, stream: str) -> Non
 async def test_many_streams_are_appended_at_once(log: StreamLog) -> None:
     names = [f"trn_{number}" for number in range(20)]
     epochs = {name: (await log.open(name, fence=1, floor=0)).epoch for name in names}
-    answers = await log.append([append_of(name, epochs[name], 0, 2) for name in names])
+    said = {name: [f'"{name} says {number}"' for number in range(2)] for name in names}
+    answers = await log.append([append_of(name, epochs[name], 0, 2, texts=said[name]) for name in names])
     assert [answer.outcome for answer in answers] == [Outcome.APPENDED] * 20
     for name in names:
-        assert (await log.read(name, 0, 10)).next_offset == 2
+        slice_ = await log.read(name, 0, 10)
+        assert ([record.text for record in slice_.records], slice_.next_offset) == (said[name], 2)
 
 
 async def test_a_lower_fence_is_refused(log: StreamLog, stream: str) -> None:

@@ -9,7 +9,7 @@ from fibers.process.running import registry as running
 from fibers.testing import crash_after, run_until_idle
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Errand, call, nothing_delegated, only_run, runs, turns_of
+from .delegating import ENDED, WORKED, Chief, Errand, call, nothing_delegated, only_run, runs, turns_of
 
 __all__ = ["nothing_delegated"]  # a fixture
 
@@ -152,6 +152,21 @@ async def test_too_many_at_once_is_a_run_that_says_so(make_room: MakeRoom) -> No
     assert [(run.outcome or {})["error"] for run in found] == ["maxConcurrentAgentTools (3) exceeded"]
     assert (found[0].outcome or {})["retryable"] is True
     assert len(await turns_of(room, "errand")) == 3
+
+
+async def test_agents_work_for_each_other_at_most_five_levels_deep(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Chief, "allows_recursion", True)
+    script = "say: never"
+    for level in range(6, 0, -1):
+        script = f"{call('chief', script, f'c{level}')}\nsay: {{result}}"
+    turn = await make_room("chief").say(script)
+    assert status_of(turn) == "completed"
+    outcomes = [run.outcome or {} for run in sorted(await runs(), key=lambda run: run.call_id)]
+    assert [outcome["ok"] for outcome in outcomes] == [True] * 5 + [False]
+    assert outcomes[-1]["error"] == "Agents work for each other at most 5 levels deep."
+    assert outcomes[-1]["error"] in outcomes[0]["summary"]
 
 
 async def test_a_class_below_itself_is_refused(make_room: MakeRoom) -> None:

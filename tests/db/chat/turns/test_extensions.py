@@ -16,10 +16,12 @@ from thinkproject.kernel.aio import db
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
+from tools_app.execute.tool import shared_sandbox
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
 from tools_app.guard_models import Guard
 
+from .agents import MODELS
 from .conftest import MakeRoom, Room
 from .extending import MATH, MATH_MANIFEST, Given, no_extensions
 
@@ -85,6 +87,23 @@ async def test_a_static_extension_loads_first_and_keeps_its_name(make_room: Make
     (found,) = await room.handle.list_extensions()
     assert found["scope"] == "static"
     assert (await call(room, "math_add", {"a": 1, "b": 1}))["output"] == {"result": 2}
+
+
+async def test_static_extensions_come_first_and_the_stored_ones_come_back(make_room: MakeRoom) -> None:
+    """As after a restart: all that is known of the stored ones is read from their rows, in each turn."""
+    room = make_room("extended")
+    await load(room, "notes", tool_source("return 'kept'", "read"))
+    await load(room, "math", tool_source("return 'stored'", "add"))
+    Given.extensions = [{"manifest": MATH_MANIFEST, "source": MATH}]
+    await shared_sandbox().close()
+    shared_sandbox.cache_clear()
+    again = Room(room.key)
+    MODELS["current"] = again.model
+    for _ in range(2):
+        assert [each["name"] for each in await again.handle.list_extensions()] == ["math", "notes"]
+        assert (await call(again, "notes_read"))["output"] == "kept"
+        assert (await call(again, "math_add", {"a": 1, "b": 1}))["output"] == {"result": 2}
+    assert await db(Extension.objects.count) == 2
 
 
 async def test_a_static_extension_that_cannot_be_loaded_stops_no_turn(make_room: MakeRoom) -> None:
@@ -161,6 +180,17 @@ async def test_a_model_loads_an_extension_that_a_person_approves(make_room: Make
     row = await db(Extension.objects.get)
     version = await db(ExtensionVersion.objects.get)
     assert (row.name, version.via, version.source) == ("math", "model", MATH)
+    parts = [part for message in await room.transcript() for part in message["parts"]]
+    (loaded,) = [part for part in parts if part["type"] == "tool-load_extension"]
+    facts = {key: loaded["output"][key] for key in ("loaded", "name", "version", "prefix", "tools", "message")}
+    assert facts == {
+        "loaded": True,
+        "name": "math",
+        "version": "1.0.0",
+        "prefix": "math",
+        "tools": ["math_add"],
+        "message": "math is loaded. Its tools can be called from the next turn on.",
+    }
     assert (await call(room, "math_add", {"a": 1, "b": 2}))["output"] == {"result": 3}
     part = await call(room, "list_extensions")
     assert part["output"]["count"] == 1

@@ -13,7 +13,7 @@ from chat.turns.execution.prompting import Prompt
 from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import CALLS, MODELS, SEEN
+from .agents import CALLS, MODELS, SEEN, Plain
 from .answering import Desk
 from .conftest import MakeRoom, Room, status_of, text_of
 
@@ -86,6 +86,15 @@ async def test_a_continuation_is_marked(make_room: MakeRoom) -> None:
     _user, first, second = await room.transcript()
     assert len((text_of(first) + text_of(second)).split()) == 6
     assert first["id"] != second["id"]
+
+
+@pytest.mark.parametrize(("name", "value", "steps"), [("max_steps", 3, 3), ("get_max_steps", lambda _agent: 2, 2)])
+async def test_a_class_says_how_many_steps_a_turn_has(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, steps: int
+) -> None:
+    monkeypatch.setattr(Plain, name, value)
+    turn = await make_room().say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 5))
+    assert turn.step_count == steps
 
 
 async def test_before_turn_overrides(make_room: MakeRoom) -> None:

@@ -1,10 +1,5 @@
 """The code examples of the Think documentation on turns that code starts, translated; each under its heading's name.
 
-What is left for later:
-
-- "Scheduled responses": the schedules themselves. What one will start, a fiber that is due later and calls a method
-  with `save_messages`, is tested here.
-
 "Chaining from onChatResponse" is in `test_hook_examples.py`.
 """
 
@@ -14,20 +9,14 @@ from typing import Any
 
 import pytest
 
-from chat.agent.base import InstanceKey
-from chat.agent.operations import SKIPPED, SavedTurn
+from chat.agent.operations import SKIPPED
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.handle import AgentHandle
 from chat.testing import worker
-from chat.think import Think, Tool, tool
-from fibers.context import FiberContext
-from fibers.models import Fiber
-from fibers.registry import durable
-from fibers.services import start_fiber
-from fibers.testing import run_until_idle
+from chat.think import Occurrence, Think, Tool, tool
+from fibers.testing import run_schedules, run_until_idle
 from sessions_app.core.messages.shapes import Message, NewMessage
-from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
@@ -245,35 +234,22 @@ async def test_function_form(make_room: MakeRoom) -> None:
 
 
 class ScheduledDoc(Programmed):
-    async def on_scheduled(self) -> SavedTurn:
-        return await self.save_messages([user("say: Generate the daily report.")])
-
-
-@durable("tests.scheduled_doc")
-async def run_scheduled(context: FiberContext) -> str:
-    """What a schedule will start: a fiber of its own calls the method of the agent."""
-    agent = make_agent(InstanceKey(owner_id=context.payload["owner_id"], agent="scheduled-doc", name="room"))
-    assert isinstance(agent, ScheduledDoc)
-    return (await agent.on_scheduled()).status
+    async def on_scheduled(self, payload: JSONObject, occurrence: Occurrence) -> None:
+        await self.save_messages([user(f"say: Generate the {payload['which']} report.")])
 
 
 async def test_scheduled_responses(make_room: MakeRoom) -> None:
-    """Schedules are not there yet; a fiber that is due later is what they will start."""
     room = make_room("scheduled-doc")
     MODELS["current"] = ScriptedModel()
-    fiber = await db(
-        lambda: start_fiber("tests.scheduled_doc", {"owner_id": room.key.owner_id}, delay_seconds=24 * 3600)
-    )
+    agent = make_agent(room.key)
+    assert isinstance(agent, ScheduledDoc)
+    await agent.schedule(24 * 3600, "on_scheduled", {"which": "daily"})
     await run_until_idle()
     assert await room.transcript() == []  # not before its time
-    async with worker():  # for which its time has come
-
-        async def is_over() -> bool:
-            return await db(Fiber.objects.filter(pk=fiber.pk, status="completed").exists)
-
-        await until(is_over)
-    assert await db(lambda: Fiber.objects.get(pk=fiber.pk).result) == "completed"
+    async with worker():
+        assert await run_schedules() == 1
     assert await texts(room) == ["say: Generate the daily report.", "Generate the daily report."]
+    assert await agent.get_schedules() == []  # what was due once is over
 
 
 # The method continueLastTurn

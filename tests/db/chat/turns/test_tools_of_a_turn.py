@@ -19,12 +19,16 @@ from chat.think import (
     with_approval,
     with_prefix,
 )
+from chat.tools.browser import create_browser_tools
+from chat.tools.code import create_execute_tool, create_python_tool
+from chat.tools.files import create_workspace_tools
 from chat.turns.state import tool_providers
 from chat.turns.state.caller_tools import declarations_of
 from chat.turns.state.tool_providers import ToolRequest, register, unregister
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.source import Source
 from tools_app.core.toolset import ToolSource
+from tools_app.processes.tool import create_process_tool
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
@@ -198,6 +202,23 @@ async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: A
     assert fields["look"] == ["path"]
     assert fields["ask"] == ["of_caller"]
     assert list(fields) == ["files_burn", "look", "look_deep", "burn", "mcp_burn", "both_look", "ask", "turn_look"]
+
+
+async def test_tools_of_every_tier_stand_side_by_side(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    def every_tier(agent: Toolbox) -> list[Tool]:
+        files = create_workspace_tools(agent.workspace)
+        code = [create_execute_tool(files), create_python_tool(workspace=agent.workspace)]
+        return [*files, *code, *create_browser_tools(["example.org"]), create_process_tool(agent.workspace)]
+
+    monkeypatch.setattr(Toolbox, "get_tools", every_tier)
+    room = make_room("toolbox")
+    turn = await room.say(
+        'call tool write {"path": "/a", "content": "b"} id=w\ncall tool read {"path": "/a"}\nsay: done'
+    )
+    assert status_of(turn) == "completed"
+    names = [item["name"] for item in room.model.requests[-1]["tools"]]
+    assert len(names) == len(set(names))
+    assert {"read", "write", "execute", "python", "browser_markdown", "browser_execute", "run_command"} <= set(names)
 
 
 def test_a_source_has_one_provider(provide: Any) -> None:

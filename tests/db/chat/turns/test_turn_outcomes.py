@@ -88,9 +88,22 @@ async def test_a_class_without_a_model_explains_what_to_do(make_room: MakeRoom) 
 async def test_two_turns_accumulate(make_room: MakeRoom) -> None:
     room = make_room()
     async with worker():
-        await room.handle.chat("say: one")
-        await room.handle.chat("say: two")
+        results = [await room.handle.chat(f"say: {text}") for text in ("one", "two")]
     assert [role for role, _ in await room.texts()] == ["user", "assistant", "user", "assistant"]
+    assert [result.message for result in results] == (await room.transcript())[1::2]
+
+
+async def test_done_comes_after_the_answer_is_stored(make_room: MakeRoom) -> None:
+    room = make_room()
+    stored: list[list[tuple[str, str]]] = []
+
+    class Looking(Callback):
+        async def on_done(self) -> None:  # type: ignore[override]  # may be sync or async
+            stored.append(await room.texts())
+
+    async with worker():
+        await room.handle.chat("say: one", Looking())
+    assert stored == [[("user", "say: one"), ("assistant", "one")]]
 
 
 async def test_duplicate_user_id(make_room: MakeRoom) -> None:
@@ -194,9 +207,10 @@ async def test_error_before_any_part(make_room: MakeRoom) -> None:
 async def test_in_band_error_is_terminal(make_room: MakeRoom) -> None:
     room = make_room("recorder")
     async with worker():
-        await room.handle.chat(f"say: too late\nerror in stream after 0 {FATAL}", Callback())
+        result = await room.handle.chat(f"say: too late\nerror in stream after 0 {FATAL}", Callback())
+    assert result.status is TurnStatus.ERROR
     assert [role for role, _ in await room.texts()] == ["user"]
-    assert len(responses()) == 1
+    assert [response.status for response in responses()] == ["error"]
 
 
 async def test_a_callback_that_raises_stops_no_turn(make_room: MakeRoom) -> None:

@@ -51,6 +51,15 @@ async def test_tools_run_and_their_outputs_are_stored(make_room: MakeRoom) -> No
     assert text_of({"id": "", "role": "assistant", "parts": parts})
 
 
+async def test_results_reach_the_model_in_the_order_of_their_calls_whichever_ends_first(make_room: MakeRoom) -> None:
+    room = make_room()
+    turn = await room.say('call tool sleep {} id=one\ncall tool add {"a": 1, "b": 1} id=two\nsay: done')
+    chunks = [load(record.text) for record in await read(turn.pk, 0)]
+    ended = [chunk["toolCallId"] for chunk in chunks if chunk["type"] in {"tool-output-available", "tool-output-error"}]
+    sent = [message["tool_call_id"] for message in room.model.requests[-1]["messages"] if message["role"] == "tool"]
+    assert (ended, sent) == (["two", "one"], ["one", "two"])
+
+
 async def test_tools_are_asked_for_in_every_turn(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     room = make_room()
     offered: list[list[Any]] = [[add], [], [add]]

@@ -9,12 +9,15 @@ from chat.agent.operations import SKIPPED, SavedTurn
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
 from chat.reads.transcripts import transcript, turn_page
+from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from chat.turns.state import input_reservation
 from chat.turns.state.status import TurnStatus
 from fibers.testing import crash_after, run_until_idle
+from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message, NewMessage
+from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS, SEEN
@@ -277,6 +280,31 @@ async def test_nothing_is_continued_after_a_question(make_room: MakeRoom) -> Non
     room = make_room()
     await room.say("error 400")
     assert await room.handle.continue_last_turn() == SKIPPED
+
+
+async def test_an_agent_reads_its_messages_from_the_tree_each_time(make_room: MakeRoom) -> None:
+    """Whoever wrote them, and in whatever other version of them: nothing is kept with the agent."""
+    room = make_room()
+    host = make_agent(room.key).host
+
+    async def texts_of_agent() -> list[str]:
+        return [text_of(message) for message in await host.messages()]
+
+    assert await texts_of_agent() == []
+    turn = await room.say("say: one")
+    assert await texts_of_agent() == ["say: one", "one"]
+    await room.handle.add_messages(said("another version", "b1"), parent=turn.input_ids[0])
+    assert await texts_of_agent() == ["say: one", "another version"]
+    await db(select_leaf, turn.session_id, turn.assistant_id)  # as another process does
+    assert await texts_of_agent() == ["say: one", "one"]
+    await db(
+        lambda: add_compaction(turn.session_id, first_id=turn.input_ids[0], last_id=turn.assistant_id, summary="S")
+    )
+    assert await texts_of_agent() == ["say: one", "one"]  # a summary stands for them where models read
+    await room.say("say: two")
+    assert [message["content"] for message in room.model.requests[-1]["messages"][1:]] == ["S", "say: two"]
+    await db(clear_instance, room.key)
+    assert await texts_of_agent() == []
 
 
 async def test_the_last_body_is_the_newest_clients(make_room: MakeRoom) -> None:
