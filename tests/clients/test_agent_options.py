@@ -30,15 +30,45 @@ def test_async_query_is_asked_once_for_its_dependencies(room_of: MakeRoom, conte
     assert f"token={token}" in tab.sockets[-1]
 
 
-def test_async_query_is_asked_again_once_it_is_stale(room: Room, context: BrowserContext, proxy: CuttingProxy) -> None:
+@pytest.mark.parametrize(("milliseconds", "is_stale"), [(4000, True), (60_000, False)])
+def test_async_query_is_asked_again_once_it_is_stale(
+    room: Room, context: BrowserContext, *, milliseconds: int, is_stale: bool
+) -> None:
     query = f"async () => {{ note('asked', {{}}); return {{token: '{room.product.token('alice')}'}}; }}"
-    give(context, agent=f"{{query: {query}, cacheTtl: 1}}")
+    give(context, agent=f"{{query: {query}, cacheTtl: {milliseconds}}}")
+    tab = room.open("first")
+    if is_stale:
+        tab.wait("harness.events.filter(e => e.kind === 'asked').length === 2", what="the next question")
+    else:
+        tab.page.wait_for_timeout(1500)
+        assert count(tab, "asked") == 1
+    room.ask_and_rest(tab, "say: hello")
+    room.rest()
+
+
+def test_async_query_is_asked_again_after_a_lost_line(room: Room, context: BrowserContext, proxy: CuttingProxy) -> None:
+    """A token may have run out meanwhile, whatever the cache says."""
+    query = f"async () => {{ note('asked', {{}}); return {{token: '{room.product.token('alice')}'}}; }}"
+    give(context, agent=f"{{query: {query}, cacheTtl: 60000}}")
     tab = room.open("first", port=proxy.port)
     proxy.cut()
     tab.wait("harness.events.filter(e => e.kind === 'open').length === 2", what="the next line")
-    assert count(tab, "asked") >= 2
+    assert count(tab, "asked") == 2
     room.ask_and_rest(tab, "say: hello")
     room.rest()
+
+
+def test_async_query_is_asked_again_for_other_dependencies(room: Room, context: BrowserContext) -> None:
+    """Any render will do to see that they have changed, here one for a state."""
+    token = room.product.token("alice")
+    query = f"async () => {{ note('asked', {{}}); return {{token: '{token}', whose: globalThis.whose ?? 'hers'}}; }}"
+    give(context, agent=f"{{query: {query}, get queryDeps() {{ return [globalThis.whose]; }}, cacheTtl: 60000}}")
+    tab = room.open("first", agent="board")
+    assert "whose=hers" in tab.sockets[-1]
+    tab.do("globalThis.whose = 'his'; harness.agent.setState({items: ['milk']})")
+    tab.wait("harness.events.filter(e => e.kind === 'open').length === 2", what="a line of the other query")
+    assert count(tab, "asked") == 2
+    assert "whose=his" in tab.sockets[-1]
 
 
 @LINES
@@ -144,11 +174,21 @@ def test_socket_that_is_not_enabled_stays_closed(room: Room, context: BrowserCon
 def test_page_that_decides_which_closes_are_final(room: Room, context: BrowserContext, proxy: CuttingProxy) -> None:
     give(
         context,
-        agent="{shouldReconnectOnClose: (event) => { note('asked', {code: event.code}); return false; }}",
+        agent="""{
+          shouldReconnectOnClose: (event) => {
+            note('asked', {code: event.code});
+            return harness.events.filter((event) => event.kind === 'asked').length === 1;
+          },
+          minReconnectionDelay: 50, maxReconnectionDelay: 100,
+        }""",
     )
     tab = room.open("first", port=proxy.port)
     proxy.cut()
-    tab.wait("harness.events.some(e => e.kind === 'asked')")
+    tab.wait("harness.events.filter(e => e.kind === 'open').length === 2", what="the next line")
+    assert count(tab, "asked") == 1
+    assert tab.page.evaluate("() => harness.agent.connectionError") is None
+    proxy.cut()
     tab.wait("harness.agent.connectionError !== null", what="the hook's error")
     assert tab.page.evaluate("() => harness.chat.connectionError !== null")
-    assert count(tab, "open") == 1
+    tab.page.wait_for_timeout(500)  # several times as long as it waited before
+    assert (count(tab, "asked"), count(tab, "open"), len(tab.sockets)) == (2, 2, 2)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, Request
 
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
@@ -121,15 +121,21 @@ def test_no_fetch_and_messages_that_the_page_had(room: Room, context: BrowserCon
     room.rest()
 
 
-def test_headers_and_credentials_of_the_first_fetch(room: Room, context: BrowserContext) -> None:
+@pytest.mark.parametrize(("credentials", "sends_cookies"), [("omit", False), ("include", True)])
+def test_headers_and_credentials_of_the_first_fetch(
+    room: Room, context: BrowserContext, credentials: str, *, sends_cookies: bool
+) -> None:
     token = room.product.token("alice")
-    asked: list[dict[str, str]] = []
-    context.on("request", lambda r: asked.append(r.headers) if "get-messages" in r.url and r.method == "GET" else None)
-    give(context, chat=js({"headers": {"Authorization": f"Bearer {token}"}, "credentials": "omit"}))
+    context.add_cookies([{"name": "theme", "value": "dark", "url": room.product.url("/")}])
+    asked: list[Request] = []
+    context.on("request", lambda r: asked.append(r) if "get-messages" in r.url and r.method == "GET" else None)
+    give(context, chat=js({"headers": {"Authorization": f"Bearer {token}"}, "credentials": credentials}))
     tab = room.open("first")
     room.ask_and_rest(tab, "say: hello")
     room.rest()
-    assert asked[0]["authorization"] == f"Bearer {token}"
+    headers = asked[0].all_headers()
+    assert headers["authorization"] == f"Bearer {token}"
+    assert ("cookie" in headers) is sends_cookies
     assert not tab.errors
 
 
@@ -149,17 +155,30 @@ def test_page_that_resumes_nothing(room_of: MakeRoom, context: BrowserContext, l
     assert sent(tab, "cf_agent_stream_resume_request") == []
 
 
-@pytest.mark.parametrize(("cancels", "words"), [(True, False), (False, True)])
-def test_a_closing_page_stops_the_turn_if_configured(
-    room: Room, context: BrowserContext, *, cancels: bool, words: bool
+@pytest.mark.parametrize("cancels", [True, False])
+def test_an_answer_that_the_page_lets_go_of_is_stopped_if_configured(
+    room: Room, context: BrowserContext, *, cancels: bool
 ) -> None:
-    give(context, chat=js({"cancelOnClientAbort": cancels}))
+    """It lets go when something else is to be sent at once; `stop` stops the turn either way."""
+    give(context, chat=js({"cancelOnClientAbort": cancels, "experimental_queue": True}))
     tab = room.open("first")
     room.ask(tab, "stream 120 words at 60/s")
     tab.wait_text(20)
-    tab.do("harness.chat.stop()" if cancels else "harness.unmount()")
+    room.ask(tab, "say: now")
+    tab.wait("harness.chat.experimental_queuedMessages.length === 1")
+    tab.do("harness.chat.experimental_sendQueuedMessageNow(harness.chat.experimental_queuedMessages[0].id)")
+    wait_for(lambda: [text_of(message) for message in room.stored()][3:] == ["now"], seconds=20, what="both answers")
+    assert (len(text_of(room.stored()[1]).split()) < 120) is cancels
+
+
+def test_a_page_that_closes_stops_nothing(room: Room, context: BrowserContext) -> None:
+    give(context, chat=js({"cancelOnClientAbort": True}))
+    tab = room.open("first")
+    room.ask(tab, "stream 120 words at 60/s")
+    tab.wait_text(20)
+    tab.do("harness.unmount()")
     wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the stored answer")
-    assert (len(text_of(room.stored()[1]).split()) == 120) is words
+    assert text_of(room.stored()[1]) == room.answers()[0] != ""
 
 
 @pytest.mark.parametrize("option", ["throttle", "experimental_throttle"])
@@ -300,8 +319,15 @@ def test_stream_that_is_resumed_by_hand(room_of: MakeRoom, context: BrowserConte
     tab = room.open("first")
     tab.do("harness.chat.resumeStream().then(() => harness.events.push({kind: 'resumed', at: 0}))")
     tab.wait("harness.events.some(e => e.kind === 'resumed')", what="an answer that there is nothing")
-    room.ask_and_rest(tab, "say: hello")
-    room.rest()
+    room.ask(tab, "stream 120 words at 60/s")
+    tab.wait_text(20)
+    tab.reload()
+    tab.wait("harness.events.some(e => e.kind === 'ready')", what="ready")
+    assert "streaming" not in tab.statuses()
+    tab.do("harness.chat.resumeStream()")
+    tab.wait("harness.chat.status === 'streaming'", what="the stream that is under way")
+    [_, answer] = room.rest()
+    assert text_of(answer) == room.answers()[0] != ""
 
 
 def test_what_else_the_hook_returns(room: Room) -> None:
@@ -461,12 +487,29 @@ def test_options_of_the_transport(room_of: MakeRoom, context: BrowserContext, pr
     assert tab.page.evaluate("() => active.size") == 0
     assert tab.page.evaluate("() => harness.transport.cancelActiveServerTurn()") is False
     assert tab.page.evaluate("() => harness.transport.activeServerTurnId") is None
+    assert tab.events("buffered") == []
     proxy.cut()
     tab.do("harness.agent.close()")
     tab.wait("harness.agent.readyState !== harness.agent.OPEN")
     tab.send("buffered")
     tab.wait("harness.events.some(e => e.kind === 'buffered')")
-    assert tab.events("buffered")[0]["messageId"]
+    tab.do("harness.agent.reconnect()")
+    tab.wait("harness.chat.messages.length === 4 && harness.chat.status === 'ready'", what="the answer to it")
+    assert json.loads(text_of(tab.messages[-1]))["count"] == 3
+    assert [event["messageId"] for event in tab.events("buffered")] == [tab.messages[2]["id"]]
+
+
+def test_transport_says_what_is_under_way(room_of: MakeRoom, context: BrowserContext) -> None:
+    give(context, transport="{activeRequestIds: (globalThis.active = new Set())}")
+    room = room_of(entry="use-chat")
+    tab = room.open("first", transport="socket")
+    room.ask(tab, "stream 200 words at 60/s")
+    tab.wait_text(20)
+    turn, requests = tab.page.evaluate("() => [harness.transport.activeServerTurnId, [...active]]")
+    assert requests == [turn] == [sent(tab, REQUEST)[0]["id"]]
+    tab.do("harness.stop()")
+    tab.wait("harness.transport.activeServerTurnId === null", what="the turn's end")
+    room.rest()
 
 
 def test_transport_that_cancels_on_demand(room_of: MakeRoom, context: BrowserContext) -> None:

@@ -44,6 +44,8 @@ def test_state_of_the_server_comes_with_the_identity(room_of: MakeRoom, line: st
     tab = room_of(line=line, agent="board").open("first")
     wait_items(tab)
     assert sent(tab) == [([], "server")]
+    kinds = tab.page.evaluate("() => harness.events.map(event => event.kind)")
+    assert kinds.index("state") < kinds.index("ready"), "who waits for `ready` has the state too"
 
 
 @pytest.mark.smoke("sdk7")

@@ -60,6 +60,8 @@ async def test_cancel_mid_stream_keeps_the_partial(shared_product: Product) -> N
         assert tab.transcript()[-1]["parts"][-1]["text"] == partial
         second = await tab.chat("say: still here")
         assert (await tab.done(second))["outcome"] == "completed"
+        ends = [frame for frame in tab.frames if frame.get("id") == request and frame.get("done")]
+        assert ends == [done], "a stop is answered once"
 
 
 async def test_kill_the_worker_mid_answer(shared_product: Product) -> None:

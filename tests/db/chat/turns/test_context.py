@@ -252,6 +252,11 @@ async def test_the_model_searches_the_session(make_room: MakeRoom) -> None:
     [found] = await answers(room, calls("session_search", query="green tea"))
     assert sorted(found.split("\n\n---\n\n")) == ["[assistant] Green tea is good.", "[user] say: Green tea is good."]
     assert await answers(room, calls("session_search", query="zebra")) == ["No results found."]
+    third = make_room("flexible", "third")
+    for number in range(6):
+        await third.say(f"say: Red tea, cup {number}.")
+    [found] = await answers(room, calls("session_search", query="red tea"))
+    assert len(found.split("\n\n---\n\n")) == 10  # the best of twelve
 
 
 # Memory and prompts

@@ -58,6 +58,12 @@ def test_content_may_be_a_list_of_parts() -> None:
     assert read({"content": parts})[:2] == [ReasoningDelta(text="hmm"), TextDelta(text="yes")]
 
 
+def test_empty_pieces_are_no_events() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": ""}]}, {"type": "text", "text": ""}]
+    empty = [{"content": ""}, {"reasoning_content": ""}, {"refusal": ""}, {"content": parts}]
+    assert read(*empty, {"content": "yes"})[0] == TextDelta(text="yes")
+
+
 def test_a_call_in_pieces() -> None:
     events = read(
         call("", index=0, id="a", name="read"), call('{"x"', index=0), call(":1}", index=0), finish="tool_calls"
