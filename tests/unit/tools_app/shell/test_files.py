@@ -222,6 +222,12 @@ async def test_variables_are_those_that_were_given_and_no_others(bash: Shell, mo
     assert "canary" not in result["stdout"]
 
 
+async def test_every_call_has_a_shell_of_its_own(bash: Shell) -> None:
+    await bash("mkdir -p /notes; cd /notes; export KEPT=yes; kept() { echo yes; }")
+    result = await bash('pwd; echo "${KEPT:-no}"; kept || ls')
+    assert result["stdout"] == "/\nno\nnotes\n"
+
+
 async def test_a_working_directory_has_to_be_one(workspace: MemoryWorkspace, bash: Shell) -> None:
     await workspace.write_file("/f", "x")
     for cwd in ("/nowhere", "/f"):
