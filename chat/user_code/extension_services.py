@@ -1,4 +1,7 @@
-"""The host of extensions: one conversation as they may use it. Permissions are decided before (`tools_app/extensions/bridge.py`)."""
+"""The host of extensions: one conversation as they may use it.
+
+Permissions are decided before (`tools_app/extensions/bridge.py`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

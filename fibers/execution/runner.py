@@ -1,8 +1,9 @@
 """Run fibers: claim, run, settle, and drain the lane again after the commit that completes.
 
-The function runs as an asyncio task of the loop this is awaited on; a worker process has one such loop (`worker_loop.py`).
-An interrupt (cancel, shutdown, lost lease) cancels that task; the function gets a moment to put its things in order
-and is then abandoned, which is safe because whatever it still writes carries a fence that no longer holds.
+The function runs as an asyncio task of the loop this is awaited on; a worker process has one such loop
+(`worker_loop.py`). An interrupt (cancel, shutdown, lost lease) cancels that task; the function gets a moment to put its
+things in order and is then abandoned, which is safe because whatever it still writes carries a fence that no longer
+holds.
 """
 
 import asyncio

@@ -150,8 +150,8 @@ def model_history(
 ) -> list[StoredMessage]:
     """The newest stretch of a path for the model, root first; cut like a window.
 
-    Where a compaction applies, one message with its summary (`core/compaction/compaction.py`) stands for those that it covers;
-    they are not read and count for nothing. One query, two with a named leaf; four more where summaries apply.
+    Where a compaction applies, one message with its summary (`core/compaction/compaction.py`) stands for those that it
+    covers; they are not read and count for nothing. One query, two with a named leaf; four more where summaries apply.
     **Errors:** `MessageNotFound` for an unknown leaf.
     """
     if leaf is None:

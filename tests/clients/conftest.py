@@ -82,7 +82,7 @@ def _shared_context(client_browser: Browser) -> Iterator[BrowserContext]:
     made.close()
 
 
-GIVES_OPTIONS = ("test_agent_options.py", "test_hook_options.py", "test_side_frames.py")
+GIVES_OPTIONS = ("test_agent_options.py", "test_hook_options.py", "test_letting_go.py", "test_side_frames.py")
 """Tests that give options to their pages (`given.py`): a profile cannot forget them, so each has one of its own."""
 
 

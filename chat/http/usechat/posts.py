@@ -1,9 +1,9 @@
 """Turns posted by the AI SDK's `useChat` over plain HTTP; following and stopping them.
 
-The page's list is no more believed than a socket's (`turns/admission/intake.py`). It differs from what is stored in two ways,
-which are put right here before the one admission reads it: a page keeps its id for a message that it edited, and it
-shows an answer together with its continuations as one message. The SDK sends no request id, so one is made of what was
-asked: a user message is answered once however often it is posted, anything else once at a time.
+The page's list is no more believed than a socket's (`turns/admission/intake.py`). It differs from what is stored in
+two ways, which are put right here before the one admission reads it: a page keeps its id for a message that it edited,
+and it shows an answer together with its continuations as one message. The SDK sends no request id, so one is made of
+what was asked: a user message is answered once however often it is posted, anything else once at a time.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """The tree of a conversation on (id, parent) pairs alone.
 
-The database walks the same tree in SQL (`sessions_app/queries.py`); these functions say what that walk must give, and serve
-callers that hold the pairs already. Pairs are in the order in which the messages came, oldest first.
+The database walks the same tree in SQL (`sessions_app/queries.py`); these functions say what that walk must give, and
+serve callers that hold the pairs already. Pairs are in the order in which the messages came, oldest first.
 """
 
 from collections.abc import Iterable, Mapping

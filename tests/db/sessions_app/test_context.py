@@ -265,7 +265,7 @@ def test_what_a_person_changes_shows_at_once_everywhere(ours: Callable[..., Sess
 
 
 @pytest.mark.parametrize("of", ["session", "user"])
-def test_and_a4_14_skills_of_ours(ours: Callable[..., Session], of: Any) -> None:
+def test_skills_of_ours(ours: Callable[..., Session], of: Any) -> None:
     made = context(ours(), ContextSetup().with_context("skills", provider=StoredSkills(of)))
     key = run(made.set_entry("skills", "# Tea\nPour.", title="Brew tea", description="How to brew"))
     assert key == "brew-tea"

@@ -210,7 +210,7 @@ async def test_set_context_of_an_entry(make_room: MakeRoom) -> None:
     assert "metadata" in given
 
 
-async def test_to_a4_15_load_unload_and_search(make_room: MakeRoom) -> None:
+async def test_entries_are_loaded_unloaded_and_found(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda s: s.with_context("skills", provider=StoredSkills()).with_context("facts", provider=StoredSearch()))
     context = room.handle.context
@@ -225,7 +225,7 @@ async def test_to_a4_15_load_unload_and_search(make_room: MakeRoom) -> None:
     assert await answers(room, calls("unload_context", label="skills", key="tea")) == ['Unloaded "tea" from skills.']
 
 
-async def test_and_d1_13_unloading_replaces_what_models_read_and_not_what_is_stored(make_room: MakeRoom) -> None:
+async def test_unloading_replaces_what_models_read_and_not_what_is_stored(make_room: MakeRoom) -> None:
     room = make_room("flexible")
     declare(lambda session: session.with_context("skills", provider=StoredSkills()))
     await room.handle.context.set_entry("skills", "# Tea\nPour.", key="tea")

@@ -283,7 +283,7 @@ async def test_nothing_is_continued_after_a_question(make_room: MakeRoom) -> Non
 
 
 async def test_an_agent_reads_its_messages_from_the_tree_each_time(make_room: MakeRoom) -> None:
-    """Whoever wrote them, and in whatever other version of them: nothing is kept with the agent."""
+    """Those of other processes and other versions too: nothing is kept with the agent."""
     room = make_room()
     host = make_agent(room.key).host
 

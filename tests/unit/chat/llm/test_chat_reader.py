@@ -60,8 +60,8 @@ def test_content_may_be_a_list_of_parts() -> None:
 
 def test_empty_pieces_are_no_events() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": ""}]}, {"type": "text", "text": ""}]
-    empty = [{"content": ""}, {"reasoning_content": ""}, {"refusal": ""}, {"content": parts}]
-    assert read(*empty, {"content": "yes"})[0] == TextDelta(text="yes")
+    empty: list[dict[str, Any]] = [{key: ""} for key in ("content", "reasoning_content", "refusal")]
+    assert read(*empty, {"content": parts}, {"content": "yes"})[0] == TextDelta(text="yes")
 
 
 def test_a_call_in_pieces() -> None:
