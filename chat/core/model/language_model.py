@@ -114,6 +114,7 @@ class ModelSettings:
     response_schema: JSONObject | None = None
     response_by_tool: bool = False
     max_retries: int | None = None
+    lowers_output: bool = False  # `max_output_tokens` counts only where it is below the bound in settings of the model
     headers: dict[str, str] = field(default_factory=dict)
     provider_options: dict[str, JSONObject] = field(default_factory=dict)
     extra: JSONObject = field(default_factory=dict)
@@ -126,7 +127,10 @@ class ModelSettings:
     def over(self, defaults: "ModelSettings") -> "ModelSettings":
         """A copy in which what these leave open is as in the defaults."""
         open_here = [each.name for each in fields(self) if getattr(self, each.name) == getattr(_OPEN, each.name)]
-        return replace(self, **{name: getattr(defaults, name) for name in open_here})
+        values = {name: getattr(defaults, name) for name in open_here}
+        if self.lowers_output and self.max_output_tokens is not None and defaults.max_output_tokens is not None:
+            values["max_output_tokens"] = min(self.max_output_tokens, defaults.max_output_tokens)
+        return replace(self, **values)
 
 
 _OPEN: Final = ModelSettings()

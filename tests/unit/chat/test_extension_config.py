@@ -74,6 +74,75 @@ def test_a_model_tools_messages_and_credentials_are_not_theirs() -> None:
     assert found.provider_options == {"openai": {}}
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"web_search_options": {}},
+        {"previous_response_id": "resp_1"},
+        {"store": True},
+        {"n": 128},
+        {"best_of": 5},
+        {"max_tokens": 100_000},
+        {"max_completion_tokens": 100_000},
+        {"max_output_tokens": 100_000},
+        {"metadata": {"a": "b"}},
+        {"conversation": "c"},
+        {"background": True},
+        {"prompt": {"id": "p"}},
+        {"functions": []},
+        {"response_format": {"type": "json_object"}},
+        {"plugins": [{"id": "web"}]},
+        {"service_tier": "priority"},
+        {"temperature": {"a": 1}},
+        {"an_option_of_next_year": 1},
+    ],
+)
+def test_options_that_do_more_than_say_how_to_answer_are_left_out(
+    option: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    found = after({"providerOptions": {"openai": {**option, "seed": 3}}}, network=["example.org"])
+    assert found.provider_options == {"openai": {"seed": 3}}
+    assert [record.reason for record in caplog.records] == [f"openai.{next(iter(option))}"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Content-Length",
+        "Transfer-Encoding",
+        "Content-Type",
+        "Content-Encoding",
+        "Connection",
+        "Keep-Alive",
+        "TE",
+        "Trailer",
+        "Upgrade",
+        "Expect",
+        "Host",
+        "Accept-Encoding",
+        "Proxy-Connection",
+        "OpenAI-Organization",
+        "X-Auth-Token",
+        "X-API-Key",
+        "X-Forwarded-Host",
+        "X-HTTP-Method-Override",
+        "X-Bad Name",
+        "X-Ünicode",
+    ],
+)
+def test_headers_are_an_extensions_own_or_left_out(name: str) -> None:
+    assert settings_of(after({"headers": {name: "1", "X-Mine": "2", "X-Long": "a" * 1_001}})).headers == {"X-Mine": "2"}
+
+
+@pytest.mark.parametrize(("wanted", "sent"), [(900, 100), (9, 9)])
+def test_a_bound_of_the_chosen_model_holds(wanted: int, sent: int) -> None:
+    bound = ModelSettings(max_output_tokens=100)
+    twice = after({"maxOutputTokens": 5_000}, {"maxOutputTokens": wanted})
+    assert settings_of(twice).over(bound).max_output_tokens == sent
+    own = after({"maxOutputTokens": wanted}, config=TurnConfig(settings=ModelSettings(max_output_tokens=50)))
+    assert settings_of(own).over(ModelSettings(max_output_tokens=20)).max_output_tokens == min(wanted, 50)
+
+
 def test_limits_are_made_tighter_and_never_wider() -> None:
     assert after({"maxSteps": 3}).max_steps == 3
     assert after({"maxSteps": 99}).max_steps == 10

@@ -2,10 +2,12 @@
 
 Scalars of a later extension win over those of an earlier one. A model or tools are not theirs to choose. Limits can be
 made tighter and never wider, and the system prompt is for extensions that may read it and that have no network: what
-they read elsewhere does not become an instruction.
+they read elsewhere does not become an instruction. Options of providers and headers are those named here alone, since
+any other may search the web, keep the conversation elsewhere, cost a multiple or break the request.
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -27,12 +29,36 @@ from tools_app.extensions.loaded import LoadedExtension
 
 logger = logging.getLogger(__name__)
 
-_SECRET: Final = frozenset({"authorization", "cookie", "host", "api-key", "x-api-key", "proxy-authorization"})
-
-_NOT_THEIRS: Final = frozenset(
-    {"model", "messages", "input", "instructions", "system", "tools", "tool_choice", "functions", "stream"}
+_OPTIONS: Final = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "repetition_penalty",
+        "stop",
+        "reasoning_effort",
+        "verbosity",
+        "service_tier",
+        "user",
+    }
 )
-"""Fields of a request that options of a provider would replace."""
+"""Options of providers that say how to answer, and nothing else."""
+
+_TIERS: Final = frozenset({"auto", "default", "flex"})
+"""Values of `service_tier` that cost no more than the default."""
+
+_HEADER: Final = re.compile(
+    r"x-(?!.*(api|auth|key|token|secret|cookie|session|forward|proxy|amz|goog|method|original|real|rewrite|host))"
+    r"[a-z0-9-]{1,60}"
+)
+"""Headers of an extension's own, in lower case: none that signs in, frames or routes a request."""
+
+_MAX_HEADERS: Final = 20
+_MAX_HEADER_CHARS: Final = 1_000
 
 
 class _Wish(BaseModel):
@@ -93,10 +119,14 @@ def merged(config: TurnConfig, extension: LoadedExtension, given: JSONObject, *,
     chosen: dict[str, Any] = {"temperature": wish.temperature, "top_p": wish.top_p, "seed": wish.seed}
     if wish.max_output_tokens is not None:
         chosen["max_output_tokens"] = min(wish.max_output_tokens, settings.max_output_tokens or wish.max_output_tokens)
+        chosen["lowers_output"] = settings.max_output_tokens is None or settings.lowers_output
     settings = replace(settings, **{name: value for name, value in chosen.items() if value is not None})
     if wish.headers:
         settings = replace(settings, headers={**settings.headers, **_harmless(wish.headers)})
     options = _merged_options(config.provider_options, wish.provider_options)
+    if lost := _left_out(wish, settings, options):
+        extra = {"action": "extension_config_ignored", "extension": extension.name, "reason": ", ".join(lost)[:500]}
+        logger.warning("options that an extension may not set are left out", extra=extra)
     config = replace(config, settings=settings, provider_options=options)
     if wish.max_steps is not None:
         config = replace(config, max_steps=min(wish.max_steps, config.max_steps or most_steps))
@@ -116,15 +146,27 @@ def _merged_options(
     if not given:
         return held
     before = held or {}
-    allowed = {name: {k: v for k, v in options.items() if k not in _NOT_THEIRS} for name, options in given.items()}
+    allowed = {name: {k: v for k, v in options.items() if _is_option(k, v)} for name, options in given.items()}
     return {**before, **{name: {**before.get(name, {}), **options} for name, options in allowed.items()}}
 
 
+def _is_option(name: str, value: Any) -> bool:
+    is_plain = isinstance(value, str | int | float) or (name == "stop" and isinstance(value, list))
+    return name in _OPTIONS and is_plain and (name != "service_tier" or value in _TIERS)
+
+
 def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers that neither sign in elsewhere nor break the request."""
     kept = [
         (name, value)
         for name, value in headers.items()
-        if name.isascii() and name.lower() not in _SECRET and name.isprintable() and value.isprintable() and name
+        if _HEADER.fullmatch(name.lower()) and value.isprintable() and len(value) <= _MAX_HEADER_CHARS
     ]
-    return dict(kept[:20])
+    return dict(kept[:_MAX_HEADERS])
+
+
+def _left_out(wish: _Wish, kept: ModelSettings, options: Mapping[str, JSONObject] | None) -> list[str]:
+    """The names of options and headers that the wish has and the turn has not."""
+    held = options or {}
+    wanted = [(provider, name) for provider, given in (wish.provider_options or {}).items() for name in given]
+    lost = [f"{provider}.{name}" for provider, name in wanted if name not in held.get(provider, {})]
+    return [*lost, *(name for name in wish.headers or {} if name not in kept.headers)]
