@@ -69,10 +69,16 @@ async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncGenerator[
             await asyncio.to_thread(archive.writestr, _info(entry, start), data)
             yield sink.taken()
             continue
+        pieces = aiter(workspace.read_stream(entry.path))
+        try:
+            piece = await anext(pieces, None)
+        except FileFailed:  # it has just gone, or become something else
+            continue
         with archive.open(_info(entry, start), "w", force_zip64=True) as file:
-            async for piece in workspace.read_stream(entry.path):
+            while piece is not None:
                 await asyncio.to_thread(file.write, piece)
                 yield sink.taken()
+                piece = await anext(pieces, None)
     await asyncio.to_thread(archive.close)
     yield sink.taken()
 

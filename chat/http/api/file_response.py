@@ -30,19 +30,37 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
     return _answer(request, served, send)
 
 
-def workspace_response(
+async def begun(response: StreamingHttpResponse) -> StreamingHttpResponse:
+    """The same answer with its first piece made: what fails before that is an error of its own and no cut answer.
+
+    Errors: those of the first piece.
+    """
+    pieces = aiter(response.streaming_content)
+    first = await anext(pieces, b"")
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield first
+        async for piece in pieces:
+            yield piece
+
+    response.streaming_content = whole()
+    return response
+
+
+async def workspace_response(
     request: HttpRequest,
     served: ServedFile,
     read: Callable[[int], AsyncIterator[bytes]],
     *,
     is_download: bool = False,
 ) -> HttpResponseBase:
-    """Answer with a file of a workspace or the piece asked for. `read`: its bytes from an offset."""
+    """Answer with a file of a workspace or the piece asked for. `read`: its bytes from an offset. Errors: its own."""
 
     def send(start: int, length: int, status: int) -> StreamingHttpResponse:
         return StreamingHttpResponse(_first(read(start), length), status=status)
 
-    return _answer(request, served, send, is_download=is_download)
+    response = _answer(request, served, send, is_download=is_download)
+    return await begun(response) if isinstance(response, StreamingHttpResponse) else response
 
 
 async def _first(pieces: AsyncIterator[bytes], length: int) -> AsyncIterator[bytes]:

@@ -15,6 +15,7 @@ from chat.conversations import services as conversations_services
 from chat.conversations.fork import fork_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
+from chat.http.api.file_response import begun
 from chat.http.api.schemas.common import InstanceOut, Name, Title
 from chat.http.api.schemas.sessions import ForkIn, ImportedOut, SessionChoiceIn, SessionIn, SessionOut, SessionPatch
 from chat.instances.rows import key_of
@@ -124,7 +125,7 @@ async def session_export(
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"
-    return response
+    return await begun(response)
 
 
 @router.post(

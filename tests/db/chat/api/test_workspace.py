@@ -18,8 +18,10 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance
 from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.failures import failed
+from tools_app.core.files.workspace import Entry
 from tools_app.models import StoredWorkspace
-from tools_app.workspace.stores.memory import MemoryWorkspace
+from tools_app.workspace.stores.memory import MemoryTree, MemoryWorkspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeInstance = Callable[..., AgentInstance]
@@ -157,6 +159,29 @@ def test_a_zip_file_goes_out_and_comes_in(alices_files: Files, as_alice: ApiClie
     assert reply.status_code == 200, reply.content
     assert {change["path"] for change in reply.json()["changes"]} >= {"/copy/a.py", "/copy/deep/b.py"}
     assert alices_files.read("/copy/deep/b.py").body == b"print(2)"
+
+
+@pytest.mark.parametrize("path", ["/missing", "/src/missing/deep", "/src/a.py/below"])
+def test_what_is_not_there_is_an_error_before_anything_is_sent(alices_files: Files, path: str) -> None:
+    alices_files.put("/src/a.py", b"print(1)")
+    reply = alices_files.get(f"/archive?path={path}")
+    assert (reply.status_code, reply.json()["code"]) == (404, "file_failed")
+    assert "Content-Disposition" not in reply
+    assert alices_files.read(path).status_code == 404
+
+
+def test_a_file_that_cannot_be_opened_is_an_error_before_anything_is_sent(
+    alices_files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryWorkspace()
+    async_to_sync(store.write_file)("/a.txt", "x")
+
+    def gone(_self: MemoryTree, entry: Entry) -> Any:
+        raise failed("ENOENT", entry.path)
+
+    monkeypatch.setattr(MemoryTree, "open", gone)
+    monkeypatch.setattr(Assistant, "get_workspace", lambda _self: store)
+    assert alices_files.read("/a.txt").status_code == 404
 
 
 def test_files_are_found_by_glob_and_compared(alices_files: Files) -> None:

@@ -191,6 +191,19 @@ async def test_an_export_comes_in_pieces() -> None:
     assert max(map(len, pieces)) < 1_000_000
 
 
+async def test_a_large_file_that_goes_meanwhile_is_left_out_and_the_rest_is_whole() -> None:
+    workspace = MemoryWorkspace()
+    for name in "abc":
+        await workspace.write_file(f"/{name}", bytes(range(256)) * 8192)
+    sent = bytearray()
+    async for piece in export_zip(workspace):
+        sent += piece
+        await workspace.rm("/b", force=True)
+    with zipfile.ZipFile(io.BytesIO(bytes(sent))) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["a", "c"]
+
+
 async def test_an_import_replaces_files() -> None:
     workspace = MemoryWorkspace()
     await workspace.write_file("/f", "old")

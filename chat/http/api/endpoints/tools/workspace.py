@@ -19,7 +19,7 @@ from chat.errors import InputInvalid
 from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.file_response import workspace_response
+from chat.http.api.file_response import begun, workspace_response
 from chat.http.api.schemas.workspace import (
     DiffIn,
     DiffOut,
@@ -134,7 +134,7 @@ async def workspace_read(request: HttpRequest, instance_id: str, path: At, downl
     if entry.kind != "file":
         raise failed("EISDIR", entry.path)
     served = ServedFile(name=entry.name, media_type=entry.media_type, size=entry.size, tag=entry.version)
-    return workspace_response(
+    return await workspace_response(
         request, served, lambda start: viewed.workspace.read_stream(entry.path, start=start), is_download=download
     )
 
@@ -266,7 +266,7 @@ async def workspace_export(request: HttpRequest, instance_id: str, path: FilePat
     response["Content-Disposition"] = content_disposition_header(True, f"{name}.zip") or "attachment"
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"
-    return response
+    return await begun(response)
 
 
 @router.post(
