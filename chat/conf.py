@@ -253,5 +253,7 @@ class AccessSettings:
         "THINK_STREAM_KEEP_ALIVE_SECONDS", 15.0, doc="Pause between keep-alive comments of an idle event stream."
     )
     worker_silence_seconds = Setting(
-        "THINK_WORKER_SILENCE_SECONDS", 30.0, doc="Silence of all workers after which readiness fails."
+        "THINK_WORKER_SILENCE_SECONDS",
+        30.0,
+        doc="Silence after which workers that are still connected count as gone.",
     )

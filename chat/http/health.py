@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from chat.conf import AccessSettings
 from chat.operations.missing_walls import note_walls, redis_client, redis_url
+from fibers.process.interrupts import CHANNEL
 from thinkproject.kernel import threads
 
 WORKER_KEY = "think:worker-seen"
@@ -79,15 +80,24 @@ def _redis() -> str:
 
 
 def _worker() -> str:
+    """The state of the workers together.
+
+    Each listens for interrupts over a connection of its own, which it closes when it begins to stop, and its system
+    when it is killed: so workers that are gone are noticed at once. Ones that hang, or whose machine is lost, keep the
+    connection and send no heartbeat.
+    """
     if not redis_url():
         return "unknown"
     try:
         with redis_client() as client:
             seen, is_busy = client.mget(WORKER_KEY, BUSY_KEY)
+            ((_, listening),) = client.pubsub_numsub(CHANNEL)
     except redis.RedisError:
         return "unknown"
     if not isinstance(seen, bytes):
         return "never seen"
+    if not listening:
+        return "gone"
     if time.time() - float(seen) > _conf.worker_silence_seconds:
         return "silent"
     return "busy" if is_busy else "ok"

@@ -19,6 +19,8 @@ from fibers.process.running import registry
 logger = logging.getLogger(__name__)
 
 CHANNEL = "think:fibers:bell"
+"""Each worker listens to it, and no other process does."""
+
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
 _clients: dict[str, "redis.Redis"] = {}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.acceptance.product import Product, wait_for
+from tests.acceptance.product import Process, Product, wait_for
 
 
 def _get(url: str, **headers: str) -> tuple[int, str]:
@@ -50,6 +50,20 @@ def test_whatever_is_killed_comes_back_where_it_was(make_product: Callable[..., 
         assert process.pid != before
     wait_for(lambda: _is_ready(product), what="readiness after the kills")
     assert _get(product.url("/health/live", web=1))[0] == 200
+
+
+@pytest.mark.parametrize("end", [Process.stop, Process.kill])
+def test_it_is_not_ready_as_soon_as_all_workers_have_gone(
+    make_product: Callable[..., Product], end: Callable[[Process], object]
+) -> None:
+    product = make_product(workers=2)
+    wait_for(lambda: _is_ready(product), what="readiness")
+    end(product.workers[0])
+    assert _is_ready(product)
+    end(product.workers[1])
+    wait_for(lambda: not _is_ready(product), what="the answer that no worker is there", seconds=2)
+    product.workers[0].start()
+    wait_for(lambda: _is_ready(product), what="readiness with a new worker")
 
 
 def test_the_proxy_cuts_refuses_and_serves_again(make_product: Callable[..., Product]) -> None:

@@ -10,6 +10,7 @@ import redis
 from django.test import Client
 
 from chat.http.health import WORKER_KEY, note_worker
+from tests.workers_seen import seen_worker
 from thinkproject.kernel import threads
 from thinkproject.kernel.aio import call_tool_code
 
@@ -25,13 +26,23 @@ def test_live_looks_at_nothing(settings: Any) -> None:
 def test_ready_needs_a_worker_that_was_seen(redis_url: str) -> None:
     reply = Client().get("/health/ready")
     assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "never seen")
-    note_worker()
+    with seen_worker(redis_url):
+        reply = Client().get("/health/ready")
+        assert (reply.status_code, reply.json()["parts"]) == (200, {"database": "ok", "redis": "ok", "worker": "ok"})
+        with redis.Redis.from_url(redis_url) as client:
+            client.set(WORKER_KEY, repr(time.time() - 60))
+        reply = Client().get("/health/ready")
+        assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "silent")
+
+
+@pytest.mark.django_db
+def test_it_is_not_ready_once_the_last_worker_has_left(redis_url: str) -> None:
+    with seen_worker(redis_url):
+        with seen_worker(redis_url):
+            pass
+        assert Client().get("/health/ready").status_code == 200
     reply = Client().get("/health/ready")
-    assert (reply.status_code, reply.json()["parts"]) == (200, {"database": "ok", "redis": "ok", "worker": "ok"})
-    with redis.Redis.from_url(redis_url) as client:
-        client.set(WORKER_KEY, repr(time.time() - 60))
-    reply = Client().get("/health/ready")
-    assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "silent")
+    assert (reply.status_code, reply.json()["parts"]["worker"]) == (503, "gone")
 
 
 @pytest.mark.django_db
@@ -47,8 +58,8 @@ async def test_a_worker_without_free_threads_is_busy_and_ready(settings: Any, re
     try:
         await asyncio.to_thread(started.wait, 10)
         assert threads.tools.is_saturated
-        await asyncio.to_thread(note_worker)
-        reply = await asyncio.to_thread(Client().get, "/health/ready")
+        with seen_worker(redis_url):
+            reply = await asyncio.to_thread(Client().get, "/health/ready")
         assert (reply.status_code, reply.json()["parts"]["worker"]) == (200, "busy")
     finally:
         gate.set()

@@ -11,13 +11,13 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from chat.agent import declared
-from chat.http.health import note_worker
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
 from chat.think import Origin, Relaxed, Think
 from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import ScheduleDraft, create_schedule
 from fibers.services import start_fiber
 from tests.fewer_walls import without_namespaces
+from tests.workers_seen import seen_worker
 from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db
@@ -41,9 +41,9 @@ def _well(settings: Settings) -> None:
         settings.PORT = server.getsockname()[1]
 
 
-def test_a_sound_installation_has_exit_code_0() -> None:
-    note_worker()
-    code, found = _examine()
+def test_a_sound_installation_has_exit_code_0(redis_url: str) -> None:
+    with seen_worker(redis_url):
+        code, found = _examine()
     assert code == 0, found
     assert {found[name]["state"] for name in ("python", "data dir", "database", "redis server", "worker")} == {"ok"}
     assert found["web server"]["state"] == "note"
