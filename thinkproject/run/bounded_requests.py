@@ -1,4 +1,4 @@
-"""Daphne's HTTP request with a limit for its body.
+"""Daphne's HTTP request with a limit for its body, and an answer where a line of its head is too long.
 
 Daphne starts the application after it has received a whole body, so a limit within the application comes too late: by
 then the body lies in a temporary file and, piece by piece, in the application's queue. Here a body is refused by its
@@ -7,6 +7,7 @@ then the connection is closed; closing at once would reset it, and the client mi
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,6 +15,10 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from twisted.internet import reactor
 
 RESPONSE = b"HTTP/1.1 413 Content Too Large\r\n"
+HEAD_REFUSED = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: 44\r\n\r\nThe head of this request has a line too long"
+)
 
 Refusal = Callable[[int], tuple[list[tuple[bytes, bytes]], bytes]]
 
@@ -99,9 +104,22 @@ def bind_requests(factory: HTTPFactory, request_class: type[BoundedRequest]) -> 
     def build_protocol(address: Any) -> Any:
         protocol = HTTPFactory.buildProtocol(factory, address)
         protocol.requestFactory = request_class
+        channel = protocol._channel
+        channel.lineLengthExceeded = partial(_refuse_head, channel, factory.server)
         return protocol
 
     factory.buildProtocol = build_protocol
+
+
+def _refuse_head(channel: Any, server: Any, _line: bytes) -> None:
+    """Answer a request whose query or header is too long, of a socket as well; Twisted would just close."""
+    channel.dataReceived = _drop
+    channel.transport.write(HEAD_REFUSED)
+    reactor.callLater(server.body_policy.linger_seconds, _close, channel)
+
+
+def _drop(_data: bytes) -> None:
+    """Take no notice of what follows a refusal."""
 
 
 def _close(channel: Any) -> None:

@@ -72,6 +72,33 @@ def test_a_message_of_64_mb_is_refused_without_being_kept(echo_server: Process) 
     assert counts(echo_server) is not None
 
 
+UNREADABLE = {
+    "a long query": (b"/length?a=" + b"x" * 20_000, b""),
+    "a very long query": (b"/length?a=" + b"x" * 60_000, b""),
+    "one beyond all bounds": (b"/length?a=" + b"x" * 200_000, b""),
+    "a long header": (b"/length", b"Cookie: a=" + b"x" * 20_000 + b"\r\n"),
+    "many headers": (b"/length", b"".join(b"X-%d: y\r\n" % number for number in range(600))),
+    "no text": (b"/length?a=\xff\xfe", b""),
+}
+
+
+@pytest.mark.parametrize("request_of", UNREADABLE)
+def test_a_handshake_that_cannot_be_read_is_refused_with_words(echo_server: Process, request_of: str) -> None:
+    target, headers = UNREADABLE[request_of]
+    asking = b"Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    asking += b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    with socket.create_connection(("127.0.0.1", echo_server.port), timeout=10) as client:
+        with contextlib.suppress(ConnectionError):  # it may be refused before it has been sent
+            client.sendall(b"GET " + target + b" HTTP/1.1\r\n" + asking + headers + b"\r\n")
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while piece := client.recv(65_536):
+                answer += piece
+    status = int(answer.split(b" ", 2)[1])
+    assert 400 <= status < 500, answer[:200]
+    assert counts(echo_server) is not None
+
+
 @pytest.mark.smoke
 def test_a_frame_may_have_what_the_settings_say(tmp_path: Path, listener: socket.socket, kind: str) -> None:
     process = start_server(tmp_path, echo_command(kind, listener), listener, THINK_MAX_FRAME_BYTES="5000")

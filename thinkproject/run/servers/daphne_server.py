@@ -1,11 +1,12 @@
 """The web server process with daphne, with limits of ours (`server.py` starts it).
 
-Nine things differ from `daphne thinkproject.asgi:application`: messages of `THINK_MAX_FRAME_BYTES` are accepted (the
+Ten things differ from `daphne thinkproject.asgi:application`: messages of `THINK_MAX_FRAME_BYTES` are accepted (the
 published client sends its whole window each time), `send` waits while a slow socket's buffer is full (daphne would
 buffer for ever), a socket is not read further while much of what it sent waits to be handled, close reasons and all
 close codes reach the client, peers that give no sign of life are left, a response that fails in its middle is cut,
 on SIGTERM clients are asked to reconnect (`graceful_shutdown.py`), bodies of requests are bounded before they are read
-(`bounded_requests.py`), and the access log holds no query strings (they may carry a token).
+(`bounded_requests.py`), a line of a head that is too long is answered there, and the access log holds no query strings
+(they may carry a token).
 """
 
 from daphne.server import Server  # isort: skip - installs the reactor, so it comes before anything of Twisted

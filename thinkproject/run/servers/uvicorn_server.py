@@ -1,13 +1,13 @@
 """The web server process with uvicorn, with limits of ours (`server.py` starts it).
 
-Ten things differ from `uvicorn thinkproject.asgi:application`: messages of `THINK_MAX_FRAME_BYTES` are accepted and a
-longer one is refused so that its sender learns of it, a socket is not read further while much of what it sent waits to
-be handled, a frame for a socket that closes goes nowhere instead of raising, frames are not compressed (which takes
+Eleven things differ from `uvicorn thinkproject.asgi:application`: messages of `THINK_MAX_FRAME_BYTES` are accepted and
+a longer one is refused so that its sender learns of it, a socket is not read further while much of what it sent waits
+to be handled, a frame for a socket that closes goes nowhere instead of raising, frames are not compressed (which takes
 more time and memory than it saves on a stream of small ones), a peer that does not answer pings is left although it
 has not read what was sent, an application whose socket has gone is ended after a while, the head of a request is
-bounded (uvicorn keeps all of it), event streams end on SIGTERM instead of being cut, reasons of closes are cut to what
-a frame can hold, and the access log holds no query strings (they may carry a token). Bodies of requests are bounded by
-`thinkproject.web.body_limits`.
+bounded (uvicorn keeps all of it), a handshake that cannot be read is answered (uvicorn keeps its peer waiting), event
+streams end on SIGTERM instead of being cut, reasons of closes are cut to what a frame can hold, and the access log
+holds no query strings (they may carry a token). Bodies of requests are bounded by `thinkproject.web.body_limits`.
 """
 
 import asyncio

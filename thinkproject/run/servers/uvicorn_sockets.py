@@ -15,6 +15,7 @@ from thinkproject.run.servers.shared import CLOSE_SECONDS, MESSAGE_COST_BYTES, U
 QUIET_SECONDS = 0.25
 """A peer that was refused and sends nothing for so long has been able to read why."""
 INTERNAL_ERROR = 1011
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 _OPEN = State.OPEN
 _NO_LINGER = struct.pack("ii", 1, 0)
@@ -33,6 +34,7 @@ class ThinkSocket(WebSocketsSansIOProtocol):
         self._end_timer: asyncio.TimerHandle | None = None
         self._refused_until: float | None = None
         self._was_accepted = False
+        self._has_request = False
 
     # --- What the peer sends --------------------------------------------------------------------------------------
 
@@ -40,10 +42,25 @@ class ThinkSocket(WebSocketsSansIOProtocol):
         """Parse, or drop what a refused peer still sends."""
         if self._refused_until is None:
             super().data_received(data)
+            if not self._has_request and self.conn.handshake_exc is not None:
+                self._refuse_handshake()
         elif self.loop.time() > self._refused_until:
             self._abort()
         else:
             self._close_after(QUIET_SECONDS)
+
+    def handle_connect(self, event: Any) -> None:
+        """A request that can be read asks for a socket."""
+        self._has_request = True
+        super().handle_connect(event)
+
+    def _refuse_handshake(self) -> None:
+        """Answer a request that cannot be read, as one whose query or headers are too long; uvicorn says nothing."""
+        self.handshake_complete = self.close_sent = True
+        self.transport.write(b"".join(self.conn.data_to_send()) or BAD_REQUEST)
+        self._refused_until = self.loop.time() + CLOSE_SECONDS
+        self._close_after(QUIET_SECONDS)
+        log_socket("rejected", "a request that cannot be read")
 
     def send_receive_event_to_app(self) -> None:
         """Queue a message for the application; stop reading while it has more than enough to do."""
