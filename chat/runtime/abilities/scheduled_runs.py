@@ -1,37 +1,44 @@
 """Runs what a conversation's schedule has due: a method of the agent, a declared task, or a prompt.
 
-A prompt becomes an ordinary turn whose idempotency key is the occurrence's: whatever crashes, it is asked once. A
-method runs at least once, with the same key again. A worker takes only runs whose agent, and whose method, it has.
+A prompt becomes an ordinary turn whose idempotency key is the occurrence's: whatever crashes, it is asked once. It
+counts as a message of the owner's, and waits while as many were sent as may be. A method runs at least once, with the
+same key again. A worker takes only runs whose agent, and whose method, it has.
 """
 
 import asyncio
 import random
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, Final
 
 from chat.agent import declared
 from chat.agent.abilities.schedule_methods import RETRY, Occurrence
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import Think
-from chat.errors import AgentNotFound
+from chat.errors import AgentNotFound, QuotaExceeded
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime import submissions
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
+from chat.turns.state.policies import asked_by_owner
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.core.states import METHOD_MISSING
 from fibers.errors import Cancelled, Failed
 from fibers.schedule_models import Schedule
 from fibers.schedules.services import CANCELLED, cancel_schedule
+from fibers.waits import Wait
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.retry import RetryPolicy
+
+PACE_SECONDS: Final = 20.0
+PACE_TRIES: Final = 30
+"""A prompt waits so often, and so long each time, while its owner has sent as many messages as may be sent."""
 
 
 def callable_members() -> tuple[str, ...]:
@@ -70,7 +77,7 @@ async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey
         is_test=bool(facts["is_test"]),
     )
     try:
-        return await _run(schedule, instance, work, occurrence, make_agent)
+        return await _run(context, (schedule, instance), work, occurrence, make_agent)
     except AgentCodeFailed as error:  # what was raised is in the log; people see that the method failed
         raise Failed(error.code, f"{error.method}(): {error.message}", is_final=True) from error
     except AgentNotFound as error:
@@ -78,14 +85,15 @@ async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey
 
 
 async def _run(
-    schedule: Schedule,
-    instance: AgentInstance,
+    context: FiberContext,
+    of: tuple[Schedule, AgentInstance],
     work: JSONObject,
     occurrence: Occurrence,
     make_agent: Callable[[InstanceKey], Agent],
 ) -> JSONValue:
+    schedule, instance = of
     if schedule.declaration is None and "prompt" in work:
-        return await db(_submit, schedule, instance, str(work["prompt"]), occurrence)
+        return await _submit_in_time(context, partial(_submit, schedule, instance, str(work["prompt"]), occurrence))
     agent = make_agent(key_of(instance))
     await notify_hook(agent, "on_start")
     if schedule.declaration is None:
@@ -97,7 +105,7 @@ async def _run(
     if task is None or task.timing is None:
         raise Cancelled(reason=CANCELLED)
     if task.prompt:
-        return await db(_submit, schedule, instance, task.prompt, occurrence)
+        return await _submit_in_time(context, partial(_submit, schedule, instance, task.prompt, occurrence))
     await _call(agent, task.handler, occurrence, retry=RETRY)
     return None
 
@@ -131,6 +139,18 @@ def _rows(schedule_id: str) -> tuple[Schedule | None, AgentInstance | None]:
     return schedule, None if schedule is None else AgentInstance.objects.filter(pk=schedule.scope).first()
 
 
+async def _submit_in_time(context: FiberContext, submit: Callable[[], JSONValue]) -> JSONValue:
+    """Ask the agent once its owner may send a message again. Parked meanwhile. Errors: what admission raises."""
+    try:
+        return await db(submit)
+    except QuotaExceeded:
+        waits = [Wait(key=f"pace-{number}", kind="quota", seconds=PACE_SECONDS) for number in range(PACE_TRIES)]
+        for wait in waits:
+            if await context.recorded(wait.step_key) is None:
+                await context.wait(wait)  # parks
+        raise
+
+
 def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence: Occurrence) -> JSONValue:
     """Ask the agent, unless the turn of the occurrence before has not ended. Errors: what admission raises."""
     if not schedule.can_overlap and not occurrence.is_test and _has_open_turn(instance.pk, occurrence):
@@ -141,7 +161,10 @@ def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence
         "parts": [{"type": "text", "text": prompt}],
         "metadata": {"schedule": facts},
     }
-    turn = submissions.submit(key_of(instance), [message], idempotency_key=occurrence.key, metadata={"schedule": facts})
+    with asked_by_owner():
+        turn = submissions.submit(
+            key_of(instance), [message], idempotency_key=occurrence.key, metadata={"schedule": facts}
+        )
     return {"turn_id": turn.id}
 
 

@@ -31,7 +31,7 @@ from thinkproject.kernel.statements import Columns, Statement
 _NOTHING: Final = Decimal(0)
 COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
 DELEGATED: Final = {"is_delegated": True}  # in the metadata of a turn that an agent or durable code has started
-_delegating: ContextVar[bool] = ContextVar("think_delegating", default=False)
+_delegating: ContextVar[bool | None] = ContextVar("think_delegating", default=None)
 
 
 @contextmanager
@@ -44,9 +44,23 @@ def delegating() -> Iterator[None]:
         _delegating.reset(token)
 
 
+@contextmanager
+def asked_by_owner() -> Iterator[None]:
+    """Have the turns that are admitted within the block count as the owner's own, also where durable code admits them.
+
+    For what a person, or a model for that person, has planned: a plan would else be a way round the person's pace.
+    """
+    token = _delegating.set(False)
+    try:
+        yield
+    finally:
+        _delegating.reset(token)
+
+
 def is_delegated() -> bool:
     """Whether a turn that is admitted here is started by an agent or by durable code, and not by a person."""
-    return _delegating.get() or current_fiber() is not None
+    known = _delegating.get()
+    return current_fiber() is not None if known is None else known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +91,8 @@ class TurnPolicy(Protocol):
 class TurnsPerMinute:
     """At most `THINK_TURNS_PER_MINUTE` accepted turns a minute for one user, whatever the entry; 0 switches it off.
 
-    A requested summary or compaction counts as one. Turns that agents and durable code start count towards
-    `THINK_DELEGATED_TURNS_PER_MINUTE` alone.
+    A requested summary or compaction counts as one, and so does a prompt of a schedule. Turns that agents and durable
+    code start count towards `THINK_DELEGATED_TURNS_PER_MINUTE` alone.
     """
 
     def check_admission(self, instance: AgentInstance) -> None:

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.db.models.functions import Now
 
 from chat import durables
 from chat.conversations.services import delete_instance
+from chat.errors import QuotaExceeded
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
 from chat.reads.schedules import LEFT_OUT_REASON
@@ -22,6 +24,7 @@ from fibers.errors import ScheduleInvalid, SchedulesFull
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules import services
+from fibers.services import expire_wait
 from fibers.testing import die, run_until_idle, worker
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.retry import RetryPolicy
@@ -60,6 +63,46 @@ async def test_a_prompt_becomes_an_ordinary_turn_that_says_where_it_comes_from(p
     assert turn.idempotency_key.startswith(f"schedule:{made.id}:")
     run = await db(lambda: ScheduleRun.objects.select_related("fiber").get())
     assert run.fiber.result == {"turn_id": turn.pk}
+
+
+async def test_prompts_that_are_due_keep_to_the_pace_of_their_owner(planner_room: Room, settings: Any) -> None:
+    settings.THINK_TURNS_PER_MINUTE = 3
+    await planner_room.say("say: mine")
+    for number in range(5):
+        await planner_room.handle.schedule(0, prompt=f"say: {number}")
+    await run_until_idle()
+    assert await db(Turn.objects.count) == 3
+    runs = Fiber.objects.filter(name__startswith="chat.scheduled_run")
+    assert sorted(await db(lambda: list(runs.values_list("status", flat=True)))) == ["completed"] * 2 + ["parked"] * 3
+    with pytest.raises(QuotaExceeded):
+        await planner_room.say("say: mine too")
+
+    def pass_a_minute() -> None:
+        minute = timedelta(minutes=1)
+        Fiber.objects.update(created_at=F("created_at") - minute)
+        for fiber in runs.filter(status=FiberStatus.PARKED):
+            expire_wait(fiber.pk, fiber.waits[0]["key"])
+
+    await db(pass_a_minute)
+    await run_until_idle()
+    assert await db(Turn.objects.count) == 6
+    assert await db(lambda: set(runs.values_list("status", flat=True))) == {"completed"}
+    assert sorted(text for role, text in await planner_room.texts() if role == "assistant") == [
+        *("0", "1", "2", "3", "4"),
+        "mine",
+    ]
+
+
+async def test_a_prompt_whose_owner_never_has_room_fails_with_the_reason(
+    planner_room: Room, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduled_runs, "PACE_TRIES", 0)
+    settings.THINK_TURNS_PER_MINUTE = 1
+    await planner_room.say("say: mine")
+    made = await planner_room.handle.schedule(0, prompt="say: later")
+    await run_due(made)
+    fiber = await db(lambda: ScheduleRun.objects.select_related("fiber").get().fiber)
+    assert (fiber.status, fiber.error["code"]) == (FiberStatus.FAILED, "quota_exceeded")
 
 
 async def test_a_method_may_speak(planner_room: Room) -> None:
