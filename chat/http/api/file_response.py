@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from django.http import HttpRequest, HttpResponseNotModified, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -33,9 +33,9 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
 async def begun(response: StreamingHttpResponse) -> StreamingHttpResponse:
     """The same answer with its first piece made: what fails before that is an error of its own and no cut answer.
 
-    Errors: those of the first piece.
+    The pieces are async ones. Errors: those of the first.
     """
-    pieces = aiter(response.streaming_content)
+    pieces = cast("AsyncIterator[bytes]", response.streaming_content)
     first = await anext(pieces, b"")
 
     async def whole() -> AsyncIterator[bytes]:

@@ -30,7 +30,20 @@ from .agents import MODELS
 from .conftest import MakeRoom
 from .gated import until
 from .guarded_agents import DONE, MAIL, NOTES, Guarded, Web, clock, open_web
-from .injections import ATTACHED, CODE, CORPUS, DEEDS, DESCRIBED, EXFILTRATION, FILES, MAILS, OTHERS, PAGES, Injection
+from .injections import (
+    ATTACHED,
+    CODE,
+    CORPUS,
+    DEEDS,
+    DESCRIBED,
+    EXFILTRATION,
+    FILES,
+    MAILS,
+    NAMES,
+    OTHERS,
+    PAGES,
+    Injection,
+)
 from .obedient import Obedient
 
 __all__ = ["open_web"]  # a fixture
@@ -41,6 +54,7 @@ LIVE = ("pending", "running")
 FAMILIES = {
     "pages": PAGES,
     "files": FILES,
+    "names": NAMES,
     "attached": ATTACHED,
     "mails": MAILS,
     "described": DESCRIBED,
