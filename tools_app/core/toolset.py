@@ -48,7 +48,7 @@ class Toolset:
         return Toolset([item for item in self if selects(checked, item.name, item.source)])
 
     def granted(self, patterns: Sequence[str]) -> "Toolset":
-        """Those that patterns grant something to (`tool_names.grants`). Errors: as above."""
+        """Limit to the tools that patterns grant something to (`tool_names.grants`). Errors: as above."""
         checked = check_patterns(patterns)
         return Toolset([item for item in self if grants(checked, item.name, item.source)])
 

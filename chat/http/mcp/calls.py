@@ -91,8 +91,13 @@ def _accept_unless_asked(caller: McpCaller, key: InstanceKey, request: TurnReque
             asked = questions_in(instance.pk).filter(lasting=False).first()
             if asked is not None:
                 what, page = title_of(asked.tool_name, question_of(asked.question).title), page_of(caller, instance.pk)
-                words = "The person has to decide first, on the page {page}: {what}. The message was not taken."
-                raise TurnConflict(Phrase(words, page=page, what=what))
+                raise TurnConflict(
+                    Phrase(
+                        "The person has to decide first, on the page {page}: {what}. The message was not taken.",
+                        page=page,
+                        what=what,
+                    )
+                )
         return admit(key, request).turn
 
 

@@ -30,6 +30,7 @@ from chat.turns.execution.assembly import Assembled, MakeAgent
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.actions_above import asked_above
+from chat.turns.guarding.turn_guard import lets_run
 from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
 from fibers.context import FiberContext
@@ -184,7 +185,7 @@ class TurnTools:
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = chat_settings.approval_seconds if seconds is None else seconds
-        is_guarded = not self.guard.rules.lets_run(tool) and await self.guard.is_guarded(includes_step=True)
+        is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
         question = await question_for(tool, call, self.guard.named() if is_guarded else ())
         return ToolPause(
             status=CallStatus.ASKED,

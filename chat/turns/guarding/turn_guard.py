@@ -151,6 +151,11 @@ class TurnGuard:
                 self._known[each] = self._count
 
 
+def lets_run(rules: InjectionGuard, tool: Tool) -> bool:
+    """Whether calls of a tool need no decision in a guarded conversation."""
+    return rules.lets_run(tool.name, tool.source, is_read_only=tool.read_only, is_open_world=tool.open_world)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OneCall:
     guard: TurnGuard
@@ -166,7 +171,7 @@ class _OneCall:
         return self.may_ask(tool) and await self.guard.is_guarded(includes_step=self.includes_step)
 
     def may_ask(self, tool: Tool) -> bool:
-        return not self.guard.rules.lets_run(tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
+        return not lets_run(self.guard.rules, tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
 
     async def check_egress(self, target: str) -> None:
         if not self.is_approved and await self.guard.is_guarded(includes_step=True):

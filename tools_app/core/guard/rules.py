@@ -3,15 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.origins import UNTRUSTED, Origin
+from tools_app.core.source import Source
 from tools_app.core.tool_names import check_patterns, grants
 from tools_app.errors import ToolDeclarationInvalid
-
-if TYPE_CHECKING:
-    from tools_app.core.tool import Tool
 
 ORIGIN: Final = "origin"
 """Name in the details of a call of the origins of its result (`tools_app.core.tool_calls.details_of`)."""
@@ -101,11 +99,11 @@ class InjectionGuard:
         """Whether text of this origin sets the guard."""
         return self.is_on and origin in UNTRUSTED and origin not in self.trusts
 
-    def lets_run(self, tool: "Tool") -> bool:
+    def lets_run(self, name: str, source: Source, *, is_read_only: bool, is_open_world: bool) -> bool:
         """Whether a call of this tool needs no decision in a guarded conversation."""
-        if tool.read_only and not tool.open_world:
+        if is_read_only and not is_open_world:
             return True
-        return bool(self.allows) and grants(check_patterns(self.allows), tool.name, tool.source)
+        return bool(self.allows) and grants(check_patterns(self.allows), name, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,9 +142,10 @@ class Together(InjectionGuard):
         """Whether text of this origin sets any of them."""
         return any(guard.counts(origin) for guard in self.guards)
 
-    def lets_run(self, tool: "Tool") -> bool:
+    def lets_run(self, name: str, source: Source, *, is_read_only: bool, is_open_world: bool) -> bool:
         """Whether a call of this tool needs no decision in any of them."""
-        return all(guard.lets_run(tool) for guard in self.guards)
+        facts = {"is_read_only": is_read_only, "is_open_world": is_open_world}
+        return all(guard.lets_run(name, source, **facts) for guard in self.guards)
 
 
 def strictest(guards: Sequence[InjectionGuard]) -> InjectionGuard:

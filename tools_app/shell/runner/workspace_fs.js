@@ -84,7 +84,7 @@ function made(kind, fields) {
     target: "",
     ...data,
     isStored: true,
-    foreign: "", // the path by which the parent knows it, while it has not heard that the name of a stranger was seen
+    foreign: "", // the path by which the parent knows it, of an entry whose name a stranger gave, until the parent knows that it was seen
     id: ++lastId,
     children,
     ...fields,

@@ -189,7 +189,7 @@ def is_own_child(source: str, target: str) -> bool:
 
 
 def renamed(entry: Entry, source: str, target: str) -> Entry:
-    """An entry at or below `source`, once that is `target`: whoever gives a name may have it from strangers."""
+    """An entry at or below `source`, once that is `target`. The new name may be that of strangers."""
     origin = entry.origin or (written_here() if entry.path == source else None)
     return replace(entry, path=moved(entry.path, source, target), origin=origin)
 

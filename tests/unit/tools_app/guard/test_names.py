@@ -25,7 +25,7 @@ class TestNames(NamesContract): ...
 
 
 @pytest.fixture
-async def filled(workspace: MemoryWorkspace) -> AsyncIterator[Notes]:
+async def noted(workspace: MemoryWorkspace) -> AsyncIterator[Notes]:
     """A directory of own files, one of a stranger's, and what is noted from then on."""
     await workspace.apply([Put(path="/own/a.txt", content=b"needle"), Put(path="/b.txt", content=b"needle")])
     with written_as(Origin.FILE):
@@ -50,9 +50,9 @@ async def test_a_store_without_marks_counts_unless_it_is_trusted(tmp_path: Path)
 @pytest.mark.parametrize(
     ("tool", "given"), [("list", {"path": "/in"}), ("find", {"pattern": "**/*"}), ("find", {"pattern": "/in/*"})]
 )
-async def test_tools_that_show_the_names(workspace: Workspace, filled: Notes, tool: str, given: Any) -> None:
+async def test_tools_that_show_the_names(workspace: Workspace, noted: Notes, tool: str, given: Any) -> None:
     await call(_tools(workspace)[tool], **given)
-    assert (Origin.FILE, f"/in/{TOLD}.txt") in filled.found
+    assert (Origin.FILE, f"/in/{TOLD}.txt") in noted.found
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ async def test_tools_that_show_the_names(workspace: Workspace, filled: Notes, to
         ("delete", {"path": "/in", "recursive": True}),
     ],
 )
-async def test_tools_that_do_not(workspace: Workspace, filled: Notes, tool: str, given: Any) -> None:
+async def test_tools_that_do_not(workspace: Workspace, noted: Notes, tool: str, given: Any) -> None:
     await call(_tools(workspace)[tool], **given)
-    assert filled.found == []
+    assert noted.found == []
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,9 @@ async def test_tools_that_do_not(workspace: Workspace, filled: Notes, tool: str,
         ("applyEdits", {"edits": [{"path": "/in", "delete": True}]}),
     ],
 )
-async def test_functions_of_code_that_show_the_names(
-    workspace: Workspace, filled: Notes, name: str, given: Any
-) -> None:
+async def test_functions_of_code_that_show_the_names(workspace: Workspace, noted: Notes, name: str, given: Any) -> None:
     await StateFunctions(workspace).run(f"state.{name}", given)
-    assert (Origin.FILE, f"/in/{TOLD}.txt") in filled.found
+    assert (Origin.FILE, f"/in/{TOLD}.txt") in noted.found
 
 
 @pytest.mark.parametrize(
@@ -96,9 +94,9 @@ async def test_functions_of_code_that_show_the_names(
         ("rm", {"path": "/in", "recursive": True}),
     ],
 )
-async def test_functions_of_code_that_do_not(workspace: Workspace, filled: Notes, name: str, given: Any) -> None:
+async def test_functions_of_code_that_do_not(workspace: Workspace, noted: Notes, name: str, given: Any) -> None:
     await StateFunctions(workspace).run(f"state.{name}", given)
-    assert filled.found == []
+    assert noted.found == []
 
 
 @pytest.mark.parametrize(
@@ -116,15 +114,15 @@ async def test_functions_of_code_that_do_not(workspace: Workspace, filled: Notes
         "du -a",
     ],
 )
-async def test_scripts_that_look_at_the_names(filled: Notes, bash: Shell, script: str) -> None:
+async def test_scripts_that_look_at_the_names(noted: Notes, bash: Shell, script: str) -> None:
     assert (await bash(script))["exitCode"] == 0
-    assert (Origin.FILE, f"/in/{TOLD}.txt") in filled.found
+    assert (Origin.FILE, f"/in/{TOLD}.txt") in noted.found
 
 
-async def test_a_script_that_looks_elsewhere_has_not_seen_them(filled: Notes, bash: Shell) -> None:
+async def test_a_script_that_looks_elsewhere_has_not_seen_them(noted: Notes, bash: Shell) -> None:
     done = await bash("ls own; cat own/*; echo x > in/mine.txt; sed -i s/n/m/ b.txt; test -d in; mkdir -p in/d")
     assert (done["stdout"], done["exitCode"]) == ("a.txt\nneedle", 0)
-    assert filled.found == []
+    assert noted.found == []
 
 
 def _tools(workspace: Workspace) -> dict[str, Any]:

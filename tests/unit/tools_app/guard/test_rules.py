@@ -1,7 +1,6 @@
 """The rules of the guard: what counts, what a decision covers, and how a class relaxes it."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tools_app.core.guard.rules import (
 )
 from tools_app.core.origins import Origin
 from tools_app.core.source import Source
-from tools_app.core.tool import Tool, client_tool
 from tools_app.core.tool_calls import details_of
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -57,33 +55,30 @@ def test_which_origins_count(rules: InjectionGuard, counted: set[Origin]) -> Non
     assert {origin for origin in Origin if rules.counts(origin)} == counted
 
 
-def made(name: str, source: Source = Source.AGENT, *, read_only: bool = False, open_world: bool = False) -> Tool:
-    given = client_tool(name, read_only=read_only)
-    return replace(given, source=source, open_world=open_world)
-
-
 @pytest.mark.parametrize(
-    ("tool", "may_run"),
+    ("name", "source", "is_read_only", "is_open_world", "may_run"),
     [
-        (made("look", read_only=True), True),
-        (made("look", read_only=True, open_world=True), False),
-        (made("look"), False),
-        (made("search_web", open_world=True), True),
-        (made("search_private", open_world=True), False),
-        (made("search_web", Source.WORKSPACE), True),
-        (made("search_web", Source.EXTENSIONS), False),
-        (made("search_web", Source.MCP), False),
-        (made("search_web", Source.CLIENT), False),
-        (made("search_web", Source.CALLER), False),
-        (made("note_add", Source.MCP), True),
-        (made("note_add", Source.EXTENSIONS), False),
-        (made("note_add"), False),
-        (made("look", Source.EXTENSIONS, read_only=True), True),
+        ("look", Source.AGENT, True, False, True),
+        ("look", Source.AGENT, True, True, False),
+        ("look", Source.AGENT, False, False, False),
+        ("search_web", Source.AGENT, False, True, True),
+        ("search_private", Source.AGENT, False, True, False),
+        ("search_web", Source.WORKSPACE, False, False, True),
+        ("search_web", Source.EXTENSIONS, False, False, False),
+        ("search_web", Source.MCP, False, False, False),
+        ("search_web", Source.CLIENT, False, False, False),
+        ("search_web", Source.CALLER, False, False, False),
+        ("note_add", Source.MCP, False, True, True),
+        ("note_add", Source.EXTENSIONS, False, True, False),
+        ("note_add", Source.AGENT, False, True, False),
+        ("look", Source.EXTENSIONS, True, False, True),
     ],
 )
-def test_which_tools_run_without_a_decision(tool: Tool, may_run: bool) -> None:
+def test_which_tools_run_without_a_decision(
+    name: str, source: Source, is_read_only: bool, is_open_world: bool, may_run: bool
+) -> None:
     rules = Relaxed(reason=REASON, allows=["search*", "!search_private", "mcp:note_*"])
-    assert rules.lets_run(tool) is may_run
+    assert rules.lets_run(name, source, is_read_only=is_read_only, is_open_world=is_open_world) is may_run
 
 
 @pytest.mark.parametrize(
