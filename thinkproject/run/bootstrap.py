@@ -36,7 +36,9 @@ DENO_CONFIG = ("--config", "static/deno.json")
 SCRIPTS = ("static/src", "tests/unit/page", "tests/clients", "examples")
 TYPED_SCRIPTS = ("static/src/app", "tests/unit/page")
 SHELL_CONFIG = ("--config", "tools_app/shell/runner/deno.json")
-SHELL_SCRIPTS = tuple(f"tools_app/shell/runner/{name}.js" for name in ("bash_runner", "workspace_fs", "no_process"))
+SHELL_SCRIPTS = tuple(
+    f"tools_app/shell/runner/{name}.js" for name in ("bash_runner", "bytes", "workspace_fs", "no_process")
+)
 NEWER = ("python3.13", "python3.12", "python3.11")
 DOWNLOADS = {"uv": 22, "base": 115, "dev": 215, "local-model": 130, "examples": 1}  # megabytes, on Linux x86_64
 

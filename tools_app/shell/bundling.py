@@ -24,8 +24,21 @@ PINNED: Final = RUNNER / "bundle.sha256"
 SECONDS: Final = 300
 HEAD: Final = """// @ts-nocheck
 // just-bash (https://github.com/vercel-labs/just-bash), Apache License 2.0: the whole text is in `LICENSE.just-bash`.
-// Bundled unchanged, with the packages that it needs.
+// Bundled with the packages that it needs, and changed in what `tools_app/shell/bundling.py` lists.
 """
+MENDED: Final = {
+    # `read` and `mapfile` keep the bytes of their input as letters of Latin-1: "ü" became two letters in a variable.
+    b"let D=M=>n?M:M.replace": b"b=Ne(b);let D=M=>n?M:M.replace",
+    b'`mapfile: string length limit exceeded (${e.limits.maxStringLength} bytes)`,"string_length");p.push(y)': (
+        b'`mapfile: string length limit exceeded (${e.limits.maxStringLength} bytes)`,"string_length");p.push(Ne(y))'
+    ),
+    # Outputs of commands within a command may be text already, which their kind says.
+    b"u=Ne(l.stdout).split": b"u=Dp(l).split",
+    b"let h=Ne(p.stdout);": b"let h=Dp(p);",
+    # What a script has printed is one or the other, and shown: bytes that are no UTF-8 are shown as they come.
+    b'var WR=new TextDecoder("utf-8",{fatal:!0})': b'var WR=new StrictTextDecoder("utf-8",{fatal:!0})',
+}
+"""What stands in the bundle once, and what takes its place. `Ne` decodes bytes as all other commands do."""
 
 
 class BundleFailed(Exception):
@@ -42,7 +55,7 @@ def build(*, updates_pin: bool = False, cache: Path | None = None) -> Path:
 
     `cache`: where Deno keeps what it fetches, in place of its own folder. Errors: `BundleFailed`.
     """
-    made = HEAD.encode() + _bundled(cache, is_frozen=not updates_pin)
+    made = HEAD.encode() + _mended(_bundled(cache, is_frozen=not updates_pin))
     if updates_pin:
         PINNED.write_text(_hash(made) + "\n")
     elif _hash(made) != PINNED.read_text().strip():
@@ -52,6 +65,14 @@ def build(*, updates_pin: bool = False, cache: Path | None = None) -> Path:
     beside.write_bytes(made)
     beside.replace(BUNDLE)
     return BUNDLE
+
+
+def _mended(bundle: bytes) -> bytes:
+    for old, new in MENDED.items():
+        if bundle.count(old) != 1:
+            raise BundleFailed(f"The bundle of just-bash has not once what is to be mended: {old.decode()}")
+        bundle = bundle.replace(old, new)
+    return bundle
 
 
 def _bundled(cache: Path | None, *, is_frozen: bool) -> bytes:

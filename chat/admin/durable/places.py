@@ -40,7 +40,7 @@ def places_of(fibers: Sequence[Fiber]) -> dict[str, FiberPlace]:
 
 
 def _named(fiber: Fiber, turn_id: str | None, schedule_scope: str | None) -> dict[str, str]:
-    """The ids that name its conversation. Payloads of durable functions that are not ours say what their authors mean."""
+    """The ids that name its conversation. Payloads of functions that are not ours say what their authors mean."""
     if fiber.scope or schedule_scope:
         return {"instance_id": str(fiber.scope or schedule_scope)}
     if turn_id is not None:

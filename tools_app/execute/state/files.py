@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.workspace import Workspace
+from tools_app.errors import FileFailed
 from tools_app.execute.state.arguments import BYTES, content, flag, number, shown_entry, text
 
 MAX_FILES: Final = 1000
@@ -14,8 +15,14 @@ Function: TypeAlias = Callable[[Workspace, JSONObject], Awaitable[JSONValue]]
 
 
 async def read_file(files: Workspace, value: JSONObject) -> JSONValue:
-    """Text of a file, or null."""
-    return await files.read_file(text(value, "path"))
+    """Text of a file, or null. Errors: `EILSEQ` for what is no UTF-8: written back, it would be damaged."""
+    path = text(value, "path")
+    data = await files.read_bytes(path)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError as error:
+        words = f"{path} is no text in UTF-8 (byte {error.start}): read it with readFileBytes, or change it with bash"
+        raise FileFailed(words, errno="EILSEQ", path=path) from error
 
 
 async def read_bytes(files: Workspace, value: JSONObject) -> JSONValue:

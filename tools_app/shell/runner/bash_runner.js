@@ -12,6 +12,7 @@
  */
 
 import "./no_process.js";
+import "./bytes.js";
 import { Bash } from "./dist/just_bash.js";
 import { WorkspaceFs } from "./workspace_fs.js";
 
@@ -46,8 +47,9 @@ function call(name, argument) {
 
 /** The beginning of an output, cut between two characters. @param {string} text @param {number} most bytes */
 function shortened(text, most) {
-  const bytes = encoder.encode(text);
-  if (bytes.length <= most) return text.toWellFormed();
+  const shown = text.toWellFormed();
+  const bytes = encoder.encode(shown);
+  if (bytes.length <= most) return shown;
   const note = `\n[output cut: ${bytes.length} bytes]\n`;
   let end = most - note.length;
   while (end > 0 && (bytes[end] & 0xc0) === 0x80) end -= 1;

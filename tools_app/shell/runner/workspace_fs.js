@@ -14,6 +14,8 @@
  * @typedef {(name: string, argument: unknown) => Promise<any>} Call
  */
 
+import { decode, encode } from "./bytes.js";
+
 /** @type {Node["kind"][]} */
 const KINDS = ["file", "directory", "link"];
 const MAX_LINKS = 40;
@@ -23,8 +25,6 @@ const BATCH_BYTES = 1_000_000;
 const REPORT_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
 const KEPT_BYTES = 64_000_000;
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** @param {string} code @param {string} reason @param {string} path */
 function failure(code, reason, path) {
@@ -59,7 +59,7 @@ function bytesOf(content, options) {
   }
   if (encoding === "base64") return Uint8Array.fromBase64(content);
   if (encoding === "hex") return Uint8Array.fromHex(content);
-  return encoder.encode(content);
+  return encode(content);
 }
 
 /** @param {Uint8Array} data */
@@ -256,7 +256,7 @@ export class WorkspaceFs {
     const encoding = typeof options === "string" ? options : options?.encoding;
     if (encoding === "binary" || encoding === "latin1" || encoding === "ascii") return latin1(data);
     if (encoding === "base64") return data.toBase64();
-    return encoding === "hex" ? data.toHex() : decoder.decode(data);
+    return encoding === "hex" ? data.toHex() : decode(data);
   }
 
   /** @param {string} path */
@@ -446,7 +446,7 @@ export class WorkspaceFs {
     if (place.node) throw exists(path);
     const isStored = this.isReported(place);
     if (isStored) await this.report([{ op: "link", path: place.path, target }]);
-    place.parent.children?.set(place.name, made("link", { target, size: encoder.encode(target).length, isStored }));
+    place.parent.children?.set(place.name, made("link", { target, size: encode(target).length, isStored }));
   }
 
   /** Two names of one file are a copy here. @param {string} old @param {string} path */

@@ -35,6 +35,9 @@ async def test_files_are_written_read_and_removed() -> None:
     assert await call("readFileBytes", path="/b") == {"$bytes": "AQI="}
     assert await call("exists", path="/none") is False
     assert (await call("stat", path="/b"))["type"] == "file"
+    await call("writeFileBytes", path="/b", content={"$bytes": "TfxsbGVy"})  # what is no UTF-8 is never half a text
+    with pytest.raises(FileFailed, match="readFileBytes"):
+        await call("readFile", path="/b")
     await call("rm", path="/b")
     with pytest.raises(FileFailed):
         await call("rm", path="/b")
