@@ -65,7 +65,13 @@ class McpConnection:
     @property
     def is_open(self) -> bool:
         """Whether it can be used."""
-        return self._client is not None and not self._closing.is_set() and not self._way.ended.is_set()
+        is_there = self._client is not None and not self._closing.is_set() and not self._way.ended.is_set()
+        return is_there and not self._way.has_lost_session
+
+    @property
+    def has_lost_session(self) -> bool:
+        """Whether the server has forgotten the session. What it refused for that reason it has not done."""
+        return self._way.has_lost_session
 
     @property
     def is_idle(self) -> bool:

@@ -96,7 +96,8 @@ class McpPool:
         """Send a request over the connection to a server, which is made if there is none.
 
         `refreshes`: whether the server's catalogue is read as well, where it is old or changes may have been missed.
-        Errors: `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `ServerError`.
+        A server that has forgotten the session gets a new one, and the request again, which it had not taken. Errors:
+        `McpUnavailable` at once where the server has just failed; `McpSignInNeeded`; `ServerError`.
         """
         entry = self._entries.setdefault(target.key, _Entry())
         connection = await self._connected(target, entry)
@@ -107,7 +108,13 @@ class McpPool:
             return await connection.request(make, answer)
         except (McpUnavailable, ServerError):  # the client of the protocol has one error for every status
             await self._check_sign_in(target, entry)
-            raise
+            if not connection.has_lost_session:
+                raise
+            self._start(connection.close())
+            renewed = await self._connected(target, entry)
+            if refreshes:
+                self.refresh_soon(target)  # it has begun anew, and may offer something else
+            return await renewed.request(make, answer)
         finally:
             self._close_when_idle(target.key, entry)
 

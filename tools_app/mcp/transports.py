@@ -6,6 +6,7 @@ Both tell why they ended, since the client of the protocol says only that they d
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 from collections.abc import AsyncGenerator, Sequence
@@ -24,6 +25,11 @@ from tools_app.mcp.conf import mcp_settings
 STREAM_SECONDS: Final = 300.0
 STDERR_BYTES: Final = 2_000
 END_SECONDS: Final = 3.0
+SESSION_HEADER: Final = "mcp-session-id"
+SESSION_BODY_BYTES: Final = 10_000
+SESSION_WORDS: Final = re.compile(rb"session|initiali[sz]ed", re.IGNORECASE)
+METHOD_MISSING: Final = re.compile(rb'"code"\s*:\s*-32601')
+"""Of JSON-RPC: the server knows the session, and not what was asked. It may come with 404."""
 
 
 class Way:
@@ -31,6 +37,7 @@ class Way:
 
     def __init__(self, spec: McpServerSpec, auth: httpx2.Auth | None = None) -> None:
         self.ended = asyncio.Event()
+        self.has_lost_session = False  # the server no longer knows the session that we have at it
         self._spec = spec
         self._auth = auth
         self._checked: CheckedTransport | None = None
@@ -63,6 +70,7 @@ class Way:
             auth=self._auth,
             timeout=httpx2.Timeout(mcp_settings.connect_seconds, read=STREAM_SECONDS),
             trust_env=False,
+            event_hooks={"response": [self._look_for_session]},
         )
         async with (
             client,
@@ -71,6 +79,17 @@ class Way:
             ) as streams,
         ):
             yield streams
+
+    async def _look_for_session(self, response: httpx2.Response) -> None:
+        """Note a refusal of our session: 404, as the protocol has it, or 400 in the words of common servers."""
+        if SESSION_HEADER not in response.request.headers or response.request.method == "DELETE":
+            return
+        if response.status_code not in {400, 404}:
+            return
+        body = (await response.aread())[:SESSION_BODY_BYTES]
+        is_unknown_method = METHOD_MISSING.search(body) is not None
+        if not is_unknown_method and (response.status_code == 404 or SESSION_WORDS.search(body)):
+            self.has_lost_session = True
 
     @contextlib.asynccontextmanager
     async def _program(self) -> AsyncGenerator[Any, None]:
