@@ -44,6 +44,7 @@ OWN_SQL = (
     "tests/db/chat/streams/",
     "tests/db/chat/test_long_history.py",
     "tests/db/chat/test_lost_notifications.py",
+    "tests/db/chat/test_pgbouncer.py",
     "tests/db/chat/test_quotas.py",
     "tests/db/chat/test_retention.py",
     "tests/db/chat/test_waiting.py",

@@ -29,8 +29,6 @@ MULTIPART_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
 """For so long the rest of a refused body is read and dropped: a client that still sends would not see the answer."""
 
-_FILES = frozenset({"file_upload"})
-_IMPORTS = frozenset({"conversation_import", "session_import"})
 _JSON = frozenset({"use-chat", "get-messages", "mcp"})
 _JSON_NAMESPACES = frozenset({"think-api", "admin"})
 _conf = AccessSettings()
@@ -128,16 +126,21 @@ async def _refuse(scope: Scope, limit: int, receive: Receive, send: Send) -> Non
     await send({"type": "http.response.body", "body": b""})
 
 
+_UPLOADS: Mapping[str, Callable[[], int]] = {
+    "/files": lambda: _conf.file_max_bytes + MULTIPART_BYTES,
+    "/imports": lambda: _conf.import_max_bytes + MULTIPART_BYTES,
+    "/workspace/content": lambda: workspace_settings.file_max_bytes,
+    "/workspace/archive": lambda: workspace_settings.archive_max_bytes + MULTIPART_BYTES,
+}
+"""Operations that take files, by the ends of their paths: a path of several methods has the name of the first alone."""
+
+
 def _limit_of_route(match: ResolverMatch) -> int:
     name = match.url_name
-    if match.namespace == "think-api" and name in _FILES:
-        return _conf.file_max_bytes + MULTIPART_BYTES
-    if match.namespace == "think-api" and name in _IMPORTS:
-        return _conf.import_max_bytes + MULTIPART_BYTES
-    if match.namespace == "think-api" and name == "workspace_write":
-        return workspace_settings.file_max_bytes
-    if match.namespace == "think-api" and name == "workspace_import":
-        return workspace_settings.archive_max_bytes + MULTIPART_BYTES
+    if match.namespace == "think-api":
+        upload = next((limit for end, limit in _UPLOADS.items() if f"/{match.route}".endswith(end)), None)
+        if upload is not None:
+            return upload()
     if match.namespace in _JSON_NAMESPACES or name in _JSON:
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or _conf.request_max_bytes)
     return _conf.request_max_bytes

@@ -69,14 +69,7 @@ def next_cold_offset(stream: str) -> int:
 
 def cold_records(stream: str, offset: int, limit: int) -> list[Record]:
     """Return up to `limit` records from the offset on, as they stand, in order. May start later than asked for."""
-    found: list[Record] = []
-    segments = StreamSegment.objects.filter(stream=stream, last_offset__gte=offset).order_by("first_offset")
-    rows = segments.values_list("first_offset", "data")
-    for first, data in rows.iterator(chunk_size=100):
-        found += [Record(at, text) for at, text in enumerate(data.split("\n"), first) if at >= offset]
-        if len(found) >= limit:
-            break
-    return found[:limit]
+    return cold_page(stream, offset, limit).records
 
 
 class ColdPage(NamedTuple):

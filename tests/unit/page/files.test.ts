@@ -112,7 +112,7 @@ Deno.test("an upload replaces only what the person lets it replace, and a failur
   const uploads = new FileUploads(serving(contents), (name, areMore) => {
     asked.push(`${name} ${areMore}`);
     return Promise.resolve({ replaces: name !== "a", isForAll: name === "b" });
-  });
+  }, () => undefined);
   const files = ["a", "b", "c", "new", "full"].map((name) => new File(["new"], name));
   same(await uploads.add(files, "/"), 3);
   same(asked, ["a true", "b true"]);
@@ -120,4 +120,16 @@ Deno.test("an upload replaces only what the person lets it replace, and a failur
   same(uploads.items.map(({ name, state, error }) => [name, state, error]), [["full", "failed", "no room left"]]);
   uploads.remove(uploads.items[0].id);
   same(uploads.items, []);
+});
+
+Deno.test("a file that is too large is not sent, and the limit is said", async () => {
+  const contents = new Map<string, string>();
+  const ask = () => Promise.resolve({ replaces: false, isForAll: false });
+  const uploads = new FileUploads(serving(contents), ask, () => 2_500_000);
+  const files = [new File(["x".repeat(2_500_001)], "large"), new File(["x".repeat(2_500_000)], "as large as may be")];
+  same(await uploads.add(files, "/"), 1);
+  same([...contents.keys()], ["/as large as may be"]);
+  const [left] = uploads.items;
+  same([left.name, left.state], ["large", "failed"]);
+  same(left.error.startsWith("It has 2.5 MB, and a file here may have 2.5 MB."), true);
 });

@@ -32,7 +32,7 @@ function Files({ conversation }: PanelProps) {
   });
   const [actions] = useState(() => {
     const ask = (name: string, areMore: boolean) => actions.askReplace(name, areMore);
-    const uploads = new FileUploads(api, ask);
+    const uploads = new FileUploads(api, ask, () => tree.totals?.file_limit);
     const actions: FileActions = new FileActions({ app, instanceId: id, api, tree, uploads });
     return actions;
   });

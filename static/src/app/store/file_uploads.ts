@@ -1,6 +1,8 @@
 // Files on their way into a directory, one after the other, with progress. What is there already is replaced only when the
 // person says so.
 
+import { fileSize } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
 import { Store } from "../lib/store.ts";
 import type { FilesApi } from "../net/files_api.ts";
 import { messageOf } from "../net/api.ts";
@@ -23,12 +25,15 @@ export class FileUploads extends Store {
   items: readonly Upload[] = [];
   readonly #api: FilesApi;
   readonly #ask: AskReplace;
+  readonly #limit: () => number | undefined;
   #made = 0;
 
-  constructor(api: FilesApi, ask: AskReplace) {
+  /** `limit`: how many bytes a file may have, as far as that is known. */
+  constructor(api: FilesApi, ask: AskReplace, limit: () => number | undefined) {
     super();
     this.#api = api;
     this.#ask = ask;
+    this.#limit = limit;
   }
 
   /** Upload them all. Returns how many arrived; those that failed stay in the list with the reason. */
@@ -69,6 +74,10 @@ export class FileUploads extends Store {
   /** Returns whether there was a file already, which is left as it was. */
   async #send(item: Upload, file: File, path: string, expected: "" | null): Promise<boolean> {
     if (item.abort.signal.aborted) throw new DOMException("stopped", "AbortError");
+    const limit = this.#limit();
+    if (limit !== undefined && file.size > limit) {
+      throw new Error(t("files.too-large", { size: fileSize(file.size), limit: fileSize(limit) }));
+    }
     this.#change(item.id, { state: "sending", progress: 0 });
     try {
       const onProgress = (progress: number) => this.#change(item.id, { progress });
