@@ -52,6 +52,7 @@ async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] =
         lasting=tool.action is not None and tool.action.pause_seconds is not None,
         because=tuple(because),
         runs_elsewhere=tool.is_client,
+        permissions=tool.action.permissions if tool.action is not None else None,
     )
 
 

@@ -18,7 +18,8 @@ class PendingExecution:
 
     `id` is that of the question. `title` and `sentence` are for people, `sentence` may be empty; `risk` is "low",
     "medium", "high" or empty. `may_edit`: the arguments that an approval may change. `expires_at`: when it counts as
-    denied; `None`: never.
+    denied; `None`: never. `instance_id`, `agent`: the conversation that asks, this one or one of its sub-agents'.
+    `by_code`: code asks that a model wrote. `descriptor`: as published clients know a question.
     """
 
     id: str
@@ -31,18 +32,32 @@ class PendingExecution:
     may_edit: bool | tuple[str, ...]
     requested_at: datetime
     expires_at: datetime | None
+    instance_id: str
+    agent: str
+    by_code: bool
+    descriptor: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionDecision:
+    """A decision about a call. `by`: the user who decided; `via`: the way it came; `continues`: go on by itself."""
+
+    approved: bool
+    reason: str = ""
+    edited_input: JSONObject | None = None
+    by: int | None = None
+    via: str = "server"
+    continues: bool = True
 
 
 class ApprovalOperations(Protocol):
     """The operations on pending decisions, as the methods call them."""
 
     async def read_pending_approvals(self) -> list[PendingExecution]:
-        """The questions that can be decided, oldest first."""
+        """The questions that can be decided here and in sub-agents, oldest first."""
         ...
 
-    async def decide_execution(
-        self, execution_id: str, *, approved: bool, reason: str, edited_input: JSONObject | None, by: int | None
-    ) -> bool:
+    async def decide_execution(self, execution_id: str, decision: ExecutionDecision) -> bool:
         """Decide one of them; false when it was decided before, or is over."""
         ...
 
@@ -55,7 +70,7 @@ class ApprovalMethods:
         raise NotImplementedError  # the agent and the handle each bring their own
 
     async def pending_approvals(self) -> list[PendingExecution]:
-        """Read the calls that wait for a person's decision, oldest first."""
+        """Read the calls that wait for a person's decision, oldest first; those of sub-agents too."""
         return await self._approvals.read_pending_approvals()
 
     async def approve_execution(
@@ -68,15 +83,13 @@ class ApprovalMethods:
         `False`, as does an id that is unknown or whose time is over. Errors: `EditInvalid`, `CallDecided` for changed
         arguments.
         """
-        return await self._approvals.decide_execution(
-            execution_id, approved=True, reason="", edited_input=edited_input, by=by
-        )
+        decision = ExecutionDecision(approved=True, edited_input=edited_input, by=by)
+        return await self._approvals.decide_execution(execution_id, decision)
 
     async def reject_execution(self, execution_id: str, reason: str = "", *, by: int | None = None) -> bool:
         """Deny a call, and let the conversation go on with the reason. Durability and results as above."""
-        return await self._approvals.decide_execution(
-            execution_id, approved=False, reason=reason, edited_input=None, by=by
-        )
+        decision = ExecutionDecision(approved=False, reason=reason, by=by)
+        return await self._approvals.decide_execution(execution_id, decision)
 
 
 class ActionMethods(ApprovalMethods):

@@ -69,9 +69,12 @@ class CallableInfo:
 
 
 def callables_of(agent_class: type[Agent]) -> dict[str, CallableInfo]:
-    """All callables of a class, by the clients' name. An override without the mark takes its method away."""
+    """All callables of a class, by the clients' name. An override without the mark takes its method away.
+
+    Of two under one name that of the more derived class counts: a developer's takes the place of one of ours.
+    """
     found: dict[str, CallableInfo] = {}
-    for attribute in dir(agent_class):
+    for attribute in dict.fromkeys(name for cls in reversed(agent_class.__mro__) for name in sorted(vars(cls))):
         method = inspect.getattr_static(agent_class, attribute)
         name = getattr(method, _MARK, "")
         if name:

@@ -12,7 +12,7 @@ from chat.agent.abilities.recovery_methods import RecoveryMethods
 from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.abilities.sub_agent_methods import SubAgentTools
-from chat.agent.approval_methods import ActionMethods
+from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
 from chat.agent.model_methods import ModelMethods
@@ -53,7 +53,7 @@ class Think(
     SubmissionMethods,
     SessionMethods,
     ModelMethods,
-    ActionMethods,
+    ApprovalCallables,
     SkillMethods,
     McpMethods,
     McpServerAttributes,

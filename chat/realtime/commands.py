@@ -78,10 +78,10 @@ class ClientCommands:
     async def _submit(self, frame: frames.ChatRequest) -> None:
         """Admit a request, or end it with an error."""
         connection = self._connection
+        messages = cast("list[Message]", frame.messages)
+        asked = [message["id"] for message in messages[-1:] if message["role"] == "user"]
         request = TurnRequest(
-            intake=ClientArray(
-                messages=cast("list[Message]", frame.messages), is_regenerate=frame.trigger == REGENERATE
-            ),
+            intake=ClientArray(messages=messages, is_regenerate=frame.trigger == REGENERATE),
             request_id=frame.id,
             body=frame.body,
             origin=connection.client.id,
@@ -92,16 +92,17 @@ class ClientCommands:
             admission = await db(admit, connection.key, request)
         except TurnDropped:
             await connection.send_transcript()  # takes back what the client shows already
-            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED))
+            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED, message_ids=asked))
             return
         except ThinkError as error:
             context = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
-            await connection.send(frames.error(frame.id, await user_facing_error(connection.agent, error, context)))
+            text = await user_facing_error(connection.agent, error, context)
+            await connection.send(frames.error(frame.id, text, message_ids=asked))
             await connection.send_transcript()
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": connection.key.agent})
-            await connection.send(frames.error(frame.id, translate(BUSY)))
+            await connection.send(frames.error(frame.id, translate(BUSY), message_ids=asked))
             return
         turn = snapshots.turn_ref(admission.turn)
         if not admission.is_new:
@@ -110,7 +111,7 @@ class ClientCommands:
             await connection.catch_up_to(turn.position)
             await connection.feed.request_accepted(turn, listed=[message["id"] for message in frame.messages])
         else:  # another session became current meanwhile: the turn is answered there, and not to this client
-            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED))
+            await connection.send(frames.done(frame.id, TurnStatus.SKIPPED, message_ids=turn.message_ids))
 
     async def _sent_again(self, request_id: str, turn: snapshots.TurnRef) -> None:
         """End a request that was admitted before, exactly once.

@@ -1,17 +1,18 @@
 """Pending decisions of a conversation, for code of the server: the same services as for people."""
 
-from functools import partial
+from collections.abc import Iterable
 
-from chat.agent.approval_methods import PendingExecution
+from chat.agent.approval_methods import ExecutionDecision, PendingExecution
 from chat.agent.base import InstanceKey
-from chat.instances.rows import find_instance
+from chat.instances.rows import find_instance, key_of
+from chat.models import AgentInstance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.questions import question_of, title_of
+from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import find_question, questions_in
+from tools_app.selectors import find_question, questions_to
 from tools_app.services import Actor
 
 
@@ -21,41 +22,48 @@ class ApprovalsHost:
     key: InstanceKey
 
     async def read_pending_approvals(self) -> list[PendingExecution]:
-        """The questions that can be decided, oldest first."""
+        """The questions that can be decided here and in sub-agents, oldest first."""
         return await db(_pending, self.key)
 
-    async def decide_execution(
-        self, execution_id: str, *, approved: bool, reason: str, edited_input: JSONObject | None, by: int | None
-    ) -> bool:
+    async def decide_execution(self, execution_id: str, decision: ExecutionDecision) -> bool:
         """Decide one of them; false when it was decided before, or is over."""
-        decide = partial(_decide, self.key, execution_id, approved=approved, reason=reason, edited=edited_input, by=by)
-        return await db(decide)
+        return await db(_decide, self.key, execution_id, decision)
 
 
 def _pending(key: InstanceKey) -> list[PendingExecution]:
-    instance = find_instance(key)
-    return [] if instance is None else [_view(row) for row in questions_in(instance.pk)]
+    rows = list(questions_to(key.owner_id).order_by("pk"))
+    asking = _within(key, {row.scope for row in rows})
+    return [_view(row, asking[row.scope]) for row in rows if row.scope in asking]
 
 
-def _decide(
-    key: InstanceKey, execution_id: str, *, approved: bool, reason: str, edited: JSONObject | None, by: int | None
-) -> bool:
-    instance = find_instance(key)
-    row = None if instance is None else find_question(instance.pk, execution_id)
-    if row is None:
+def _within(key: InstanceKey, scopes: Iterable[str]) -> dict[str, AgentInstance]:
+    """Of some instances those that are this one or one of its sub-agents, however deep."""
+    lineage = [[each.agent, each.name] for each in (*key.ancestors, key)]
+    rows = AgentInstance.objects.filter(pk__in=set(scopes), owner_id=key.owner_id)
+    return {row.pk: row for row in rows if [*row.ancestors, [row.agent, row.name]][: len(lineage)] == lineage}
+
+
+def _decide(key: InstanceKey, execution_id: str, decision: ExecutionDecision) -> bool:
+    own = find_instance(key)
+    row = None if own is None else find_question(own.pk, execution_id)
+    row = row or questions_to(key.owner_id).filter(approval_id=execution_id).first()
+    asking = {} if row is None else _within(key, [row.scope])
+    if row is None or not asking:
         return False
     reply = Reply(
         call_id=row.call_id,
         approval_id=execution_id,
-        is_approved=approved,
-        reason=reason,
-        edited_input=edited,
+        is_approved=decision.approved,
+        reason=decision.reason,
+        edited_input=decision.edited_input,
+        continues=decision.continues,
     )
-    return reply_to_call(key, reply, Actor(user_id=by, via="server")).is_new
+    return reply_to_call(key_of(asking[row.scope]), reply, Actor(user_id=decision.by, via=decision.via)).is_new
 
 
-def _view(row: ToolCallRecord) -> PendingExecution:
+def _view(row: ToolCallRecord, asking: AgentInstance) -> PendingExecution:
     question = question_of(row.question)
+    call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input)
     return PendingExecution(
         id=row.approval_id,
         call_id=row.call_id,
@@ -67,4 +75,8 @@ def _view(row: ToolCallRecord) -> PendingExecution:
         may_edit=question.may_edit,
         requested_at=row.created_at,
         expires_at=row.expires_at,
+        instance_id=asking.pk,
+        agent=asking.agent,
+        by_code=bool(row.wait_key),
+        descriptor=question.described(call),
     )

@@ -1,6 +1,7 @@
 """Real runs of agents as tools and the published `useAgentToolEvents`: live, late, over reloads and cut lines."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -48,7 +49,9 @@ def test_a_run_is_followed_live_late_and_after_a_reload(room_of: MakeRoom, line:
     [run] = runs_of(tab)
     assert (run["agentType"], run["display"]["name"], run["summary"]) == ("finder", "Finder of things", "Found it.")
     assert text_of(run) == "Looking.Found it."
-    assert [milestone["name"] for milestone in run["milestones"]] == ["Sources found"]
+    [milestone] = run["milestones"]
+    assert (milestone["name"], milestone["data"]) == ("Sources found", {"count": 3})
+    assert milestone["at"] < time.time() * 1000 + 60_000
     tab.wait(f"harness.runs.getRunsForToolCall('{run['parentToolCallId']}').length === 1")
     late = room.open("late")
     observer.reload()

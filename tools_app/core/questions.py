@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
 from tools_app.core.guard.rules import ORIGIN, SeenText, texts_in
 from tools_app.core.schema_check import problems
+from tools_app.core.tool_calls import ToolCall
 from tools_app.errors import EditInvalid, ToolDeclarationInvalid
 
 MAX_TITLE_CHARS: Final = 80
@@ -28,7 +29,8 @@ class Question:
     """A question to a person, as stored with its call. `sentence` is empty where the tool has none of its own.
 
     `input_schema` is there where arguments may be changed: the schema that they have to fit. `lasting`: it stays open
-    when the conversation goes on. `because`: the texts of others for which the injection guard asks.
+    when the conversation goes on. `because`: the texts of others for which the injection guard asks. `permissions`: of
+    an action, nothing for any other tool. `request_id`: of the request in whose turn it is asked.
     """
 
     title: str = ""
@@ -39,12 +41,15 @@ class Question:
     lasting: bool = False
     because: tuple[SeenText, ...] = ()
     runs_elsewhere: bool = False  # a client runs the call once it is approved
+    permissions: tuple[str, ...] | None = None
+    request_id: str = ""
 
     def to_json(self) -> JSONObject:
         """The stored form."""
         names = list(self.may_edit) if isinstance(self.may_edit, tuple) else self.may_edit
         texts: JSONValue = [text.to_json() for text in self.because]
-        return {**asdict(self), "may_edit": names, "because": texts}
+        permissions = None if self.permissions is None else list(self.permissions)
+        return {**asdict(self), "may_edit": names, "because": texts, "permissions": permissions}
 
     def for_clients(self) -> JSONObject:
         """The form of the approval request on the wire, without the schema."""
@@ -54,12 +59,26 @@ class Question:
         shown |= {"lasting": True} if self.lasting else {}
         return shown | ({"because": stored["because"]} if self.because else {})
 
+    def described(self, call: ToolCall) -> JSONObject:
+        """The descriptor of an approval as published clients know it (`ActionApprovalDescriptor`)."""
+        shown: JSONObject = {
+            "requestId": self.request_id,
+            "toolCallId": call.call_id,
+            "action": call.tool_name,
+            "summary": self.sentence or title_of(call.tool_name, self.title),
+            "input": call.input,
+            "permissions": list(self.permissions or ()),
+            "kind": "durable-pause" if self.lasting else "approval-gated",
+        }
+        return shown | ({"risk": self.risk} if self.risk else {})
+
 
 def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
     """Read a stored question; calls of earlier versions have none."""
     if not stored:
         return Question()
     may_edit, schema = stored.get("may_edit"), stored.get("input_schema")
+    permissions = stored.get("permissions")
     return Question(
         title=str(stored.get("title") or ""),
         sentence=str(stored.get("sentence") or ""),
@@ -69,6 +88,8 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         lasting=stored.get("lasting") is True,
         because=tuple(texts_in({ORIGIN: stored.get("because")})),
         runs_elsewhere=stored.get("runs_elsewhere") is True,
+        permissions=tuple(str(name) for name in permissions) if isinstance(permissions, list) else None,
+        request_id=str(stored.get("request_id") or ""),
     )
 
 

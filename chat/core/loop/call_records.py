@@ -68,7 +68,11 @@ def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
     """The chunk that shows how a call stands: its result, or the question to a person. A client's call needs none."""
     if record.get("waits") == CallStatus.ASKED:
         question = question_of(record.get("question"))
-        return chunks.tool_approval_request(record["approval_id"], call_id, question.for_clients())
+        descriptor = question.for_clients()
+        if question.permissions is not None:  # an action's
+            call = ToolCall(call_id=call_id, tool_name=record["tool_name"], input=record["input"])
+            descriptor |= question.described(call)
+        return chunks.tool_approval_request(record["approval_id"], call_id, descriptor)
     if "waits" in record:
         return None
     metadata = _metadata(record.get("details"))

@@ -232,8 +232,8 @@ def parse_request_body(text: str, request_id: str) -> ChatRequest:
 
 
 def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -> ChatRequest:
-    values: JSONObject = {"id": request_id, "messages": body.pop("messages", None)}
     trigger = body.pop("trigger", None)
+    values: JSONObject = {"id": request_id, "messages": _messages_in(body, trigger, known_id)}
     if trigger == "regenerate-message":
         values["trigger"] = trigger
     values["client_tools"] = _client_tools(body.pop("clientTools", None))
@@ -242,6 +242,19 @@ def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -
     for message in request.messages:
         _check_message(message, known_id)
     return request
+
+
+def _messages_in(body: JSONObject, trigger: JSONValue, request_id: str | None) -> JSONValue:
+    """The client's list. Pages that follow the SDK's guides send the last message alone, or none for a new answer."""
+    messages = body.pop("messages", None)
+    if messages is not None:
+        return messages
+    message = body.pop("message", None)
+    if message is None:
+        return [] if trigger == "regenerate-message" else None
+    if not isinstance(message, dict):
+        raise _invalid("The request's 'message' must be an object, or its 'messages' a list.", request_id)
+    return [message]
 
 
 def _parse_body(body: JSONValue, request_id: str | None, decode: Load = load) -> JSONObject:

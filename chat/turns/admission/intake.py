@@ -208,6 +208,11 @@ def _answer_again(session_id: str, target: StoredMessage) -> Placement:
 
 def _client_array(session_id: str, intake: ClientArray, *, is_new: bool) -> Placement:
     """Decide on the array (pure), and find the named messages in the tree."""
+    if intake.is_regenerate and not intake.messages:
+        leaf_id = selectors.leaf_id(session_id)
+        if leaf_id is None:
+            raise InputInvalid("There is nothing to answer again in this conversation.")
+        return _answer_again(session_id, _known(session_id, leaf_id))
     trigger = REGENERATE if intake.is_regenerate else ""
     named = intake.messages if intake.is_regenerate else intake.messages[-1:]
     known = {} if is_new and not intake.is_regenerate else _known_of(session_id, named)

@@ -135,12 +135,16 @@ class TurnReports:
     def _keep(self, name: str, data: JSONObject) -> None:
         if self._is_closed:
             return
-        present = [part for part in self._fold.message["parts"] if part["type"] == f"data-{MILESTONE}"]
-        known = next((part["data"] for part in present if part["data"].get("name") == name), None)
+        reached = [*self._fold.message["parts"], *self._early]
+        present = [each["data"] for each in reached if each["type"] == f"data-{MILESTONE}"]
+        known = next((each for each in reversed(present) if each.get("name") == name), None)
         if known is None and len(present) >= MAX_MILESTONES:
             return
-        sequence = len(present) if known is None else known["sequence"]
-        value = {**data, "name": name, "sequence": sequence, "at": timezone.now().isoformat()}
+        if known is not None and known.get("data") == data:
+            return  # reached again, as by a call that runs again after a crash
+        sequence = 1 + max((each["sequence"] for each in present), default=-1)
+        value: JSONObject = {"name": name, "sequence": sequence, "at": int(timezone.now().timestamp() * 1000)}
+        value |= {"data": data} if data else {}
         self._write(chunks.data(MILESTONE, value, part_id=f"milestone-{name}"))
 
     def _write(self, chunk: Chunk) -> None:

@@ -191,7 +191,7 @@ class TurnTools:
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
             expires_seconds=seconds or None,
-            question=question.to_json(),
+            question=replace(question, request_id=self._facts.request_id).to_json(),
         )
 
     def _begin(self, call: ToolCall, turn_id: str) -> int:

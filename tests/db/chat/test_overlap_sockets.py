@@ -70,6 +70,7 @@ async def test_only_the_sender_learns_of_a_drop(connect_agent: Connect) -> None:
             "body": "",
             "done": True,
             "outcome": "skipped",
+            "messageIds": ["u2"],
         }
         assert await other.receive_nothing(timeout=0.3)
         await submit(other, "r3", "u3")

@@ -202,6 +202,42 @@ async def test_an_edited_message_is_known_by_its_first_id(page: Page, talk: Agen
     assert (turn.trigger, turn.base_id) == ("regenerate-message", edit.input_ids[0])
 
 
+async def test_a_page_may_send_its_last_message_alone(page: Page, talk: AgentInstance) -> None:
+    """As the guides of the SDK show it: `{id, message}`, and `{id, messageId, trigger}` for a new answer."""
+    question = user("q2", "and this?")
+    await page.post({"id": "a-chat-of-the-page", "message": question, "tone": "dry"})
+    turn = await last_turn()
+    assert (turn.trigger, turn.input_ids, turn.body) == ("submit-message", ["q2"], {"tone": "dry"})
+    await end(turn, parts=[TEXT])
+    await page.post({"message": question, "trigger": "submit-message"})
+    assert (await last_turn()).id == turn.id  # once
+    await page.post({"message": user("q2", "or this?"), "messageId": "q2"})
+    edit = await last_turn()
+    assert edit.trigger == "edit-message"
+    await end(edit, parts=[TEXT])
+    for named in ({"messageId": edit.assistant_id}, {}):
+        response = await page.post({"id": "a-chat-of-the-page", "trigger": "regenerate-message", **named})
+        assert response.status_code == 200, response.content
+        again = await last_turn()
+        assert (again.trigger, again.base_id) == ("regenerate-message", edit.input_ids[0])
+        await end(again, parts=[TEXT])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"message": "text"}, {"message": []}, {"message": {"id": "u1"}}, {"trigger": "regenerate-message"}],
+    ids=str,
+)
+async def test_a_post_that_asks_nothing_is_refused_and_changes_nothing(page: Page, body: Json) -> None:
+    assert problem_of(await page.post({"id": "a-chat-of-the-page", **body}))[0] == 422
+    assert await turns() == []
+
+
+async def test_a_message_beside_a_list_is_a_field_of_the_page(page: Page) -> None:
+    await page.say("u1", message="fragile")
+    assert (await last_turn()).body == {"message": "fragile"}
+
+
 # Continuations
 
 

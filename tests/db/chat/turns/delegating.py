@@ -87,7 +87,13 @@ class Errand(Think):
             self.report_progress(1.0, "all of it")
             return "reported"
 
-        return [hold, work, pay, report, burst, mail]
+        @tool
+        def note(name: str, data: dict[str, object]) -> str:
+            """Note a milestone."""
+            self.milestone(name, data)
+            return "noted"
+
+        return [hold, work, pay, report, burst, mail, note]
 
 
 class StructuredErrand(Errand):

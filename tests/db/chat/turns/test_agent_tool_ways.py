@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -89,9 +90,33 @@ async def test_reports_of_a_child_are_in_its_stream_and_on_its_run(make_room: Ma
     assert progress[-1]["data"]["fraction"] == 1.0
     assert all(chunk["transient"] for chunk in progress)
     answer = (await room.handle.sub_agent(Errand, run.run_id).messages())[-1]
-    [milestone] = [part for part in answer["parts"] if part["type"] == "data-agent-milestone"]
-    assert (milestone["data"]["name"], milestone["data"]["percent"], milestone["data"]["sequence"]) == ("half", 50, 0)
+    [milestone] = [part["data"] for part in answer["parts"] if part["type"] == "data-agent-milestone"]
+    reached_at = milestone.pop("at")  # milliseconds: published clients read a number
+    assert isinstance(reached_at, int)
+    assert time.time() - 600 < reached_at / 1000 < time.time() + 1
+    assert milestone == {"name": "half", "sequence": 0, "data": {"percent": 50}}
     assert not [part for part in answer["parts"] if part["type"] == "data-agent-progress"]
+
+
+async def test_milestones_keep_the_keys_of_their_data_and_are_numbered_on(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    own = {"name": "mine", "sequence": 7, "at": "noon"}
+    noted: list[dict[str, Any]] = [own, own, {"name": "his"}]
+    task = "\n".join(
+        f"call tool note {json.dumps({'name': name, 'data': data})} id=n{number}"
+        for number, (name, data) in enumerate(zip(("a", "b", "a"), noted, strict=True))
+    )
+    await room.say(f"{call('errand', task + chr(10) + 'say: ok')}\nsay: {{result}}")
+    run = await only_run()
+    assert run.turn_id is not None
+    chunks = [load(record.text) for record in await read(run.turn_id, 0)]
+    sent = [chunk["data"] for chunk in chunks if chunk["type"] == "data-agent-milestone"]
+    assert [(each["name"], each["sequence"], each["data"]) for each in sent] == [
+        ("a", 0, noted[0]), ("b", 1, noted[1]), ("a", 2, noted[2]),
+    ]  # fmt: skip
+    answer = (await room.handle.sub_agent(Errand, run.run_id).messages())[-1]
+    parts = [part["data"] for part in answer["parts"] if part["type"] == "data-agent-milestone"]
+    assert [(each["name"], each["data"]) for each in parts] == [("a", noted[2]), ("b", noted[1])]
 
 
 async def test_hooks_of_the_parent_get_every_end(make_room: MakeRoom) -> None:
