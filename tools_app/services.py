@@ -1,8 +1,9 @@
 """Writers of tool calls and decisions; the only ones."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -10,6 +11,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from fibers.models import Fiber
+from fibers.services import cancel_pending
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.inner_calls import inner_prefix
 from tools_app.core.questions import question_of
@@ -242,7 +245,25 @@ def close_inner_calls(turn_id: str, text: str, *, within: str = "") -> bool:
 
 def forget_calls(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
     """Delete the tool calls of these conversations and turns, with their decisions."""
-    ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
+    rows = ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids))
+    asked = rows.filter(status=CallStatus.ASKED, expires_at__isnull=False)
+    _stop_expiry(list(asked.values_list("pk", flat=True)))
+    rows.delete()
+
+
+def expiry_key(row_id: int) -> str:
+    """The key of the fiber that ends a question in time."""
+    return f"expire:{row_id}"
+
+
+def _stop_expiry(row_ids: Sequence[int]) -> None:
+    """Stop the fibers that would end these questions, after the commit: who decides holds other fibers' rows.
+
+    One that is left behind by a crash finds its question decided.
+    """
+    fibers = Fiber.objects.filter(key__in=[expiry_key(row_id) for row_id in row_ids])
+    if row_ids:
+        transaction.on_commit(partial(cancel_pending, fibers, reason="answered"))
 
 
 def _settle(pk: int, result: ToolResult, expected: Collection[CallStatus]) -> bool:
@@ -274,3 +295,5 @@ def _note(
         input_hash=fingerprint(row.input),
         edited_input=edited_input,
     )
+    if kind not in (ApprovalEventKind.ASKED, ApprovalEventKind.EXPIRED) and row.expires_at is not None:
+        _stop_expiry([row.pk])

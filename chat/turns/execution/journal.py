@@ -14,7 +14,7 @@ from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ToolCallRecord
-from tools_app.services import pause_call, settle_call
+from tools_app.services import expiry_key, pause_call, settle_call
 
 
 class TurnJournal:
@@ -85,7 +85,7 @@ def hand_out(facts: TurnFacts, call: ToolCall, pause: ToolPause, *, wait_key: st
         start_fiber(
             EXPIRY_FIBER,
             {"row_id": row.pk, "instance_id": key.instance_id},
-            key=f"expire:{row.pk}",
+            key=expiry_key(row.pk),
             owner_id=key.owner_id,
             delay_seconds=pause.expires_seconds,
             max_retries=3,
