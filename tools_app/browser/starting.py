@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from thinkproject.kernel.trees import remove_tree
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserUnavailable
 from tools_app.browser.wire import Connection, PipeTransport
@@ -223,7 +224,8 @@ class Profile:
 
     def remove(self) -> None:
         """Remove it. Safe to call again."""
-        shutil.rmtree(self.top, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(self.top)
         self._lock.close()
 
 
@@ -232,7 +234,7 @@ def sweep() -> None:
     for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), (top / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(top, ignore_errors=True)
+            remove_tree(top)
 
 
 _FOUND: dict[tuple[str, bool], Walls] = {}

@@ -4,22 +4,26 @@ The directory is the command's own: nothing in it is followed or believed, and i
 """
 
 import asyncio
+import contextlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from tools_app.core.files.differences import differences
-from tools_app.core.files.paths import normalise
+from tools_app.core.files.paths import chain, normalise
 from tools_app.core.files.workspace import Entry, EntryKind, Operation, Workspace
 from tools_app.errors import FileFailed
-from tools_app.processes.isolation import NOBODY
+from tools_app.processes.isolation import MAX_ENTRIES, NOBODY
 
-MAX_ENTRIES: Final = 20_000
 MAX_FILE_BYTES: Final = 20_000_000
 MAX_NAMED: Final = 50
+MAX_PLACE_BYTES: Final = 4000
+"""The longest path that the system takes is a little longer."""
+PAGE_BYTES: Final = 4096
+"""What a file takes of a disk at least, and whole multiples of it."""
 ROOT: Final = "/workspace"
 """Where a command finds the files."""
 
@@ -37,6 +41,7 @@ class Copy:
     signatures: dict[str, Signature] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     _left: int = 0
+    _unseen: set[str] = field(default_factory=set)
 
     def place(self, path: str) -> Path:
         """The place of a path of the workspace."""
@@ -69,7 +74,7 @@ class Copy:
         Errors: none; files that cannot be taken are named in `errors`.
         """
         self._left = most
-        kinds: dict[str, EntryKind] = dict.fromkeys(self.skipped, EntryKind.FILE)
+        kinds: dict[str, EntryKind] = {path: self.base[path].kind for path in self.skipped}
         files: dict[str, bytes] = {}
         links: dict[str, str] = {}
         for path, found in self._found():
@@ -81,9 +86,14 @@ class Copy:
                 kinds[path] = EntryKind.SYMLINK
                 links[path] = _target(os.readlink(self.place(path)))
             elif stat.S_ISREG(found.st_mode):
-                self._take(path, found, kinds, files)
+                with self._seeing(path):
+                    self._take(path, found, kinds, files)
             else:
                 self._complain(path, "is no file, directory or link, so it is not kept")
+        if self._unseen:  # is as it was, for all that is known
+            for path, entry in self.base.items():
+                if path not in kinds and any(each in self._unseen for each in ("/", *chain(path))):
+                    kinds[path] = entry.kind
         return differences(self.base, kinds, files, links)
 
     def _take(self, path: str, found: os.stat_result, kinds: dict[str, EntryKind], files: dict[str, bytes]) -> None:
@@ -106,19 +116,38 @@ class Copy:
         count = 0
         while waiting:
             directory = waiting.pop()
-            for name in _names(self.place(directory)):
+            for name in self._names(directory):
                 path = f"{directory.rstrip('/')}/{name}"
                 count += 1
                 if count > MAX_ENTRIES:
+                    self._unseen.add("/")
                     self._complain(path, f"and all further ones: there are more than {MAX_ENTRIES} entries")
                     return
                 if not _is_normal(path):
                     self._complain(path, "has a name that a workspace cannot have, so it is not kept")
                     continue
-                found = self.place(path).lstat()
-                yield path, found
-                if stat.S_ISDIR(found.st_mode):
-                    waiting.append(path)
+                found = None
+                with self._seeing(path):
+                    found = self.place(path).lstat()
+                if found is not None:
+                    yield path, found
+                    waiting += [path] if stat.S_ISDIR(found.st_mode) else []
+
+    def _names(self, directory: str) -> list[str]:
+        names: list[str] = []
+        with self._seeing(directory):
+            self.place(directory).chmod(0o700)
+            names += sorted(os.listdir(self.place(directory)))
+        return names
+
+    @contextlib.contextmanager
+    def _seeing(self, path: str) -> Iterator[None]:
+        """Leave alone what cannot be read, such as a path that is longer here than the system takes."""
+        try:
+            yield
+        except OSError as error:
+            self._unseen.add(path)
+            self._complain(path, f"could not be read, so it is left as it was: {error.strerror}")
 
     def _complain(self, path: str, words: str) -> None:
         if len(self.errors) < MAX_NAMED:
@@ -128,21 +157,22 @@ class Copy:
 async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
     """Copy a workspace into an empty directory. `most`: bytes of all files; what is beyond is skipped."""
     copy = Copy(folder)
-    give(folder)
     entries = await workspace.glob("/**/*", limit=MAX_ENTRIES)
     copy.base = {entry.path: entry for entry in entries}
     if len(entries) == MAX_ENTRIES:
         copy.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the command saw the first ones.")
-    await asyncio.to_thread(copy.make, entries)
+    copy.skipped = {entry.path for entry in entries if len(os.fsencode(copy.place(entry.path))) > MAX_PLACE_BYTES}
+    await asyncio.to_thread(copy.make, [entry for entry in entries if entry.path not in copy.skipped])
     left = most
     wanted = []
     for entry in entries:
-        if entry.kind is not EntryKind.FILE:
+        if entry.kind is not EntryKind.FILE or entry.path in copy.skipped:
             continue
-        if entry.size > MAX_FILE_BYTES or entry.size > left:
+        size = -(-entry.size // PAGE_BYTES) * PAGE_BYTES
+        if entry.size > MAX_FILE_BYTES or size > left:
             copy.skipped.add(entry.path)
             continue
-        left -= entry.size
+        left -= size
         wanted.append(entry.path)
     async for entry, data in workspace.read_many(wanted, max_bytes=MAX_FILE_BYTES):
         if data is None:
@@ -156,31 +186,9 @@ async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
     return copy
 
 
-def disk_use(folder: Path) -> tuple[int, int]:
-    """Bytes and number of the files in a directory that is being written to."""
-    size = count = 0
-    waiting = [str(folder)]
-    while waiting and count <= MAX_ENTRIES:
-        try:
-            with os.scandir(waiting.pop()) as found:
-                for each in found:
-                    count += 1
-                    size += each.stat(follow_symlinks=False).st_blocks * 512
-                    if each.is_dir(follow_symlinks=False):
-                        waiting.append(each.path)
-        except OSError:
-            continue  # it has just been removed, or may not be read
-    return size, count
-
-
 def _target(text: str) -> str:
     """The target of a link, as the workspace has it."""
     return text.removeprefix(ROOT) or "/" if text == ROOT or text.startswith(f"{ROOT}/") else text
-
-
-def _names(folder: Path) -> list[str]:
-    folder.chmod(0o700)
-    return sorted(os.listdir(folder))
 
 
 def _is_normal(path: str) -> bool:

@@ -84,6 +84,7 @@ class Engine:
 
     name: str
     is_supervised: bool = True
+    has_room: bool = False
 
     @property
     def description(self) -> str:
@@ -162,12 +163,16 @@ class Engine:
         return [*words, image or skeleton()[0], "-c", *start]
 
     def watched_process(self, pid: int, place: Place) -> int:
-        """The first process of the container, which podman names; Docker's is watched by its control group alone."""
+        """The first process of the container, as the engine names it."""
         del pid
-        try:
-            return int(_pid_file(place.root).read_text())
-        except (OSError, ValueError):
-            return 0
+        if self.name == PODMAN:
+            return _number(_pid_file(place.root))
+        file = place.root / "docker.pid"
+        if not file.exists() and _id_file(place.root, self.name).exists():
+            found = self._asked("inspect", "--format={{.State.Pid}}", place.root.parent.name).stdout.strip()
+            if found not in {b"", b"0"}:  # it is not there yet
+                file.write_bytes(found)
+        return _number(file)
 
     def is_no_start(self, place: Place, code: int) -> bool:
         """Whether the engine failed before there was a container."""
@@ -313,3 +318,10 @@ def _id_file(root: Path, name: str) -> Path:
 
 def _pid_file(root: Path) -> Path:
     return root / "pid"
+
+
+def _number(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return 0

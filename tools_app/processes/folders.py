@@ -2,18 +2,21 @@
 
 import contextlib
 import fcntl
+import logging
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from thinkproject.kernel.trees import remove_tree
 from tools_app.processes.copying import give
 from tools_app.processes.engines import remove_containers
 from tools_app.processes.groups import remove_groups
 from tools_app.processes.isolation import LOCK
+
+logger = logging.getLogger(__name__)
 
 PREFIX: Final = "think-command-"
 
@@ -36,7 +39,7 @@ def command_folders() -> Iterator[tuple[Path, Path]]:
 
 
 def sweep() -> None:
-    """Remove directories whose worker is gone, and end what still runs in one."""
+    """Remove directories whose worker is gone, and end what still runs in one. One that stays hinders no other."""
     for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), (top / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,21 +53,19 @@ def sweep() -> None:
 
 
 def processes_in(top: Path) -> list[int]:
-    """Processes that have this directory mounted: only commands have."""
+    """Processes that have this directory mounted, or a file system that is named for it: only commands have."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"{top}/" in (folder / "mountinfo").read_text():
+            if os.fsencode(top.name) in (folder / "mountinfo").read_bytes() and int(folder.name) != os.getpid():
                 found.append(int(folder.name))
     return found
 
 
 def remove(top: Path) -> None:
-    """Remove a directory, whatever permissions a command has given to what is in it."""
-    for folder, names, _ in os.walk(top):
-        for name in names:
-            path = Path(folder, name)
-            if not path.is_symlink():
-                with contextlib.suppress(OSError):
-                    path.chmod(0o700)
-    shutil.rmtree(top, ignore_errors=True)
+    """Remove a directory, whatever a command has made in it. One that stays is for the next sweep, and in the log."""
+    try:
+        remove_tree(top)
+    except OSError as error:
+        extra = {"action": "command_folder_stays", "folder": str(top), "reason": error.strerror}
+        logger.warning("the folder of a command could not be removed", extra=extra)

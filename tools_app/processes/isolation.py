@@ -20,6 +20,10 @@ TEMPORARY_BYTES: Final = 64 * 1024 * 1024
 """Bytes of `/tmp`, of `/dev/shm` and of System V shared memory, each."""
 SHARED_BYTES: Final = 3 * TEMPORARY_BYTES
 """The memory that a control group has beside the bound, since the kernel counts these with it."""
+FILE_SPARE_BYTES: Final = 1 << 20
+"""What a file system of a command has beyond its bound, so that a look finds that it was passed."""
+MAX_ENTRIES: Final = 20_000
+"""Files, directories and links of one command."""
 SYSTEM_V: Final = {
     "shmall": str(TEMPORARY_BYTES // resource.getpagesize()),
     "shmmax": str(TEMPORARY_BYTES),
@@ -101,6 +105,10 @@ class Isolation(Protocol):
 
     def watched_process(self, pid: int, place: Place) -> int:
         """The process whose memory, with all below it, counts; 0 for none. `pid`: the outermost process."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether its first process makes a file system for the files (`rooms.py`) and waits until they are there."""
 
     def is_no_start(self, place: Place, code: int) -> bool:
         """Whether the command was never started. `code`: the exit code of its outermost process."""

@@ -1,5 +1,6 @@
 """The memory of processes, counted from outside: what is theirs alone, and each shared memory once.
 
+Files of a disk that only processes hold, because no directory names them any more, are counted as shared memory is.
 Where control groups bound a command, the kernel counts (`groups.py`). Elsewhere this is what there is:
 
 - Pages of a process itself, swapped out or not. Those that a fork shares count once, where that matters.
@@ -32,8 +33,9 @@ _Inode = tuple[bool, int]
 
 @dataclass(slots=True)
 class _Shared:
-    """Sizes of shared memory by inode."""
+    """Sizes of shared memory, or of other files without a name on one file system, by inode."""
 
+    device: int
     sizes: dict[_Inode, int] = field(default_factory=dict)
     exact: set[_Inode] = field(default_factory=set)
 
@@ -59,16 +61,30 @@ def memory_of(pid: int, *, most: int = 0) -> int:
 
     `most`: where a quick count, which has what forks share several times, is not above it, that is the answer.
     """
+    pids = _tree(pid)
+    total = _unnamed(pids, _device())
+    quick = total + sum(_own(each) for each in pids)
+    return quick if quick <= most else total + sum(_own_exactly(each) for each in pids)
+
+
+def unnamed_files(pid: int, device: int) -> int:
+    """Bytes of the files that a process and all below it hold on a file system, and that no directory names."""
+    return _unnamed(_tree(pid), device)
+
+
+def _tree(pid: int) -> list[int]:
     pids = [pid] if pid else []
     for each in pids:
         pids += children_of(each)
-    shared = _Shared()
+    return pids
+
+
+def _unnamed(pids: list[int], device: int) -> int:
+    shared = _Shared(device)
     for each in pids:
         _add_open(each, shared)
         _add_mapped(each, shared)
-    total = sum(shared.sizes.values())
-    quick = total + sum(_own(each) for each in pids)
-    return quick if quick <= most else total + sum(_own_exactly(each) for each in pids)
+    return sum(shared.sizes.values())
 
 
 def _own(pid: int) -> int:
@@ -91,22 +107,23 @@ def _sum(path: str, *names: str) -> int | None:
 
 
 def _add_open(pid: int, shared: _Shared) -> None:
-    """Shared memory to which a process has a descriptor."""
+    """Those to which a process has a descriptor."""
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as opened:
         for each in opened:
             with contextlib.suppress(OSError):
                 state = each.stat()
-                if state.st_dev == _device() and stat.S_ISREG(state.st_mode):
+                is_unnamed = stat.S_ISREG(state.st_mode) and not state.st_nlink
+                if is_unnamed and state.st_dev == shared.device:
                     shared.add((False, state.st_ino), state.st_blocks * BLOCK, is_exact=True)
 
 
 def _add_mapped(pid: int, shared: _Shared) -> None:
-    """Shared memory that a process has mapped."""
+    """Those that a process has mapped."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_bytes()
     except OSError:
         return
-    for start, end, offset, number, name in _mapping().findall(maps):
+    for start, end, offset, number, name in _mapping(shared.device).findall(maps):
         inode = (name.startswith(SYSTEM_V), int(number))
         if inode in shared.exact:
             continue
@@ -128,7 +145,8 @@ def _device() -> int:
 
 
 @functools.cache
-def _mapping() -> re.Pattern[bytes]:
-    """Lines of `/proc/<pid>/maps` about that file system."""
-    device = f"{os.major(_device()):02x}:{os.minor(_device()):02x}".encode()
-    return re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) " + device + rb" (\d+) *(.*)$", re.MULTILINE)
+def _mapping(device: int) -> re.Pattern[bytes]:
+    """Lines of `/proc/<pid>/maps` about files without a name on a file system."""
+    name = f"{os.major(device):02x}:{os.minor(device):02x}".encode()
+    words = rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) " + name + rb" (\d+) *(.* \(deleted\))$"
+    return re.compile(words, re.MULTILINE)

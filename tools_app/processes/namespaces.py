@@ -24,9 +24,11 @@ from tools_app.processes.isolation import (
     limits,
     shell,
 )
+from tools_app.processes.rooms import making_room
 
 TRIAL_SECONDS: Final = 10.0
-USER_SPACES: Final = ("unshare", "--user", "--map-root-user", "--ipc")
+ROOT_SPACES: Final = ("unshare", "--ipc", "--mount")
+USER_SPACES: Final = (*ROOT_SPACES, "--user", "--map-root-user")
 SET_SYSTEM_V: Final = " && ".join(f"echo {value} > /proc/sys/kernel/{name}" for name, value in SYSTEM_V.items())
 SETUP: Final = Path(__file__).parent / "setup.sh"
 """Given to the shell as a text: it runs as another user, who may not enter the folder of this installation."""
@@ -50,6 +52,11 @@ class Namespaces:
         return f"{way}; no control group, so the worker counts the memory{spared}"
 
     @property
+    def has_room(self) -> bool:
+        """Whether it can be made where this process may own files: users own theirs in namespaces of their own."""
+        return bool(_system_v(self.name)) or (self.name == "unshare" and not is_root())
+
+    @property
     def proofs(self) -> Mapping[str, str]:
         """Names and values of the command's own status."""
         return UNPRIVILEGED
@@ -69,8 +76,13 @@ class Namespaces:
     def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
         """The command line that runs a shell command."""
         inner = [*_limited(bounds), shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
-        outer = _bwrap(place) if self.name == "bwrap" else _unshare(place)
-        return [*_system_v(self.name), *_as_nobody(), *outer, *inner]
+        first = _system_v(self.name)
+        room = making_room(place.folder, bounds, owner=NOBODY if is_root() else 0) if self.has_room else []
+        if self.name == "bwrap":
+            return [*first, *room, *_as_nobody(), *_bwrap(place), *inner]
+        if first:
+            return [*first, *room, *_as_nobody(), *_unshare(place, []), *inner]
+        return [*_as_nobody(), *_unshare(place, room), *inner]
 
     def watched_process(self, pid: int, place: Place) -> int:
         """The outermost: all others are below it."""
@@ -90,16 +102,16 @@ NAMESPACES: Final = (
 
 
 def _system_v(name: str) -> list[str]:
-    """The namespace for shared memory, with its bounds. Root makes it itself: older kernels let no user set them."""
+    """Namespaces for mounts, and for shared memory with its bounds, which on older kernels root alone may set."""
     if not _root_bounds_system_v() and not (name == "bwrap" and _user_bounds_system_v()):  # which cannot set them
         return []
-    spaces = ("unshare", "--ipc") if _root_bounds_system_v() else USER_SPACES
+    spaces = ROOT_SPACES if _root_bounds_system_v() else USER_SPACES
     return [*spaces, "/bin/sh", "-c", f'{SET_SYSTEM_V} && exec "$@"', "bounds"]
 
 
 @functools.cache
 def _root_bounds_system_v() -> bool:
-    return is_root() and _works("unshare", "--ipc", "/bin/sh", "-c", SET_SYSTEM_V)
+    return is_root() and _works(*ROOT_SPACES, "/bin/sh", "-c", SET_SYSTEM_V)
 
 
 @functools.cache
@@ -162,7 +174,7 @@ def _bwrap(place: Place) -> list[str]:
     return [*words, "--bind", str(place.folder), "/workspace", "--remount-ro", "/", "--"]
 
 
-def _unshare(place: Place) -> list[str]:
+def _unshare(place: Place, room: Sequence[str]) -> list[str]:
     """The first `unshare` makes namespaces and the user, which clears what `setpriv` sets; the second one forks.
 
     So each process dies with the one above it: the kernel kills the last one when the worker is killed.
@@ -171,7 +183,8 @@ def _unshare(place: Place) -> list[str]:
     spaces += [] if _system_v("unshare") else ["--ipc"]
     network = "yes" if place.network else "no"
     setup: Sequence[str] = ["/bin/sh", "-c", _setup(), "setup", str(place.root), str(place.folder), network]
-    return ["unshare", *spaces, "setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", *setup]
+    bound = ["setpriv", "--pdeathsig", "KILL"]
+    return ["unshare", *spaces, *bound, *room, "unshare", "--pid", "--fork", "--kill-child", *setup]
 
 
 @functools.cache

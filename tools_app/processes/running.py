@@ -1,7 +1,7 @@
 """Runs one command apart, and sees to it that nothing of it goes on.
 
-The kernel bounds each process, and with a control group the memory of all together. The disk, and memory where there is
-no such group, are looked at again and again. Whatever exceeds a bound ends the command.
+The kernel bounds each process, with a control group the memory of all together, and the files where they have a file
+system of their own. All of that is looked at again and again. Whatever exceeds a bound ends the command.
 """
 
 import asyncio
@@ -9,21 +9,25 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from tools_app.errors import SandboxUnavailable
-from tools_app.processes.copying import MAX_ENTRIES, disk_use
 from tools_app.processes.groups import Group, make_group
-from tools_app.processes.isolation import SHARED_BYTES, Bounds, Isolation, Place
+from tools_app.processes.isolation import MAX_ENTRIES, SHARED_BYTES, Bounds, Isolation, Place
 from tools_app.processes.memory import children_of, memory_of
+from tools_app.processes.rooms import FOLDER, ROOM, Room
 
 MEMORY_CHECK_SECONDS: Final = 0.05
-MEMORY_CHECK_SHARE: Final = 4.0
-"""How much longer than a look the pause after it is: one at very many mappings takes long."""
-DISK_CHECK_SECONDS: Final = 0.5
+CHECK_SHARE: Final = 4.0
+"""How much longer than a look the pause after it is: one at very many mappings or files takes long."""
+DISK_CHECK_SECONDS: Final = 0.1
+BEGIN_SECONDS: Final = 20.0
 END_SECONDS: Final = 20.0
+MAX_REASON_BYTES: Final = 300
 MAX_READ_BYTES: Final = 64_000_000
 PIECE_BYTES: Final = 64 * 1024
 
@@ -50,42 +54,71 @@ class Ended:
 
 
 class Running:
-    """One command. `run` is called once."""
+    """One command. `begun` and `finish` are called once, in this order."""
 
     def __init__(self, place: Place, bounds: Bounds) -> None:
         self._place = place
         self._bounds = bounds
+        self._room = Room(place.folder)
         self._process: asyncio.subprocess.Process | None = None
         self._isolation: Isolation | None = None
         self._group: Group | None = None
         self._end = End.EXITED
         self._enough = asyncio.Event()
+        self._words: list[str] = []
 
     @property
     def pid(self) -> int:
         """The outermost process; 0 before the start."""
         return self._process.pid if self._process else 0
 
-    async def run(self, isolation: Isolation, command: str) -> Ended:
-        """Run a command to its end. Cancelling ends it. Errors: `SandboxUnavailable` where it cannot be started."""
-        began = time.monotonic()
+    @property
+    def has_bounded_files(self) -> bool:
+        """Whether the kernel bounds the files, once it has begun."""
+        return self._room.is_bounded
+
+    @contextlib.asynccontextmanager
+    async def begun(self, isolation: Isolation, command: str) -> AsyncIterator[Path]:
+        """Prepare a command, which waits for `finish`. Gives the directory of its files, empty and there until the end.
+
+        Leaving ends it. Errors: `SandboxUnavailable` where it cannot be started.
+        """
         self._isolation = isolation
-        words = isolation.command_line(command, self._place, self._bounds)
+        self._words = isolation.command_line(command, self._place, self._bounds)
         if not isolation.is_supervised:  # an engine has groups of its own
-            name, memory = self._place.root.parent.name, self._bounds.memory_bytes + SHARED_BYTES
+            name = self._place.root.parent.name
+            memory = self._bounds.memory_bytes + SHARED_BYTES + self._bounds.disk_bytes
             self._group = await asyncio.to_thread(make_group, name, memory)
         if self._group is not None:
-            words = self._group.entering(words)
+            self._words = self._group.entering(self._words)
         try:
-            outputs = await self._run(words, isolation)
+            if isolation.has_room:
+                self._process = await _started(self._words, isolation)
+                await self._enter_room(self._process)
+            yield self._room.path
         finally:
+            if self._process is not None:
+                await self._stop(self._process)
+            self._room.close()
             if self._group is not None:
                 await asyncio.to_thread(self._group.remove)
-        process = self._process
-        assert process is not None
-        code = process.returncode if process.returncode is not None else -signal.SIGKILL
+
+    async def finish(self) -> Ended:
+        """Run the command to its end. Errors: `SandboxUnavailable` where it cannot be started."""
+        isolation = self._isolation
+        assert isolation is not None
+        began = time.monotonic()
+        if self._process is None:
+            self._process = await _started(self._words, isolation)
+        elif self._process.stdin is not None:
+            self._process.stdin.write(f"{ROOM if self._room.is_bounded else FOLDER}\n".encode())
+            self._process.stdin.close()
+        outputs = await self._outputs(self._process)
+        if self._end is End.EXITED and self._group is not None and self._group.kills:
+            self._end = End.MEMORY
+        code = self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
         if self._end is End.EXITED and isolation.is_no_start(self._place, code):
-            raise SandboxUnavailable(f"The command could not be started: {outputs[1][:300].decode(errors='replace')}")
+            raise no_start(outputs[1])
         return Ended(
             end=self._end,
             code=code if code >= 0 else 128 - code,
@@ -94,15 +127,19 @@ class Running:
             seconds=time.monotonic() - began,
         )
 
-    async def _run(self, words: list[str], isolation: Isolation) -> tuple[bytes, bytes]:
-        process = self._process = await _started(words, isolation)
-        try:
-            outputs = await self._outputs(process)
-        finally:
+    async def _enter_room(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until the first process is where the command will be, and take the file system that it has made."""
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEGIN_SECONDS):
+                line = await process.stdout.readline()
+        if line not in {b"room\n", b"folder\n"}:
             await self._stop(process)
-        if self._end is End.EXITED and self._group is not None and self._group.kills:
-            self._end = End.MEMORY
-        return outputs
+            raise no_start(line + await process.stderr.read(MAX_REASON_BYTES))
+        if line == b"room\n":
+            await asyncio.to_thread(self._room.enter, process.pid)
 
     async def _outputs(self, process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
         assert process.stdout is not None
@@ -148,7 +185,7 @@ class Running:
             began = time.monotonic()
             if await asyncio.to_thread(self._has_too_much):
                 self._kill(End.MEMORY)
-            await asyncio.sleep(max(MEMORY_CHECK_SECONDS, MEMORY_CHECK_SHARE * (time.monotonic() - began)))
+            await asyncio.sleep(max(MEMORY_CHECK_SECONDS, CHECK_SHARE * (time.monotonic() - began)))
 
     def _has_too_much(self) -> bool:
         most = self._bounds.memory_bytes
@@ -156,10 +193,11 @@ class Running:
 
     async def _watch_disk(self) -> None:
         while True:
-            size, count = await asyncio.to_thread(disk_use, self._place.folder)
+            began = time.monotonic()
+            size, count = await asyncio.to_thread(self._room.use, self._watched)
             if size > self._bounds.disk_bytes or count > MAX_ENTRIES:
                 self._kill(End.DISK)
-            await asyncio.sleep(DISK_CHECK_SECONDS)
+            await asyncio.sleep(max(DISK_CHECK_SECONDS, CHECK_SHARE * (time.monotonic() - began)))
 
     def _watched(self) -> int:
         return self._isolation.watched_process(self.pid, self._place) if self._isolation else 0
@@ -175,7 +213,8 @@ class Running:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        if process.stdin is not None:
+        if self._isolation is not None and self._isolation.is_supervised:
+            assert process.stdin is not None
             process.stdin.close()
             return
         inner = children_of(process.pid)
@@ -196,11 +235,19 @@ class Running:
                     await process.wait()
 
 
+def no_start(outputs: bytes) -> SandboxUnavailable:
+    """Make the error of a command that was not started. The reason may name places of this machine: it is its cause."""
+    error = SandboxUnavailable("The command could not be started.")
+    error.__cause__ = OSError(outputs[:MAX_REASON_BYTES].decode(errors="replace"))
+    return error
+
+
 async def _started(words: list[str], isolation: Isolation) -> asyncio.subprocess.Process:
+    is_answered = isolation.is_supervised or isolation.has_room
     try:
         return await asyncio.create_subprocess_exec(
             *words,
-            stdin=asyncio.subprocess.PIPE if isolation.is_supervised else asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if is_answered else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd="/",

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -156,33 +157,40 @@ class CommandRunner:
             raise failed("ENOENT" if entry is None else "ENOTDIR", where)
         share = "" if context.user_id is None else str(context.user_id)
         async with process_runs.slot(share):
-            return await self._run(isolation, context, command, where)
-
-    async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
-        with command_folders() as (root, files):
-            copy = await copied(self.workspace, files, most=self.bounds.disk_bytes // 2)
-            if self.network:  # once it is known whose files the command has
-                await context.check_egress("the network")
-            running = Running(Place(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
-            self.started.append(running)
             try:
-                ended = await running.run(isolation, command)
+                return await self._run(isolation, context, command, where)
             except SandboxUnavailable:
                 forget_isolation()  # what it needs may be gone, such as an image
                 raise
+            except OSError as error:  # which names a place of this machine
+                logger.warning("command failed", exc_info=True, extra={"action": "command_failed"})
+                raise SandboxUnavailable(f"The command's files could not be used: {error.strerror}.") from error
+
+    async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
+        with command_folders() as (root, files):
+            running = Running(Place(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
+            self.started.append(running)
+            try:
+                async with running.begun(isolation, command) as folder:
+                    copy = await copied(self.workspace, folder, most=self.bounds.disk_bytes // 2)
+                    if self.network:  # once it is known whose files the command has
+                        await context.check_egress("the network")
+                    ended = await running.finish()
+                    operations = await asyncio.to_thread(copy.operations, most=self.bounds.disk_bytes)
             finally:
                 self.started.remove(running)
-            operations = await asyncio.to_thread(copy.operations, most=self.bounds.disk_bytes)
-            written = await write_back(self.workspace, operations)
-        reported = {**self._outputs(ended), "changedFiles": written.to_json()}
+        written = await write_back(self.workspace, operations)
+        reported = {**self._outputs(ended, root.parent), "changedFiles": written.to_json()}
         if copy.skipped:
             reported["skippedFiles"] = sorted(copy.skipped)
         if copy.errors or written.errors:
             reported["errors"] = [*copy.errors, *written.errors]
         return reported
 
-    def _outputs(self, ended: Ended) -> JSONObject:
-        stdout, stderr = (_text(each, self.bounds.output_bytes) for each in (ended.stdout, ended.stderr))
+    def _outputs(self, ended: Ended, top: Path) -> JSONObject:
+        """The outputs. `top`: a place of this machine, which programs that make the walls name where they fail."""
+        shown = (each.replace(bytes(top), b"...") for each in (ended.stdout, ended.stderr))
+        stdout, stderr = (_text(each, self.bounds.output_bytes) for each in shown)
         if ended.end in WORDS:
             stderr = KILLED_UNSHARE.sub("", stderr)
             stderr += f"{NAME}: {WORDS[ended.end].format(seconds=self.bounds.seconds)}\n"
@@ -208,7 +216,8 @@ async def processes_report() -> list[TierReport]:
     found = await tried_isolation(process_settings.isolation)
     if isinstance(found, str):
         return [TierReport(tier="processes", is_available=False, reason=found)]
-    reason = f"{found.description[:1].upper()}{found.description[1:]}."
+    reason = f"{found.description[:1].upper()}{found.description[1:]}. "
+    reason += "Files have a bounded file system." if _BOUNDED.get(found.name) else "The worker measures files."
     if passed_over := _PASSED_OVER.get((process_settings.isolation, process_settings.image)):
         reason += f" Not by {passed_over}"
     return [TierReport(tier="processes", is_available=True, reason=reason)]
@@ -217,6 +226,10 @@ async def processes_report() -> list[TierReport]:
 _TRIED: dict[tuple[str, str], Isolation | str] = {}
 _PASSED_OVER: dict[tuple[str, str], str] = {}
 """The ways that did not work before the one that did, with their reasons."""
+
+
+_BOUNDED: dict[str, bool] = {}
+"""Whether the kernel bounds the files of commands, by the name of the way."""
 
 
 def forget_isolation() -> None:
@@ -256,12 +269,15 @@ async def why_not(isolation: Isolation) -> str:
         return reason
     bounds = Bounds(seconds=TRIAL_SECONDS, cpu_seconds=10, memory_bytes=1 << 28, processes=16, disk_bytes=1 << 20)
     with command_folders() as (root, files):
+        running = Running(Place(folder=files, root=root), bounds)
         try:
-            ended = await Running(Place(folder=files, root=root), bounds).run(isolation, TRIAL)
+            async with running.begun(isolation, TRIAL) as folder:
+                ended = await running.finish()
+                has_made = (folder / "made").is_file() and not (folder / "made").is_symlink()
+                _BOUNDED[isolation.name] = running.has_bounded_files
         except SandboxUnavailable as error:
-            return error.message
-        made = files / "made"
-        if ended.code == 0 and made.is_file() and not made.is_symlink():
+            return f"{error.message} {error.__cause__ or ''}".strip()
+        if ended.code == 0 and has_made:
             status = dict(line.split(": ", 1) for line in _text(ended.stdout, 10_000).splitlines() if ": " in line)
             wrong = [key for key, value in isolation.proofs.items() if status.get(key, "") != value]
             return f"its processes keep rights: {', '.join(wrong)}" if wrong else ""

@@ -5,6 +5,7 @@ runs in Deno with this process' environment, as it is the operator's act; what i
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -12,11 +13,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+from thinkproject.kernel.trees import remove_tree
 from tools_app.errors import CodeInvalid, SandboxUnavailable
 from tools_app.sandbox.process import deno_path
 
@@ -99,8 +101,7 @@ def _bundle(folder: Path, name: str, version: str) -> Path:
     path = _place(folder, name, version)
     if path.exists():
         return path
-    with _workshop(folder) as place:
-        work = Path(place)
+    with _workshop(folder) as work:
         (work / "entry.ts").write_text(ENTRY.format(package=f"{name}@{version}"))
         options = ["--quiet", "--no-config", "--no-lock", "--platform=browser", "--minify", "-o", "made.js", "entry.ts"]
         _run(["bundle", *options], work, f"{name}@{version}")
@@ -116,8 +117,7 @@ def install_python(folder: Path) -> Path:
     target = folder / f"pyodide-{PYODIDE}"
     if target.exists():
         return target
-    with _workshop(folder) as place:
-        work = Path(place)
+    with _workshop(folder) as work:
         (work / "package.json").write_text(json.dumps({"dependencies": {"pyodide": PYODIDE}}))
         _run(["install", "--quiet", "--no-lock", "--node-modules-dir=auto"], work, f"pyodide@{PYODIDE}")
         shutil.copytree(work / "node_modules" / "pyodide", work / "made", symlinks=False)
@@ -145,9 +145,15 @@ def _check(name: object, version: object) -> None:
     raise CodeInvalid(f"{name!r} at {version!r} is not a package at an exact version.")
 
 
-def _workshop(folder: Path) -> "tempfile.TemporaryDirectory[str]":
+@contextlib.contextmanager
+def _workshop(folder: Path) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=".work-", dir=folder)
+    work = Path(tempfile.mkdtemp(prefix=".work-", dir=folder))
+    try:
+        yield work
+    finally:
+        with contextlib.suppress(OSError):
+            remove_tree(work)
 
 
 def _run(arguments: Sequence[str], work: Path, what: str) -> None:

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+from thinkproject.kernel.trees import remove_tree
 from tools_app.sandbox.conf import sandbox_settings
 
 OWN_PLACE: Final = Path("/var/cache/think-sandbox")
@@ -170,7 +171,8 @@ def _made(place: Path, real: Path) -> Path:
                 raise
         return entry
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(work)
 
 
 def _take(real: Path, target: Path) -> None:
@@ -235,7 +237,7 @@ def sweep(place: Path) -> None:
         with contextlib.suppress(OSError):
             if each.name.startswith((WORK, GONE)):
                 if time.time() - each.stat().st_mtime > WORK_SECONDS:
-                    shutil.rmtree(each, ignore_errors=True)
+                    remove_tree(each)
             elif time.time() - (each / LOCK).stat().st_mtime > IDLE_SECONDS:
                 _remove(each)
 
@@ -246,4 +248,4 @@ def _remove(entry: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         gone = entry.with_name(f"{GONE}{entry.name}-{os.getpid()}")
         entry.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+    remove_tree(gone)

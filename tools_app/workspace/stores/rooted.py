@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, Final
 
+from thinkproject.kernel.trees import remove_tree
 from tools_app.core.files.failures import failed
 from tools_app.core.files.media_types import sniff_head
 from tools_app.core.files.paths import MAX_DEPTH, chain, joined, name_of, normalise, parent_of
@@ -193,7 +194,7 @@ def remove(root: int, entry: Entry) -> None:
     """Remove an entry with all below it, what cannot be shown too."""
     with directory(root, parent_of(entry.path)) as parent:
         if entry.kind is EntryKind.DIRECTORY:
-            shutil.rmtree(name_of(entry.path), dir_fd=parent)
+            remove_tree(name_of(entry.path), dir_fd=parent)
         else:
             os.unlink(name_of(entry.path), dir_fd=parent)
 

@@ -69,14 +69,14 @@ async def test_a_file_that_somebody_else_changed_is_left_alone_and_named(
     workspace: MemoryWorkspace, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await workspace.write_file("/f", "old\n")
-    plain = Running.run
+    plain = Running.finish
 
-    async def slow(self: Running, isolation: Isolation, text: str) -> object:
-        ended = await plain(self, isolation, text)
+    async def slow(self: Running) -> object:
+        ended = await plain(self)
         await workspace.write_file("/f", "theirs\n")
         return ended
 
-    monkeypatch.setattr(Running, "run", slow)
+    monkeypatch.setattr(Running, "finish", slow)
     result = await command("echo mine > f; echo mine > g")
     assert [line.split(":")[0] for line in result["errors"]] == ["/f"]
     assert await texts(workspace) == {"/f": "theirs\n", "/g": "mine\n"}

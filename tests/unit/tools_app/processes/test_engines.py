@@ -18,6 +18,7 @@ import pytest
 from celery import signals
 
 from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
+from tests.unit.tools_app.processes.finishing import finished
 from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
@@ -129,7 +130,7 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
     nap = f"sleep 44.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
         running = Running(Place(folder=files, root=root), Bounds(**SMALL))
-        task = asyncio.create_task(running.run(engine, nap))
+        task = asyncio.create_task(finished(running, engine, nap))
         async with asyncio.timeout(60):
             await until(lambda: bool(processes_of(nap)))
             os.killpg(running.pid, signal.SIGKILL)  # of the supervisor and the engine's client
@@ -150,7 +151,7 @@ async def test_a_command_that_is_cancelled_while_its_container_starts_leaves_non
     nap = f"sleep 43.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
         running = Running(Place(folder=files, root=root), Bounds(**SMALL))
-        task = asyncio.create_task(running.run(engine, nap))
+        task = asyncio.create_task(finished(running, engine, nap))
         async with asyncio.timeout(60):
             await until(lambda: (root / f"{engine.name}.id").exists() if is_made else running.pid > 0)
             task.cancel()

@@ -13,6 +13,7 @@ import pytest
 from tests.house.repository import ROOT
 from tests.open_folders import open_to_all
 from tests.unit.tools_app.processes.conftest import SMALL, Command
+from tests.unit.tools_app.processes.finishing import finished
 from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
@@ -237,7 +238,7 @@ async def test_what_outlived_its_worker_is_ended_by_the_next_one(isolation: Isol
         folder.mkdir(exist_ok=True)
         give(folder)
     running = Running(Place(folder=top / "files", root=top / "root"), Bounds(**SMALL))
-    task = asyncio.create_task(running.run(isolation, "sleep 55.5"))
+    task = asyncio.create_task(finished(running, isolation, "sleep 55.5"))
     async with asyncio.timeout(30):
         await until(lambda: bool(processes_of("sleep 55.5")))
         await asyncio.to_thread(sweep)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.unit.tools_app.processes.conftest import SMALL, Command
+from tests.unit.tools_app.processes.finishing import finished
 from tools_app.processes import groups
 from tools_app.processes.folders import command_folders
 from tools_app.processes.groups import Group, has_groups, make_group, remove_groups
@@ -213,7 +214,7 @@ def test_a_group_that_was_left_is_removed_and_one_in_use_is_not(group: Group) ->
 
 async def test_a_command_leaves_no_group(isolation: Isolation) -> None:
     with command_folders() as (root, files):
-        await Running(Place(folder=files, root=root), Bounds(**SMALL)).run(isolation, "echo here")
+        await finished(Running(Place(folder=files, root=root), Bounds(**SMALL)), isolation, "echo here")
         assert [place / root.parent.name for place in groups._places() if (place / root.parent.name).exists()] == []
 
 
