@@ -1,5 +1,7 @@
-"""Logging: one format, no query strings, no secrets.
+r"""Logging: one format, no query strings, no secrets, and no line that a value made.
 
+Whatever a value holds, a record is one line, with its traceback below it and indented: line breaks, escape sequences of
+terminals and other characters that are not shown are written as `\n`, `\x1b`, `\u202e`.
 Addresses in logs lose their query (`?token=…`), credentials in headers and URLs and the values of configured secrets
 are blotted out, in messages and in tracebacks alike.
 """
@@ -20,6 +22,8 @@ _PATTERNS = [
     (re.compile(r"(/sign-in/)[\w-]{16,}"), rf"\1{BLOT}"),
 ]
 _PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_HIDDEN = re.compile(r"[^\x20-\x7e]")
+INDENT = "  "
 _SIMPLE = (str, int, float, type(None))  # anything else may hold data that was not meant for logs
 _secrets: list[str] = []
 
@@ -33,24 +37,42 @@ def redact(text: str) -> str:
     return text
 
 
+def escaped(text: str) -> str:
+    """Return the text with an escape for each character that would not be shown as itself, on one line."""
+    return text if text.isprintable() else _HIDDEN.sub(_shown, text)
+
+
+def _shown(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else found[0].encode("unicode_escape").decode()
+
+
 class TextFormatter(logging.Formatter):
-    """One line a record, then its traceback."""
+    """One line a record, then its traceback, indented."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format and redact; the fields of `extra` follow the message."""
-        extra = " ".join(f"{key}={value!r}" for key, value in _extra(record).items())
-        first, newline, rest = super().format(record).partition("\n")
-        return redact(f"{first} {extra}".rstrip() + newline + rest)
+        """Format, redact and escape; the fields of `extra` follow the message."""
+        extra = "".join(f" {key}={value!r}" for key, value in _extra(record).items())
+        below = "" if not record.exc_info else f"\n{self.formatException(record.exc_info)}"
+        below += "" if not record.stack_info else f"\n{self.formatStack(record.stack_info)}"
+        lines = redact(below).split("\n")[1:]
+        shown = [escaped(redact(self.formatMessage(record) + extra)), *(INDENT + escaped(each) for each in lines)]
+        return "\n".join(shown)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of the base class
+        """Make the first line, not yet redacted."""
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record)
+        return super().formatMessage(record)
 
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, with the fields of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format and redact."""
+        """Format, redact and escape."""
         entry: dict[str, Any] = {
             "at": self.formatTime(record),
             "level": record.levelname,
@@ -60,7 +82,13 @@ class JsonFormatter(logging.Formatter):
         entry |= {key: redact(value) if isinstance(value, str) else value for key, value in _extra(record).items()}
         if record.exc_info:
             entry["traceback"] = redact(self.formatException(record.exc_info))
-        return json.dumps(entry, ensure_ascii=False, default=lambda value: redact(repr(value)))
+        return _HIDDEN.sub(
+            _json_shown, json.dumps(entry, ensure_ascii=False, default=lambda value: redact(repr(value)))
+        )
+
+
+def _json_shown(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def configuration(level: str, form: str, *, secrets: Iterable[str]) -> dict[str, Any]:

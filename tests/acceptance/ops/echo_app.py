@@ -6,6 +6,7 @@ import logging
 import sys
 from typing import Any
 
+from thinkproject.logs import TextFormatter
 from thinkproject.run.servers.shared import Address
 
 FRAME = "x" * 65_536
@@ -102,7 +103,9 @@ def serve_daphne(fd: int, heartbeat: float | None, *, is_proxied: bool) -> int:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(TextFormatter())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # as `thinkproject.logs` does
     kind, fd_text, *words = sys.argv[1:]
     paces = [float(word) for word in words if word != "proxied"]  # heartbeats that a test need not wait for

@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
 from tests.acceptance.ops.echo_server import SERVERS, counts, echo_command, start_server
@@ -184,6 +185,19 @@ def test_the_access_log_holds_no_query(echo_server: Process) -> None:
     wait_for(lambda: "disconnected /length" in echo_server.log, seconds=10, what="the line of the socket")
     assert "GET / 200" in echo_server.log
     assert "canary" not in echo_server.log
+
+
+@pytest.mark.smoke
+def test_no_address_makes_a_line_of_the_log_or_reaches_a_terminal(echo_server: Process) -> None:
+    path = "/length/x%0A2026-01-01%20ERROR%20forged%0D%1b[31m%C2%9B31m%E2%80%AE"
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://127.0.0.1:{echo_server.port}{path}", timeout=10).close()
+    with contextlib.suppress(WebSocketException), connect(f"ws://127.0.0.1:{echo_server.port}{path}"):
+        pass
+    wait_for(lambda: echo_server.log.count("forged") >= 2, seconds=10, what="the lines of both requests")
+    lines = [line for line in echo_server.log.split("\n") if "forged" in line]
+    assert all(" INFO think.access: " in line and line.isprintable() for line in lines), lines
+    assert {line.split(": ", 1)[1].split(" ")[0] for line in lines} == {"GET", "websocket"}
 
 
 @pytest.mark.smoke

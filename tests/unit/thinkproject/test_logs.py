@@ -63,3 +63,28 @@ def test_json_lines_carry_the_fields_of_extra() -> None:
 def test_ordinary_text_is_left_alone() -> None:
     text = "Was it done? Yes: 3 of 4 in /var/think, see docs"
     assert logs.redact(text) == text
+
+
+FORGED = "x\n2026-11-26 20:00:00,000 ERROR think: forged\r\x1b[31m\x9b31m\u202e\u2028\x00\x85"
+
+
+def test_no_value_makes_a_line_or_reaches_a_terminal() -> None:
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        record = _record(f"{FORGED} %s", FORGED, exc_info=sys.exc_info(), stack_info=FORGED, value=FORGED, number=1)
+    first, *below = logs.TextFormatter().format(record).split("\n")
+    assert first.count("forged") == 3
+    assert first.endswith(" number=1")
+    assert below[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in below)
+    said = logs.JsonFormatter().format(record)
+    assert json.loads(said)["value"] == FORGED
+    for line in (first, *below, said):
+        assert line.isprintable(), line
+
+
+def test_what_can_be_shown_is_shown_as_it_is() -> None:
+    text = "Übergröße — 漢字 \\n 'quoted'"
+    assert logs.TextFormatter().format(_record(text)).endswith(text)
+    assert text.split(maxsplit=1)[0] in logs.JsonFormatter().format(_record(text))
