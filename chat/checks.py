@@ -227,9 +227,8 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     most: Any = agent_class.max_recoveries
     if most is not None and (type(most) is not int or most < 0):
         problems.append(f"max_recoveries must be None or a whole number from 0, not {most!r}.")
-    text: Any = agent_class.interrupted_text
-    if not isinstance(text, str) or not text.strip():
-        problems.append(f"interrupted_text must be a text, not {text!r}.")
+    given = {name: getattr(agent_class, name) for name in ("interrupted_text", "step_limit_text")}
+    problems += [f"{name} must be a text, not {text!r}." for name, text in given.items() if not _is_text(text)]
     if not isinstance(agent_class.mcp_server, bool):
         try:
             check_patterns(agent_class.mcp_server)
@@ -241,6 +240,10 @@ def _value_problems(agent_class: type[Think]) -> list[str]:
     if (agent_class.stall_timeout_seconds or 0) < 0:
         problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
     return problems
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _policy_problems(policy: Callable[[Any], object], value: Any) -> list[str]:

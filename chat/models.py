@@ -139,6 +139,7 @@ class TurnOptions(TypedDict, total=False):
     caller_tools: list[JSONObject]  # tools that the program that asked for the turn runs, as they are declared
     leaf: str | None  # id of the message that the answer hangs below; there once the turn has begun
     model_choice: JSONObject  # the conversation's when the turn began; missing where there was none
+    goes_on_from: list[str]  # ids of the turns of the same answer before this one, oldest first
     denied: list[list[str]]  # lists of patterns of tools that the turn which has started it denies
     direct_call: JSONObject  # `tool` and `input` of the one call that the turn makes instead of asking a model
 

@@ -35,6 +35,7 @@ from chat.core.loop.hooks import (
     ToolOutcome,
     TurnContext,
 )
+from chat.core.loop.step_limit import STEP_LIMIT_TEXT
 from chat.core.model.chosen_model import NOTHING, ChosenModel
 from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
@@ -69,7 +70,11 @@ class Think(
     """A durable chat agent. Only `get_model` must be supplied; everything else works as it is."""
 
     max_steps: ClassVar[int] = 10
-    """Model calls in one turn at most. See `get_max_steps`."""
+    """How many model calls of one answer may call tools. After the last of them the model is asked once more, without
+    a call. See `get_max_steps`."""
+
+    step_limit_text: ClassVar[str] = STEP_LIMIT_TEXT
+    """What people read below an answer that has reached `max_steps`; `{steps}` is their number."""
 
     enabled_tools: ClassVar[Sequence[str] | None] = None
     """Which of all its tools the agent has, by name and pattern: `("read*", "!read_secret")`. The last that matches

@@ -30,6 +30,7 @@ class TurnView:
     `waits`: what a turn that is parked waits for, each with `kind`, `label`, `call_id`, `since` and `until`. `retry`:
     when the model is asked again, with `code`, `attempt`, `attempts` and `retry_at`. `model_report`: `models`, each
     with `name`, `calls`, `tokens` and `cost`, and `switches`, each with `call`, `from_model`, `to_model` and `code`.
+    `end_reason`: why the answer is over although its model wanted to call tools: `step_limit` or `stop_condition`.
     """
 
     id: str
@@ -41,6 +42,7 @@ class TurnView:
     assistant_id: str
     model: str
     model_report: JSONObject | None
+    end_reason: str | None
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int
@@ -248,6 +250,7 @@ def turn_view(turn: Turn) -> TurnView:
         assistant_id=turn.assistant_id,
         model=turn.model_name,
         model_report=_model_report(turn.model_report),
+        end_reason=(turn.model_report or {}).get("ended"),
         input_tokens=turn.input_tokens,
         output_tokens=turn.output_tokens,
         reasoning_tokens=turn.reasoning_tokens,
@@ -267,7 +270,7 @@ def turn_view(turn: Turn) -> TurnView:
 
 def _model_report(stored: JSONObject | None) -> JSONObject | None:
     """The models of a turn for clients. Programs cannot have fields that are called `for` and `from`."""
-    if stored is None:
+    if stored is None or "models" not in stored:
         return None
     switches = [
         {"call": each["for"], "from_model": each["from"], "to_model": each["to"], "code": each["code"]}

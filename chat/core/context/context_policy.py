@@ -22,7 +22,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 class ContextPolicy:
     """Limits on the history sent to the model. Units: messages and characters; `None` disables a rule.
 
-    The newest `keep_messages` are whole; in older ones outputs are cut to `max_output_chars` and texts to
+    The newest `keep_messages` are whole, messages of an assistant in a row counted as one: an answer that waited and
+    went on is several. In older ones outputs are cut to `max_output_chars` and texts to
     `max_text_chars`. An output that is an object or a list stays one: it is shortened inside. `keep_calls_of`: tool
     calls are sent only where the last so many messages of the request's history have them. Beyond `max_messages` the
     first message of the user and the last `kept_messages` are sent, more where a call would be parted from its result.
@@ -81,8 +82,22 @@ def cut_text(text: str, max_chars: int) -> str:
 
 def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> list[Message]:
     """Shorten old content for the model only. Changed messages are copies, others themselves; their number stays."""
-    border = max(0, len(messages) - policy.keep_messages)
+    border = newest(messages, policy.keep_messages)
     return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
+
+
+def newest(messages: Sequence[Message], count: int) -> int:
+    """Where the newest so many begin. An answer that waited for a person and went on is several messages and one."""
+    border = len(messages)
+    while border > 0 and (count > 0 or _goes_on(messages, border)):
+        count -= not _goes_on(messages, border)
+        border -= 1
+    return border
+
+
+def _goes_on(messages: Sequence[Message], border: int) -> bool:
+    """Whether the answer at this place began in the message before it."""
+    return border < len(messages) and messages[border - 1]["role"] == messages[border]["role"] == "assistant"
 
 
 def _cut_message(message: Message, policy: ContextPolicy) -> Message:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, truncate, without_calls
+from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, newest, truncate, without_calls
 from chat.core.context.result_files import LoadFile, Sight, cut_note, files_of, with_lines
 from chat.core.model.language_model import (
     AssistantMessage,
@@ -110,13 +110,19 @@ def _decided_line(call: DecidedCall) -> str:
 
 
 def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
-    """A history without the tool calls excluded by the policy; calls of the current answer are not affected."""
+    """A history without the tool calls excluded by the policy; calls of the current answer are not affected.
+
+    An answer that goes on after a decision or a result begins in the history.
+    """
     if policy.keep_calls_of is None:
         return list(history)
     # Each message of the model's stands for one of ours at most, so the last ones come of no more than as many.
-    last = [message for message in history if message.get("parts")][-policy.keep_calls_of :]
+    filled = [message for message in history if message.get("parts")]
+    last = filled[-policy.keep_calls_of :]
     tail = [message for message in to_model_messages(last, policy=None) if message != _GO_ON]
     kept = [item for message in tail[-policy.keep_calls_of :] for item in _call_ids(message)]
+    going_on = filled[newest(filled, 1) :] if filled and filled[-1]["role"] == "assistant" else []
+    kept += [part["toolCallId"] for message in going_on for part in message["parts"] if "toolCallId" in part]
     return without_calls(history, set(kept))
 
 

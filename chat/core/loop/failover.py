@@ -150,11 +150,11 @@ def switch_of(record: JSONObject) -> JSONObject:
 
 
 def with_models(metadata: JSONObject | None, report: JSONObject | None) -> JSONObject | None:
-    """The metadata of an answer, with the names of the models that gave it where there were several."""
+    """The metadata of an answer, with the names of the models that gave it where there were several, and its end."""
     if report is None:
         return metadata
-    ours = {"models": [model["name"] for model in report["models"]], "switches": report["switches"]}
-    return {**(metadata or {}), OURS: ours}
+    named = {"models": [model["name"] for model in report["models"]]} if "models" in report else {}
+    return {**(metadata or {}), OURS: {**report, **named}}
 
 
 def _without_reasoning(message: ModelMessage) -> ModelMessage:

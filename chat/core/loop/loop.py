@@ -17,9 +17,10 @@ from chat.core.context.prompt import with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import FAILOVER_PREFIX, ContextSize, ModelFailover, switch_of, with_models
-from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord, StopCondition
+from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.step_history import StepHistory
-from chat.core.loop.step_tools import offered_tools, only_offered
+from chat.core.loop.step_limit import StepLimit
+from chat.core.loop.step_tools import choice_of, offered_tools, only_offered
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -33,7 +34,6 @@ from chat.core.model.language_model import (
 )
 from chat.core.model.output_schema import Output
 from chat.core.model.prices import NOTHING
-from chat.core.model.tool_choice import read_tool_choice
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
 from chat.errors import ContextOverflow, ModelError, NetworkLost
@@ -126,8 +126,7 @@ class TurnPlan:
     needs_reader: Callable[[Message], bool] = lambda _answer: False
     tool_choice: str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
-    max_steps: int = 10
-    stop_when: tuple[StopCondition, ...] = ()
+    limit: StepLimit = field(default_factory=StepLimit)
     output: Output | None = None
     shared: Any = None
     send_reasoning: bool = True
@@ -149,15 +148,18 @@ class TurnTotals:
     model_name: str = ""
     finish_reason: str = ""
     output: JSONValue = None  # the structured answer, once it is there
+    ended: str = ""  # why the answer is over where the model was not done
     models: dict[str, JSONObject] = field(default_factory=dict)  # what each was used for, in the order of their use
     switches: list[JSONObject] = field(default_factory=list)  # from one model to the next: `{for, from, to, code}`
 
     @property
     def report(self) -> JSONObject | None:
-        """The models that answered and the switches, for people; nothing where one model answered all."""
+        """The models that answered, the switches, and why it ended; nothing where one model answered and was done."""
+        ended = {"ended": self.ended} if self.ended else {}
         if len(self.models) < 2 and not self.switches:
-            return None
-        return {"models": [{"name": name, **use} for name, use in self.models.items()], "switches": self.switches}
+            return ended or None
+        used = [{"name": name, **use} for name, use in self.models.items()]
+        return {"models": used, "switches": self.switches, **ended}
 
     def count(self, record: JSONObject) -> None:
         """Add the record of a settled model call."""
@@ -214,7 +216,7 @@ class TurnLoop:
         await self._skip_recorded()
         if self._has_unrecorded_step:
             await self._settle_model_call(UNRECORDED, is_last=True)
-        elif self.plan.partial_output_shown:
+        elif self.plan.partial_output_shown and not self._is_over():
             async for chunk in self._seal():
                 yield chunk
         while not self._is_over():
@@ -222,6 +224,8 @@ class TurnLoop:
                 async for chunk in step:
                     yield chunk
         self._read_output()
+        for chunk in [] if self.plan.output else self.plan.limit.said_at(self.totals.ended, self.fold):
+            yield self._put(chunk)
         if not self.fold.finished:
             metadata = await self._hooks.message_metadata("finish", self.totals)
             metadata = with_models(metadata, self.totals.report)
@@ -261,10 +265,11 @@ class TurnLoop:
         """Whether the model has nothing more to do."""
         if not self._is_answered or self.fold.step_is_open:
             return False
-        if not self.fold.last_step_called_tools or self.fold.waits_for_answers:
+        if self.fold.waits_for_answers:
             return True
-        is_far = self.totals.steps >= self.plan.max_steps
-        return is_far or any(condition(self._steps.records()) for condition in self.plan.stop_when)
+        end = self.plan.limit.end_of(self._steps.records(), wants_more=self.fold.last_step_called_tools)
+        self.totals.ended = end or ""
+        return end is not None
 
     def _read_output(self) -> None:
         """Read the structured answer. Errors: `OutputInvalid`; a turn that waits for answers has none yet."""
@@ -297,7 +302,7 @@ class TurnLoop:
         await self._failover.settle(self._number, model)
         for kind, facts in self._failover.reports():
             yield self._put(_activity(self.plan, kind, facts))
-        check = only_offered(self._tools.check, self.plan, request.tools)
+        check = only_offered(self._tools.check, self.plan, () if request.tool_choice == "none" else request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
             self.fold,
@@ -360,14 +365,10 @@ class TurnLoop:
         )
         config = await self._hooks.before_step(context) or StepConfig()
         tools = offered_tools(self.plan, config, self.fold.message)
+        choice = "none" if self.plan.limit.is_reached(self.totals.steps) else choice_of(self.plan, config, tools)
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)
-        choice = self.plan.tool_choice
-        if config.tool_choice is not None:
-            choice = read_tool_choice(config.tool_choice, [tool.name for tool in tools])
-        elif choice not in {"auto", "none", *(tool.name for tool in tools)}:
-            choice = "required" if choice == "required" and tools else "auto"  # the step has not the tool of the turn
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
         messages = with_checkpoint(context.messages if config.messages is None else config.messages)

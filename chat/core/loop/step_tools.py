@@ -5,6 +5,7 @@ from typing import Protocol, TypeAlias
 
 from chat.core.loop.hooks import StepConfig
 from chat.core.model.language_model import ToolSpec
+from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message
 from tools_app.core.execution import CheckedCall
@@ -20,6 +21,11 @@ class HasTools(Protocol):
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The turn's own."""
+        ...
+
+    @property
+    def tool_choice(self) -> str:
+        """The turn's choice among them."""
         ...
 
     @property
@@ -42,6 +48,16 @@ def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple
     if reader is None or (patterns is not None and excludes(patterns, reader.name)):
         return tools
     return (*tools, reader) if plan.needs_reader(message) else tools
+
+
+def choice_of(plan: HasTools, config: StepConfig, tools: tuple[ToolSpec, ...]) -> str:
+    """The choice among the tools of a step: what its hook says, else the turn's as far as the step has the tool."""
+    choice, names = plan.tool_choice, [tool.name for tool in tools]
+    if config.tool_choice is not None:
+        return read_tool_choice(config.tool_choice, names)
+    if choice in {"auto", "none", *names}:
+        return choice
+    return "required" if choice == "required" and tools else "auto"
 
 
 def _patterns(given: object) -> tuple[str, ...]:

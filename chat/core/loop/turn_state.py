@@ -52,6 +52,13 @@ class TurnState:
         self.open_reasoning_id: str | None = None
         self._ids = 0
 
+    @classmethod
+    def of(cls, message: Message) -> "TurnState":
+        """The state of a stored answer, for what its steps were."""
+        state = cls(message["id"])
+        state._accumulator = Accumulator(message)
+        return state
+
     def apply(self, chunk: Chunk) -> None:
         """Take the next chunk of the log. Constant cost per chunk."""
         self._accumulator.apply(chunk)

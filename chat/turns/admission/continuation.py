@@ -131,7 +131,7 @@ def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | N
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
     if has_lasting(parent):  # whatever is said until it begins, it goes on from there
         placement = Placement(trigger=TurnTrigger.CONTINUE)
-    options: TurnOptions = {}
+    options: TurnOptions = {"goes_on_from": [*parent.options.get("goes_on_from", ()), parent.pk]}
     if "direct_call" in parent.options:  # the call has run then: no model is asked to go on
         options["direct_call"] = parent.options["direct_call"]
     if "denied" in parent.options:

@@ -18,6 +18,7 @@ from chat.core.context.result_files import READER
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
+from chat.core.loop.step_limit import StepLimit
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings
 from chat.llm.direct_call import DirectCall
@@ -27,6 +28,7 @@ from chat.turns.background.costs import price_calls
 from chat.turns.background.declared_schedules import reconcile_if_declared
 from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
+from chat.turns.execution.earlier_steps import earlier_steps
 from chat.turns.execution.extensions.turn_config import with_extensions
 from chat.turns.execution.model_input import (
     NOTHING_SAID,
@@ -47,6 +49,7 @@ from fibers.context import FiberContext
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import excludes
@@ -132,8 +135,13 @@ async def assemble(
         needs_reader=prompt.has_cut_output,
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
-        max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
-        stop_when=overrides.stop_when,
+        limit=StepLimit(
+            max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
+            stop_when=overrides.stop_when,
+            earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
+            asks_last=overrides.tool_choice in {"auto", "none"},
+            text=agent.step_limit_text,
+        ),
         output=overrides.output,
         shared=config.shared,
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
@@ -193,7 +201,7 @@ def _of_call(plan: TurnPlan, facts: TurnFacts) -> TurnPlan:
         resolve_model=lambda _choice: model,
         settings=ModelSettings(),
         tool_choice="auto",
-        max_steps=1,
+        limit=StepLimit(max_steps=1, asks_last=False, text=""),
         output=None,
         reducer=None,
     )

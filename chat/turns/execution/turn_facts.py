@@ -28,6 +28,7 @@ class TurnFacts:
     assistant_id: str
     leaf_id: str | None  # the message that the answer hangs below
     parent_id: str | None = None  # the turn that this one goes on from by itself
+    goes_on_from: tuple[str, ...] = ()  # the turns of the same answer before this one, oldest first
     body: JSONObject
     accepted_at: datetime
     history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
@@ -69,6 +70,7 @@ def facts_of(
         assistant_id=turn.assistant_id,
         leaf_id=leaf_id,
         parent_id=turn.parent_id,
+        goes_on_from=tuple(turn.options.get("goes_on_from", ())),
         body=turn.body,
         accepted_at=turn.accepted_at,
         history=history,

@@ -194,7 +194,8 @@ class TurnOut(Schema):
 
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
     again. `changed_file_count`: files of workspaces that it has changed, known when it has ended; `/turns/{id}/files`
-    has them. `model_report`: set when it has ended and its models were switched, or several answered.
+    has them. `model_report`: set when it has ended and its models were switched, or several answered. `end_reason`: why
+    the answer is over although its model wanted to call tools: `step_limit` (of `max_steps`) or `stop_condition`.
     """
 
     id: str
@@ -206,6 +207,7 @@ class TurnOut(Schema):
     assistant_id: str
     model: str
     model_report: ModelReportOut | None
+    end_reason: str | None
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int

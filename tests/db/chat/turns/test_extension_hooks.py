@@ -153,15 +153,15 @@ async def test_a_hook_that_fails_or_hangs_stops_no_turn(make_room: MakeRoom, set
 async def test_steps_can_be_made_fewer(make_room: MakeRoom) -> None:
     room = make_room("extended")
     await subscribe(room, "short", {"beforeTurn": "() => ({ maxSteps: 1 })"})
-    await room.say("call tool list_extensions {}\nsay: never said")
-    assert len(room.model.requests) == 1
+    await room.say("call tool list_extensions {}\nsay: on.\ncall tool list_extensions {}\nsay: done")
+    assert [request.get("tool_choice") for request in room.model.requests] == [None, "none"]
 
 
 async def test_an_agent_that_counts_its_steps_itself_is_not_given_more(make_room: MakeRoom) -> None:
     room = make_room("self-counting")
     await subscribe(room, "long", {"beforeTurn": "() => ({ maxSteps: 8 })"})
-    await room.say("call tool list_extensions {}\nsay: never said")
-    assert len(room.model.requests) == 1
+    await room.say("call tool list_extensions {}\nsay: on.\ncall tool list_extensions {}\nsay: done")
+    assert [request.get("tool_choice") for request in room.model.requests] == [None, "none"]
 
 
 async def test_a_hook_changes_nothing_of_what_it_is_told(make_room: MakeRoom) -> None:

@@ -103,8 +103,8 @@ async def test_before_turn_overrides(make_room: MakeRoom) -> None:
     request = sent(room)
     assert system_of(request) == "Overridden."
     assert [tool["name"] for tool in request["tools"]] == ["add"]
-    assert turn.step_count == 1
-    assert len(room.model.requests) == 1
+    assert turn.step_count == 2
+    assert [each.get("tool_choice") for each in room.model.requests] == [None, "none"]
 
 
 async def test_before_turn_adds_a_tool_and_picks_a_model(make_room: MakeRoom) -> None:

@@ -227,7 +227,7 @@ async def test_conditions_come_besides_the_step_limit(flexible_room: Room) -> No
     turns_with(stop_when=[lambda steps: False, lambda steps: len(steps) >= 5], max_steps=2)
     script = "\n".join(f'call tool add {{"a": {n}, "b": 1}}\nwait 0 s' for n in range(9))
     MODELS["current"] = ScriptedModel(script)
-    assert (await flexible_room.say("go")).step_count == 2
+    assert (await flexible_room.say("go")).step_count == 3  # the last one without a call
 
 
 async def test_a_condition_that_raises_ends_the_turn(flexible_room: Room) -> None:
@@ -332,10 +332,12 @@ async def test_an_answer_of_another_form_fails_the_turn_and_is_kept(flexible_roo
     assert (response.status.value, response.output) == ("error", None)
 
 
-async def test_a_turn_that_reaches_its_step_limit_has_no_answer(flexible_room: Room) -> None:
+async def test_a_structured_answer_is_asked_for_at_the_step_limit(flexible_room: Room) -> None:
     turns_with(output=Result, max_steps=1)
-    turn = await flexible_room.say(ADD)
-    assert turn.error_text == "The model was asked for a structured answer and gave nothing."
+    await flexible_room.say('call tool add {"a": 2, "b": 3}\nsay: {"severity": "high"}')
+    assert await said(flexible_room) == '{"severity": "high"}'
+    [response] = seen("on_chat_response")
+    assert response.output == {"severity": "high"}
 
 
 async def test_a_structured_answer_that_was_cut_goes_on(flexible_room: Room) -> None:

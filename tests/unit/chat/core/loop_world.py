@@ -8,6 +8,7 @@ from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
 from chat.core.loop.context_window import ContextReducer
 from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.loop import TurnLoop, TurnPlan, TurnTotals
+from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -21,6 +22,7 @@ from chat.core.model.language_model import (
     ToolCallEnd,
     ToolCallStart,
     ToolMessage,
+    ToolSpec,
     Usage,
     UserMessage,
 )
@@ -44,6 +46,9 @@ class Crash(BaseException):
 def add(a: int, b: int) -> int:
     """Add."""
     return a + b
+
+
+TOOLS = (ToolSpec(name=add.name, description=add.description, input_schema=add.input_schema),)
 
 
 class Model:
@@ -157,7 +162,8 @@ class World:
             system="",
             prompt=self.prompt,
             reducer=self.reducer,
-            max_steps=self.max_steps,
+            tools=TOOLS,
+            limit=StepLimit(max_steps=self.max_steps),
             clock=lambda: NOW,
             partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
         )

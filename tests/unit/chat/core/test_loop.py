@@ -1,10 +1,13 @@
 """The loop: rounds, results, limits; and the same loop over the journal after a crash at any point."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from chat.core.loop.loop import MAX_SEALS
+from chat.core.loop.step_limit import STEP_LIMIT, STEP_LIMIT_TEXT
 from chat.core.model.language_model import (
     FinishReason,
     ModelEvent,
@@ -15,6 +18,7 @@ from chat.core.model.language_model import (
     ToolMessage,
 )
 from chat.errors import ModelRejected, NetworkLost
+from sessions_app.core.messages.shapes import OURS
 from tests.unit.chat.core.loop_world import Crash, Model, World, add_call, finish, said_before, says, texts, two_rounds
 
 
@@ -47,15 +51,59 @@ async def test_calls_run_and_their_results_reach_the_model() -> None:
     assert {r["output"] for r in world.hooks.records[0].tool_results} == {3, 7}
 
 
-async def test_the_step_limit_ends_the_turn_with_tool_calls() -> None:
-    counter = iter(range(100))
-    world = World(
-        Model(lambda _r: [*add_call(f"c{next(counter)}", '{"a":1,"b":1}'), finish(FinishReason.TOOL_CALLS)]),
-        max_steps=3,
-    )
-    await world.run()
-    assert len(world.model.requests) == 3
-    assert world.log[-1] == {"type": "finish", "finishReason": "tool-calls"}
+def always_calls(request: ModelRequest) -> list[ModelEvent | Exception]:
+    """Calls a tool in every step, whatever it may."""
+    made = sum(isinstance(message, ToolMessage) for message in request.messages)
+    return [*add_call(f"c{made}", '{"a":1,"b":1}'), finish(FinishReason.TOOL_CALLS)]
+
+
+def obeys(request: ModelRequest) -> list[ModelEvent | Exception]:
+    """Calls a tool in every step in which it may."""
+    if request.tool_choice != "none":
+        return always_calls(request)
+    return [*(TextDelta(text=c) for c in "Six."[len(said_before(request)) :]), finish()]
+
+
+LIMIT_TEXT = STEP_LIMIT_TEXT.replace("{steps}", "3")
+
+
+async def test_at_the_step_limit_the_model_answers_without_a_call() -> None:
+    world = World(Model(obeys), max_steps=3)
+    message = await world.run()
+    assert [request.tool_choice for request in world.model.requests] == ["auto", "auto", "auto", "none"]
+    assert texts(message) == ["Six.", LIMIT_TEXT]
+    assert world.tools.runs == ["c0", "c1", "c2"]
+    assert world.log[-1] == {"type": "finish", "finishReason": "stop", "messageMetadata": {OURS: {"ended": STEP_LIMIT}}}
+
+
+async def test_a_model_that_calls_all_the_same_ends_with_a_sentence() -> None:
+    world = World(Model(always_calls), max_steps=3)
+    message = await world.run()
+    assert (len(world.model.requests), world.tools.runs) == (4, ["c0", "c1", "c2"])
+    assert texts(message) == [LIMIT_TEXT]
+    assert "not available in this step" in str(message["parts"])
+
+
+async def test_an_answer_within_its_limit_says_nothing_of_it() -> None:
+    world = World(Model(two_rounds), max_steps=2)
+    assert texts(await world.run()) == ["Let me add.", "The sum is 10."]
+    assert (len(world.model.requests), world.loop.totals.ended) == (2, "")
+
+
+@pytest.mark.parametrize("answer", [obeys, always_calls])
+async def test_the_end_at_the_limit_is_the_same_after_a_crash_anywhere(
+    answer: Callable[[ModelRequest], list[ModelEvent | Exception]],
+) -> None:
+    whole = World(Model(answer), max_steps=2)
+    wanted = texts(await whole.run())
+    for place in range(1, len(whole.log) + 1):
+        for loses_last in (False, True):
+            world = World(Model(answer), max_steps=2)
+            world.journal.loses_last = loses_last
+            with suppress(Crash):
+                await world.run(crash_after=place)
+            message = await world.run()
+            assert ["".join(texts(message))] == ["".join(wanted)], place
 
 
 @pytest.mark.parametrize(

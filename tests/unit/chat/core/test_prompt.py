@@ -378,6 +378,21 @@ def test_a_call_whose_result_is_among_the_last_two_stays_with_it() -> None:
     assert calls_of(to_model_messages(kept, policy=LAST_CALLS)) == ["c2"]
 
 
+def test_an_answer_that_went_on_after_a_decision_keeps_its_calls() -> None:
+    history = [user("a"), answered_by("c1"), user("b"), *(assistant(STEP, tool(f"d{n}", output=n)) for n in range(4))]
+    kept = with_last_calls(history, LAST_CALLS)
+    assert calls_of(to_model_messages(kept, policy=LAST_CALLS)) == ["d0", "d1", "d2", "d3"]
+
+
+def test_an_answer_that_went_on_after_a_decision_is_whole() -> None:
+    read = [assistant(STEP, tool(f"d{number}", output="o" * 900)) for number in range(6)]
+    older, newer = [user("a"), assistant(STEP, tool("c1", output="o" * 900))], [user("b"), *read]
+    made = truncate([*older, *newer])
+    assert made == [*older, *newer]
+    assert len(truncate([*older, *older, *newer])[1]["parts"][1]["output"]) < 600
+    assert truncate([*older, *older, *newer])[2:] == [*older, *newer]
+
+
 def test_a_message_of_calls_alone_is_left_out() -> None:
     history = [user("a"), assistant(STEP, tool("c1", output=1)), user("b"), assistant("x"), user("c")]
     kept = with_last_calls(history, LAST_CALLS)
