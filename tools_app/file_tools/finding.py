@@ -14,13 +14,13 @@ from tools_app.core.files.operations import (
     FindOperations,
     ListOperations,
 )
-from tools_app.core.files.paths import chain, joined, normalise
+from tools_app.core.files.paths import chain, joined
 from tools_app.core.files.reading import shown_size
 from tools_app.core.files.workspace import Entry, EntryKind
 from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
-from tools_app.file_tools.making import IgnoredField, Input, file_tool, refused
+from tools_app.file_tools.making import IgnoredField, Input, file_tool, not_found, own_path, own_pattern, refused
 
 MAX_LISTED: Final = 1_000
 MAX_FOUND: Final = 200
@@ -55,12 +55,12 @@ def create_list_tool(operations: ListOperations, *, name: str = "list") -> Tool:
     """
 
     async def list_directory(path: str, limit: int, offset: int, include_ignored: bool) -> JSONObject:
-        path = normalise(path)
+        path = await own_path(operations, path)
         entries = await operations.read_dir(path, limit=limit + 1, offset=offset)
         if not entries and isinstance(operations, CanStat):
             found = await operations.stat(path)
             if found is None:
-                return refused(f"Directory not found: {path}")
+                return not_found(path, "Directory")
             if found.kind is not EntryKind.DIRECTORY:
                 return refused(f"{path} is a file, not a directory")
         page = entries[:limit]
@@ -80,7 +80,7 @@ def create_find_tool(operations: FindOperations, *, name: str = "find") -> Tool:
     """Make the tool that finds entries by a pattern: all are counted, 200 are named."""
 
     async def find(pattern: str, include_ignored: bool) -> JSONObject:
-        entries = await operations.glob(pattern, ignored=include_ignored)
+        entries = await operations.glob(await own_pattern(operations, pattern), ignored=include_ignored)
         files = [entry.path + "/" * _is_directory(entry) for entry in entries[:MAX_FOUND]]
         value: JSONObject = {"pattern": pattern, "count": len(entries), "files": files}
         if len(entries) > MAX_FOUND:

@@ -6,6 +6,8 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.files.operations import CanStat
+from tools_app.core.files.paths import MOUNT, normalise, without_mount
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import NAME_PATTERN, Tool
 from tools_app.core.tool_output import ToolOutput
@@ -64,6 +66,29 @@ def file_tool(
         title=TITLES[kind],
         read_only=kind in READING,
     )
+
+
+async def own_path(operations: object, path: str) -> str:
+    """The path of the workspace that a model means, which may name it as programs do (`/workspace/a.py`).
+
+    A workspace with a directory of that name keeps it, and operations that cannot tell are asked for the path as it is.
+    """
+    path = normalise(path)
+    inner = without_mount(path)
+    if inner is None or not isinstance(operations, CanStat) or await operations.stat(MOUNT) is not None:
+        return path
+    return inner
+
+
+async def own_pattern(operations: object, pattern: str) -> str:
+    """The same for a pattern of paths."""
+    inner = without_mount(pattern)
+    return pattern if inner is None or await own_path(operations, MOUNT) == MOUNT else inner
+
+
+def not_found(path: str, kind: str = "File") -> JSONObject:
+    """The value of a call for a file that is not there: where it was looked for, and how to see what is."""
+    return refused(f"{kind} not found: {path} (in the workspace: / or /workspace; list and find show what is there)")
 
 
 def refused(message: str) -> JSONObject:

@@ -7,13 +7,13 @@ from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.operations import ReadOperations
-from tools_app.core.files.paths import name_of, normalise
+from tools_app.core.files.paths import name_of
 from tools_app.core.files.reading import kind_of, numbered, shown_size
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool import Tool
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import FileFailed
-from tools_app.file_tools.making import Input, PathField, file_tool, refused
+from tools_app.file_tools.making import Input, PathField, file_tool, not_found, own_path, refused
 
 MAX_MEDIA_BYTES: Final = 3_670_016
 """3.5 MiB: the largest picture or PDF that a model is given."""
@@ -36,11 +36,11 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
     """Make the tool that reads a file: a page of numbered lines, or a picture or PDF as media."""
 
     async def read(path: str, offset: int | None, limit: int | None) -> JSONObject | ToolOutput:
-        path = normalise(path)
+        path = await own_path(operations, path)
         try:
             entry = await operations.stat(path)
             if entry is None:
-                return refused(f"File not found: {path}")
+                return not_found(path)
             if entry.kind is EntryKind.DIRECTORY:
                 return refused(f"{path} is a directory, not a file")
             if entry.size > MAX_READ_BYTES:
@@ -49,7 +49,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
         except FileFailed as error:
             return refused(f"Could not read file: {error.message}")
         if data is None:
-            return refused(f"File not found: {path}")
+            return not_found(path)
         return await asyncio.to_thread(_shown, path, data, offset, limit)
 
     return file_tool("read", name, ReadInput, read)
@@ -76,7 +76,7 @@ def _shown(path: str, data: bytes, offset: int | None, limit: int | None) -> JSO
 
 def _page(path: str, text: str, offset: int | None, limit: int | None) -> JSONObject:
     page = numbered(text, offset=offset or 1, limit=limit)
-    if page.first > page.total_lines:
+    if page.first > max(page.total_lines, 1):
         return refused(f"Could not read file: {path} has {page.total_lines} lines, so there is no line {page.first}")
     value: JSONObject = {"path": path, "content": page.content, "totalLines": page.total_lines}
     if offset is not None or limit is not None:

@@ -17,7 +17,7 @@ from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed, ToolInputInvalid
 from tools_app.file_tools.finding import HINT
-from tools_app.file_tools.making import IgnoredField, Input, file_tool, refused
+from tools_app.file_tools.making import IgnoredField, Input, file_tool, own_pattern, refused
 
 MAX_MATCHES: Final = 200
 MAX_SECONDS: Final = 40.0
@@ -76,8 +76,9 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
             search = Search(query, is_fixed=fixed_string, is_case_sensitive=case_sensitive, context_lines=context_lines)
         except ToolInputInvalid as error:
             return refused(f"Invalid regex: {error.message}")
+        pattern = await own_pattern(operations, include)
         with held_back():  # names are returned with their lines
-            entries = await operations.glob(include, ignored=include_ignored)
+            entries = await operations.glob(pattern, ignored=include_ignored)
         files = [entry for entry in entries if entry.kind is EntryKind.FILE]
         small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
         found = _Found(too_large=len(files) - len(small))

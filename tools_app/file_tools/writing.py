@@ -15,11 +15,12 @@ from tools_app.core.files.operations import (
     EditOperations,
     WriteOperations,
 )
-from tools_app.core.files.paths import normalise, parent_of
+from tools_app.core.files.paths import parent_of
 from tools_app.core.files.reading import count_lines, shown_size
+from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileConflict, FileFailed
-from tools_app.file_tools.making import Input, PathField, file_tool, refused
+from tools_app.file_tools.making import Input, PathField, file_tool, not_found, own_path, refused
 
 MAX_EDIT_BYTES: Final = 16 * 1024 * 1024
 NOT_UNICODE: Final = "The text has halves of surrogate pairs, which no file can hold."
@@ -55,7 +56,7 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
     """Make the tool that writes a whole file, with its directories."""
 
     async def write(path: str, content: str) -> JSONObject:
-        path = normalise(path)
+        path = await own_path(operations, path)
         if not is_encodable(content):
             return refused(NOT_UNICODE)
         try:
@@ -79,13 +80,14 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
     """
 
     async def edit(call: ToolContext, path: str, old_string: str, new_string: str) -> JSONObject:
-        path = normalise(path)
+        path = await own_path(operations, path)
         if not is_encodable(new_string):
             return refused(NOT_UNICODE)
         try:
             if not old_string:
                 return await _create(operations, path, new_string, is_again=call.attempt > 1)
-            return await _replace(operations, path, (old_string, new_string), is_again=call.attempt > 1)
+            with held_back():  # the file keeps its mark, and nothing of its text is returned
+                return await _replace(operations, path, (old_string, new_string), is_again=call.attempt > 1)
         except FileConflict:
             return refused(
                 f"{path} has changed since it was read. Read it again, and repeat the edit if it still fits."
@@ -98,7 +100,7 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
     """Make the tool that deletes. A directory that is not empty is a failed call unless `recursive`."""
 
     async def delete(path: str, recursive: bool) -> JSONObject:
-        path = normalise(path)
+        path = await own_path(operations, path)
         await operations.rm(path, recursive=recursive, force=True)
         return {"deleted": path}
 
@@ -122,7 +124,7 @@ async def _replace(operations: EditOperations, path: str, strings: tuple[str, st
         return refused(f"{path} has {shown_size(entry.size)}, which is too much to edit.")
     content = await operations.read_file(path)
     if content is None:
-        return refused(f"File not found: {path}")
+        return not_found(path)
     if "\ufffd" in content and not await _is_text(operations, path):
         return refused(f"{path} is no text in UTF-8, so an edit would damage it.")
     outcome = await asyncio.to_thread(replace_once, content, old, new)

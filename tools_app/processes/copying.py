@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tools_app.core.files.differences import differences
-from tools_app.core.files.paths import chain, normalise
+from tools_app.core.files.paths import MOUNT, chain, normalise, without_mount
 from tools_app.core.files.workspace import Entry, EntryKind, Operation, Workspace
 from tools_app.errors import FileFailed
 from tools_app.processes.isolation import MAX_ENTRIES, NOBODY
@@ -24,9 +24,6 @@ MAX_PLACE_BYTES: Final = 4000
 """The longest path that the system takes is a little longer."""
 PAGE_BYTES: Final = 4096
 """What a file takes of a disk at least, and whole multiples of it."""
-ROOT: Final = "/workspace"
-"""Where a command finds the files."""
-
 Signature: TypeAlias = tuple[int, int, int, int]
 """Size, inode, and the times of content and inode: whatever changes a file changes one of them."""
 
@@ -62,7 +59,7 @@ class Copy:
                 self.place(entry.path).mkdir()
             elif entry.kind is EntryKind.SYMLINK:
                 self.place(entry.path).symlink_to(
-                    f"{ROOT}{entry.target}" if entry.target.startswith("/") else entry.target
+                    f"{MOUNT}{entry.target}" if entry.target.startswith("/") else entry.target
                 )
             else:
                 continue
@@ -188,7 +185,7 @@ async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
 
 def _target(text: str) -> str:
     """The target of a link, as the workspace has it."""
-    return text.removeprefix(ROOT) or "/" if text == ROOT or text.startswith(f"{ROOT}/") else text
+    return without_mount(text) or text
 
 
 def _is_normal(path: str) -> bool:

@@ -18,12 +18,12 @@ from typing_extensions import Unpack
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.failures import failed
-from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.origins import Origin
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
+from tools_app.file_tools.making import own_path
 from tools_app.processes.conf import process_settings
 from tools_app.processes.copying import copied
 from tools_app.processes.engines import ENGINES
@@ -68,8 +68,9 @@ process_runs = FairSlots(
 """The policy of commands in this process."""
 
 DESCRIPTION: Final = """Run a shell command with the programs of a real machine, over a copy of the workspace, which \
-is the directory `/workspace`. What it changes there is kept when it has ended; nothing else is, and no process goes \
-on. {network} At most {seconds:g} seconds (exit code 124) and 64000 bytes of each output."""
+is the directory `/workspace`: the file `/a.py` of other tools is `/workspace/a.py` here, and there as well. What it \
+changes there is kept when it has ended; nothing else is, and no process goes on. {network} At most {seconds:g} \
+seconds (exit code 124) and 64000 bytes of each output."""
 
 
 class CommandInput(BaseModel):
@@ -151,7 +152,7 @@ class CommandRunner:
     async def run(self, context: ToolContext, command: str, cwd: str = "/") -> JSONObject:
         """Run a command. Errors: `SandboxUnavailable`; `FileFailed` for a working directory that is none."""
         isolation = await found_isolation()
-        where = normalise(cwd)
+        where = await own_path(self.workspace, cwd)
         entry = await self.workspace.stat(where)
         if entry is None or entry.kind is not EntryKind.DIRECTORY:
             raise failed("ENOENT" if entry is None else "ENOTDIR", where)

@@ -17,12 +17,12 @@ from typing_extensions import Unpack
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
-from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
+from tools_app.file_tools.making import own_path
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Limits, Outcome, RunResult, Sandbox, Script
 from tools_app.sandbox.deno import DenoSandbox
@@ -158,7 +158,7 @@ class ShellRunner:
         return self._reported(result, written, sorted(calls.overlay.skipped))
 
     async def _directory(self, cwd: str) -> str:
-        where = normalise(cwd)
+        where = await own_path(self.workspace, cwd)
         entry = await self.workspace.stat(where)
         if entry is None or entry.kind is not EntryKind.DIRECTORY:
             raise failed("ENOENT" if entry is None else "ENOTDIR", where)

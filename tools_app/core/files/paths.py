@@ -18,6 +18,9 @@ MAX_NAME_BYTES: Final = 255
 WORKSPACE_NAME: Final = r"^[a-zA-Z][a-zA-Z0-9_]*\Z"
 """What a workspace may be called."""
 
+MOUNT: Final = "/workspace"
+"""Where programs find the workspace: its file `/a.py` is `/workspace/a.py` to them."""
+
 _REFUSED: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Controls (NUL and newline among them), lone surrogates, and what starts a new line."""
 
@@ -49,6 +52,11 @@ def normalise(path: str) -> str:
     if len(normal) > MAX_CHARS:  # with the slash that was missing
         raise failed("ENAMETOOLONG", path)
     return normal
+
+
+def without_mount(path: str) -> str | None:
+    """The path, or pattern, that programs name below `MOUNT`, from the root of the workspace; `None` for any other."""
+    return path[len(MOUNT) :] or "/" if is_within(path, MOUNT) else None
 
 
 def check_target(target: str, path: str) -> None:

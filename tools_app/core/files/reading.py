@@ -25,8 +25,8 @@ class Page:
 
 
 def count_lines(text: str) -> int:
-    """Lines of a text; what follows the last newline is one, even if it is empty."""
-    return text.count("\n") + 1
+    """Lines of a text; a newline at its end ends the last one and begins none."""
+    return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
 def numbered(text: str, *, offset: int = 1, limit: int | None = None) -> Page:
@@ -34,7 +34,7 @@ def numbered(text: str, *, offset: int = 1, limit: int | None = None) -> Page:
 
     Lines above 2000 characters are cut, and no more than 2000 lines are shown; how many followed is said.
     """
-    lines = text.split("\n")
+    lines = text.split("\n")[: max(count_lines(text), 1)]
     wanted = lines[offset - 1 : None if limit is None else offset - 1 + limit]
     shown = [
         f"{number}\t{cut_line(line.removesuffix(chr(13)))}" for number, line in enumerate(wanted[:MAX_LINES], offset)
@@ -42,7 +42,7 @@ def numbered(text: str, *, offset: int = 1, limit: int | None = None) -> Page:
     last = offset + len(shown) - 1
     if len(wanted) > MAX_LINES:
         shown.append(f"... ({len(wanted) - MAX_LINES} more lines truncated)")
-    return Page(content="\n".join(shown), total_lines=len(lines), first=offset, last=last)
+    return Page(content="\n".join(shown), total_lines=count_lines(text), first=offset, last=last)
 
 
 def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:

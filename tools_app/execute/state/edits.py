@@ -100,8 +100,10 @@ async def _difference(files: Workspace, path: str, content: str) -> str:
 
 async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
     """Apply edits: all or none."""
-    plan = [planned.operation for planned in await _plan(files, value)]
-    return [{"path": change.path, "kind": change.kind} for change in await files.apply(plan)]
+    with held_back():  # the files keep their marks, and nothing of their text is returned
+        plan = [planned.operation for planned in await _plan(files, value)]
+        changes = await files.apply(plan)
+    return [{"path": change.path, "kind": change.kind} for change in changes]
 
 
 async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:

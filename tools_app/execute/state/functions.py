@@ -10,6 +10,7 @@ from tools_app.execute.state.data import DATA_FUNCTIONS
 from tools_app.execute.state.edits import EDIT_FUNCTIONS
 from tools_app.execute.state.files import FILE_FUNCTIONS, Function
 from tools_app.execute.state.searching import SEARCH_FUNCTIONS
+from tools_app.file_tools.making import own_pattern
 
 FUNCTIONS: Final[dict[str, Function]] = {
     **FILE_FUNCTIONS,
@@ -20,6 +21,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 ONCE: Final = frozenset({"appendFile", "mv", "symlink", "replaceInFile", "replaceInFiles", "applyEdits", "archive"})
 """Functions that do something else when they are called again; an archive may then contain itself."""
+
+
+PATHS: Final = frozenset({"path", "pattern", "source", "target", "other"})
+"""The fields that name files."""
 
 
 class StateFunctions:
@@ -37,4 +42,14 @@ class StateFunctions:
         function = FUNCTIONS.get(name.removeprefix("state."))
         if function is None:
             raise CodeInvalid(f"There is no function {name}. state has: {', '.join(sorted(FUNCTIONS))}.")
-        return await function(self._workspace, value)
+        return await function(self._workspace, await _with_own_paths(self._workspace, value))
+
+
+async def _with_own_paths(files: Workspace, value: JSONObject) -> JSONObject:
+    """The arguments with paths of the workspace, also where they name it as programs do (`/workspace/a.py`)."""
+    texts = {key: given for key, given in value.items() if key in PATHS and isinstance(given, str)}
+    named: JSONObject = {key: await own_pattern(files, given) for key, given in texts.items()}
+    edits = value.get("edits")
+    if isinstance(edits, list):
+        named["edits"] = [await _with_own_paths(files, edit) if isinstance(edit, dict) else edit for edit in edits]
+    return {**value, **named}

@@ -20,6 +20,7 @@ import { decode, encode } from "./bytes.js";
 const KINDS = ["file", "directory", "link"];
 const MAX_LINKS = 40;
 const SYSTEM = new Set(["bin", "dev", "proc", "sys", "tmp", "usr"]);
+const MOUNT = "workspace";
 const BATCH_FILES = 256;
 const BATCH_BYTES = 1_000_000;
 const REPORT_BYTES = 2_000_000;
@@ -113,6 +114,10 @@ export class WorkspaceFs {
     /** @type {Set<string>} */
     this.hidden = new Set([...SYSTEM].filter((name) => !this.root.children?.has(name)));
     for (const name of this.hidden) this.root.children?.set(name, made("directory", { isStored: false }));
+    if (!this.root.children?.has(MOUNT)) { // programs of a machine find the same files there
+      this.hidden.add(MOUNT);
+      this.root.children?.set(MOUNT, made("link", { target: "/", isStored: false }));
+    }
   }
 
   /** The parent of a path whose directories are real ones, made where they are missing. @param {string} path */

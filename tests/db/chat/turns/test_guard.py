@@ -214,7 +214,7 @@ async def test_an_attached_file_counts(guarded_clerk: Guarded) -> None:
         call("grep", query="plan"),
         call("bash", script="cat /in/plan.txt"),
         call("execute", code="await state.readFile({path: '/in/plan.txt'})"),
-        call("edit", path="/in/plan.txt", old_string="plan", new_string="idea"),
+        call("execute", code="await state.replaceInFile({path: '/in/plan.txt', search: 'plan', replacement: 'idea'})"),
     ],
 )
 async def test_a_file_from_elsewhere_counts_for_every_tool_that_reads_it(guarded_clerk: Guarded, reading: str) -> None:
@@ -234,9 +234,15 @@ async def test_a_file_from_elsewhere_counts_for_every_tool_that_reads_it(guarded
         call("bash", script="ls /mine; echo x > /b.txt"),
         call("execute", code="return await state.summarizeTree({path: '/'})"),
         call("read", path="/mine/own.txt"),
+        call("edit", path="/in/plan.txt", old_string="plan", new_string="idea"),
+        call("edit", path="/in/plan.txt", old_string="absent", new_string="idea"),
+        call(
+            "execute",
+            code="await state.applyEdits({edits: [{path: '/in/plan.txt', search: 'plan', replacement: 'idea'}]})",
+        ),
     ],
 )
-async def test_own_files_and_names_that_are_not_shown_do_not_count(guarded_clerk: Guarded, reading: str) -> None:
+async def test_own_files_and_what_is_not_shown_do_not_count(guarded_clerk: Guarded, reading: str) -> None:
     await guarded_clerk.upload("/in/plan.txt", "The plan is this.")
     await guarded_clerk.room.say(
         one_after_another(call("write", path="/mine/own.txt", content="mine"), reading, call("transmit", to="Ann"))

@@ -33,6 +33,36 @@ async def test_read_numbers_the_lines(workspace: Workspace, tools: dict[str, Too
     }
 
 
+async def test_a_file_has_the_name_that_programs_give_it_as_well(workspace: Workspace, tools: dict[str, Tool]) -> None:
+    await call(tools["write"], path="/workspace/src/a.py", content="one")
+    assert await workspace.read_file("/src/a.py") == "one"
+    assert (await call(tools["read"], path="/workspace/src/a.py"))["content"] == "1\tone"
+    await call(tools["edit"], path="workspace/src/a.py", old_string="one", new_string="two")
+    assert (await call(tools["list"], path="/workspace"))["entries"] == ["src/"]
+    assert (await call(tools["find"], pattern="/workspace/**/*.py"))["files"] == ["/src/a.py"]
+    assert (await call(tools["grep"], query="two", include="/workspace/src/*"))["matches"] == ["/src/a.py:1: two"]
+    assert await call(tools["delete"], path="/workspace/src/a.py") == {"deleted": "/src/a.py"}
+
+
+async def test_a_directory_of_that_name_keeps_it(workspace: Workspace, tools: dict[str, Tool]) -> None:
+    await workspace.mkdir("/workspace")
+    await call(tools["write"], path="/workspace/a.py", content="one")
+    assert await workspace.read_file("/workspace/a.py") == "one"
+    assert (await call(tools["find"], pattern="/workspace/*"))["files"] == ["/workspace/a.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [("", 0), ("one", 1), ("one\n", 1), ("one\ntwo\nthree\nfour\n", 4), ("one\n\n", 2), ("\n", 1)]
+)
+async def test_every_tool_counts_the_same_lines(
+    workspace: Workspace, tools: dict[str, Tool], text: str, lines: int
+) -> None:
+    assert (await call(tools["write"], path="/a.txt", content=text + "x"))["lines"] == len((text + "x").split("\n"))
+    assert (await call(tools["edit"], path="/a.txt", old_string=text + "x", new_string=text))["lines"] == lines
+    shown = await call(tools["read"], path="/a.txt")
+    assert (shown["totalLines"], len(shown["content"].splitlines())) == (lines, max(lines, 1))
+
+
 async def test_read_shows_a_page(workspace: Workspace, tools: dict[str, Tool]) -> None:
     await workspace.write_file("/a.txt", "\n".join(f"line {number}" for number in range(1, 11)))
     shown = await call(tools["read"], path="/a.txt", offset=4, limit=2)
@@ -49,7 +79,7 @@ async def test_read_cuts_long_lines_and_long_files(workspace: Workspace, tools: 
     lines = (await call(tools["read"], path="/a.txt"))["content"].split("\n")
     assert lines[0] == "1\t" + "x" * 2_000 + "... (truncated)"
     assert len(lines) == 2_001
-    assert lines[-1] == "... (2 more lines truncated)"
+    assert lines[-1] == "... (1 more lines truncated)"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +157,7 @@ async def test_write_makes_directories_and_replaces(workspace: Workspace, tools:
     assert written == {"path": "/x/y/a.txt", "bytesWritten": 4, "lines": 2}
     await call(tools["write"], path="/x/y/a.txt", content="new")
     assert await workspace.read_file("/x/y/a.txt") == "new"
-    assert await call(tools["write"], path="plain", content="") == {"path": "/plain", "bytesWritten": 0, "lines": 1}
+    assert await call(tools["write"], path="plain", content="") == {"path": "/plain", "bytesWritten": 0, "lines": 0}
     assert await workspace.file_exists("/plain")
 
 
@@ -149,7 +179,7 @@ async def test_write_refuses_half_characters(workspace: Workspace, tools: dict[s
 async def test_edit_replaces_one_piece(workspace: Workspace, tools: dict[str, Tool]) -> None:
     await workspace.write_file("/a.txt", "one\ntwo\n")
     edited = await call(tools["edit"], path="a.txt", old_string="two", new_string="$& 2")
-    assert edited == {"path": "/a.txt", "replaced": True, "lines": 3}
+    assert edited == {"path": "/a.txt", "replaced": True, "lines": 2}
     assert await workspace.read_file("/a.txt") == "one\n$& 2\n"
 
 
@@ -170,7 +200,7 @@ async def test_edit_makes_a_new_file_only_where_there_is_none(workspace: Workspa
 @pytest.mark.parametrize(
     ("path", "old", "error"),
     [
-        ("/none", "a", "File not found: /none"),
+        ("/none", "a", "File not found: /none (in the workspace: / or"),
         ("/a.txt", "b", "old_string occurs 2 times in /a.txt"),
         ("/a.txt", "zzz", "old_string was not found in /a.txt. Read the file first"),
         ("/a.txt", "c d", "old_string matches multiple locations after whitespace normalization in /a.txt"),
@@ -256,7 +286,8 @@ async def test_list_tells_an_empty_directory_from_none(workspace: Workspace, too
     await workspace.mkdir("/empty")
     await workspace.write_file("/file", "")
     assert await call(tools["list"], path="/empty") == {"path": "/empty", "count": 0, "entries": []}
-    assert await call(tools["list"], path="/none") == {"error": "Directory not found: /none"}
+    missing = await call(tools["list"], path="/none")
+    assert missing["error"].startswith("Directory not found: /none (in the workspace")
     assert set(await call(tools["list"], path="/file")) == {"error"}
 
 

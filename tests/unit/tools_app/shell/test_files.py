@@ -74,6 +74,20 @@ async def test_links_are_followed_within_the_workspace(workspace: MemoryWorkspac
     assert result["stderr"].count("No such file") == 2
 
 
+async def test_files_have_the_names_that_programs_give_them_as_well(workspace: MemoryWorkspace, bash: Shell) -> None:
+    await workspace.write_file("/d/f", "old\n")
+    result = await bash("cat /workspace/d/f; echo new > /workspace/d/g; ls /; find / -name g; cd /workspace/d && ls")
+    assert result["stdout"] == "old\nd\n/d/g\nf\ng\n"
+    assert result["changedFiles"] == {**NOTHING, "created": ["/d/g"]}
+
+
+async def test_a_directory_called_workspace_is_itself(workspace: MemoryWorkspace, bash: Shell) -> None:
+    await workspace.write_file("/workspace/f", "old\n")
+    result = await bash("cat /workspace/f; echo new > /workspace/g; ls /")
+    assert result["stdout"] == "old\nworkspace\n"
+    assert result["changedFiles"] == {**NOTHING, "created": ["/workspace/g"]}
+
+
 async def test_new_files_of_the_system_are_not_kept(workspace: MemoryWorkspace, bash: Shell) -> None:
     await workspace.write_file("/tmp/stored", "1\n")
     script = (
