@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from fibers.errors import FiberError
 from thinkproject.kernel.aio import call_user_code
+from thinkproject.kernel.errors import ThinkError
+from tools_app.core.guard.reach import held_back
 from tools_app.core.guard.rules import SeenText
 from tools_app.core.questions import Question, fill_in, one_line
-from tools_app.core.tool import AnyRule, RuleFunction, TextFunction, Tool, ToolContext
+from tools_app.core.tool import AnyRule, CheckFunction, RuleFunction, TextFunction, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,31 @@ async def must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     else:
         is_asked = await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
     return is_asked or (context.guard is not None and await context.guard.must_ask(tool))
+
+
+async def refusal_of(tool: Tool, call: ToolCall, context: ToolContext) -> str:
+    """Why the call would fail whatever a person says, in the words for the model; empty where nothing shows that.
+
+    A check that takes too long leaves it to the person. What it reads does not count as read.
+    """
+    if tool.check is None:
+        return ""
+    with held_back():
+        return await _answered(tool, "check", _refusal(tool.check, call, context), instead="")
+
+
+async def _refusal(check: CheckFunction, call: ToolCall, context: ToolContext) -> str:
+    try:
+        await call_user_code(check, call.input, context)
+    except FiberError:
+        raise
+    except ThinkError as error:
+        return error.message or type(error).__name__
+    except Exception as error:  # as of the tool itself: its text is what the model reads
+        extra = {"action": "tool_failed", "tool": call.tool_name, "call_id": call.call_id}
+        logger.warning("tool failed", exc_info=True, extra=extra)
+        return str(error) or type(error).__name__
+    return ""
 
 
 async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] = ()) -> Question:

@@ -25,7 +25,7 @@ from tools_app.core.action_rules import (
     Risk,
 )
 from tools_app.core.questions import Editable
-from tools_app.core.tool import ApprovalRule, ApprovalText, Tool, ToolContext, tool
+from tools_app.core.tool import ApprovalRule, ApprovalText, CheckFunction, Tool, ToolContext, tool
 from tools_app.errors import ToolDeclarationInvalid, ToolError
 
 RISKS: Final = ("low", "medium", "high")
@@ -49,6 +49,7 @@ class ActionOptions(TypedDict, total=False):
     undo: str | Callable[..., Any]
     pause: bool | float
     title: str
+    check: CheckFunction | None
     editable: Editable
 
 
@@ -61,11 +62,11 @@ def action(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function, sync or async, an action.
 
-    `name`, `description`, `title`, `editable`: as `@tool`. `key`: what makes two calls the same effect: an argument,
-    several, or a function of the input; without it each call is one of its own. `permissions`: what the user must be
-    granted, as `"shop.refund_order"`. `approval`: whether a person decides first; `summary` is the sentence that asks
-    and `risk` ("low", "medium", "high") is shown beside it. `pause`: that person may take up to 30 days (true), or this
-    many seconds; a person is always asked then, unless `approval` says when. `undo`: a function made by
+    `name`, `description`, `title`, `check`, `editable`: as `@tool`. `key`: what makes two calls the same effect: an
+    argument, several, or a function of the input; without it each call is one of its own. `permissions`: what the user
+    must be granted, as `"shop.refund_order"`. `approval`: whether a person decides first; `summary` is the sentence
+    that asks and `risk` ("low", "medium", "high") is shown beside it. `pause`: that person may take up to 30 days
+    (true), or this many seconds; a person is always asked then, unless `approval` says when. `undo`: a function made by
     `@compensation`, or its name; it is stored with the effect for later.
     Units: `timeout_seconds` (30). After a timeout it is not known whether the effect happened, and the model reads
     that.
@@ -87,6 +88,7 @@ def _make(function: Callable[..., Any], options: ActionOptions) -> Tool:
         needs_approval=options.get("approval", pause is not None),
         approval_text=options.get("summary", ""),
         title=options.get("title", ""),
+        check=options.get("check"),
         editable=options.get("editable", False),
         timeout_seconds=seconds,
     )(function)

@@ -216,7 +216,7 @@ def _declared(kit: "BrowserTools", allow: Sequence[str]) -> tuple[Tool, ...]:
         _quick("browser_extract", "Read parts of a page", ExtractInput, kit.extract, allow, reused),
         _quick("browser_screenshot", "Take a picture of a page", ScreenshotInput, kit.screenshot, allow, reused),
     ]
-    return (code, drive, *quick)
+    return (code, drive, *(replace(each, check=kit.check) for each in quick))
 
 
 def _quick(
@@ -254,6 +254,12 @@ class BrowserTools:
     options: BrowserOptions
     policy: NetworkPolicy
     kind: str
+
+    def check(self, given: JSONObject, context: ToolContext) -> None:
+        """Errors: `FetchFailed` for an address that is none or not allowed."""
+        del context
+        if given.get("url"):
+            self.policy.check_url(str(given["url"]))
 
     async def search(self, context: ToolContext, code: str) -> JSONObject:
         """Run code over the specification. Errors: `ToolError`."""

@@ -178,6 +178,9 @@ class AnyRule:
 ApprovalRule: TypeAlias = bool | RuleFunction | AnyRule
 """Whether a person must approve a call: always, never, or what functions of its input say."""
 
+CheckFunction: TypeAlias = Callable[[JSONObject, ToolContext], object]
+"""Raises what the call would raise, as far as that can be known before it runs. May be async."""
+
 TextFunction: TypeAlias = Callable[[JSONObject], str | Awaitable[str]]
 """Makes the sentence that asks a person, of the arguments of a call. May be async."""
 
@@ -203,6 +206,7 @@ class Tool:
     needs_approval: ApprovalRule = False
     title: str = ""  # for people; models see the name
     approval_text: ApprovalText = ""  # empty: people are asked in the page's own words
+    check: CheckFunction | None = None  # raises for a call that would fail, before a person is asked about it
     editable: Editable = False  # arguments that a person may change when approving
     output_limit: OutputLimit | None = None  # what a model is sent of an output; `None` asks settings
     action: ActionRules | None = None  # of a tool made by `@action`
@@ -310,6 +314,7 @@ class ToolOptions(TypedDict, total=False):
     needs_approval: ApprovalRule
     title: str
     approval_text: ApprovalText
+    check: CheckFunction | None
     editable: Editable
     output_limit: OutputLimit
     origin: Origin
@@ -334,6 +339,9 @@ def tool(
     fails counts as yes.
     `approval_text`: the sentence that asks that person, as `"Refund {amount:.2f} for order {order_number}?"`, or a
     function of the input that returns it; one that fails leaves the words to the page.
+    `check`: a function of the input and the context that raises for a call that would fail. It runs before that person
+    is asked, also where the injection guard asks, and changes nothing; the model reads the text of its exception, and
+    no person is asked.
     `editable`: whether that person may change the arguments, all of them or those of these names.
     `output_limit`: what a model is sent of a long output; the whole stays readable.
     `origin`: of the text that it returns; `Origin.WEB` for one that returns pages or mail. `read_only`: it changes
@@ -388,6 +396,7 @@ def _with_question(made: Tool, options: ToolOptions) -> Tool:
         needs_approval=options.get("needs_approval", False),
         title=title,
         approval_text=text,
+        check=options.get("check"),
         editable=editable,
     )
 

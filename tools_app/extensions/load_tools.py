@@ -109,6 +109,7 @@ def load_tools(load: Load, list_loaded: List) -> list[Tool]:
             needs_approval=True,
             title=_("Load an extension"),
             approval_text=question,
+            check=lambda given, _context: manifest_of(given),
         ),
         Tool(
             name=LIST,

@@ -48,9 +48,15 @@ class Fetcher:
         self._private = private
         self._resolver = resolver
 
+    def check(self, text: str) -> URL:
+        """The URL, as it may be fetched. Errors: `FetchFailed` for one that is none or not allowed."""
+        url = checked_url(text)
+        check_allowed(url, self._rules)
+        return url
+
     async def fetch(self, text: str) -> Fetched:
         """Get a URL. Errors: `FetchFailed` with the reason."""
-        url = checked_url(text)
+        url = self.check(text)
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await self._follow(url)
@@ -58,7 +64,6 @@ class Fetcher:
             raise FetchFailed("timeout", f"There was no whole answer within {self.limits.seconds:g} s.") from None
 
     async def _follow(self, url: URL) -> Fetched:
-        check_allowed(url, self._rules)
         answer = await self._get(url)
         for _ in range(self.limits.max_redirects):
             if isinstance(answer, Fetched):

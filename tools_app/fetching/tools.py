@@ -97,6 +97,7 @@ def create_fetch_tools(
             timeout_seconds=fetcher.limits.seconds + _MARGIN_SECONDS,
             arguments=FetchInput,
             context_parameter="context",
+            check=lambda given, _context: fetcher.check(str(given["url"])),
             title=TITLE,
             origin=Origin.WEB,
             read_only=True,

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.operations import CanStat
 from tools_app.core.files.paths import MOUNT, normalise, without_mount
-from tools_app.core.schema import json_schema
-from tools_app.core.tool import NAME_PATTERN, Tool
+from tools_app.core.schema import json_schema, parse_arguments
+from tools_app.core.tool import NAME_PATTERN, Tool, ToolContext
 from tools_app.core.tool_output import ToolOutput
-from tools_app.errors import FileFailed, ToolDeclarationInvalid
+from tools_app.errors import FileFailed, ToolDeclarationInvalid, ToolError
 from tools_app.file_tools.naming import TITLES, FileToolKind
 
 TIMEOUT_SECONDS = 60.0
@@ -36,10 +36,12 @@ def file_tool(
     arguments: type[Input],
     function: Callable[..., Awaitable[JSONObject | ToolOutput]],
     *,
+    check: Callable[..., Awaitable[object]] | None = None,
     refusals_are_errors: bool = False,
 ) -> Tool:
     """Make a tool. Its description is the docstring of `arguments`. Errors: `ToolDeclarationInvalid` for its name.
 
+    `check`: gives a value with `error` for a call that would do nothing; it has the arguments by name.
     `refusals_are_errors`: whether what the storage refuses is a failed call instead of a value with `error`.
     """
     if not NAME_PATTERN.match(name):
@@ -53,6 +55,12 @@ def file_tool(
                 raise
             return refused(error.message)
 
+    async def checked(given: JSONObject, _context: ToolContext) -> None:
+        assert check is not None, "is called where there is one"
+        found = await check(**parse_arguments(arguments, given, tool_name=name))
+        if isinstance(found, dict) and "error" in found:
+            raise ToolError(found["error"])
+
     schema = json_schema(arguments)
     description = schema.pop("description")
     return Tool(
@@ -64,6 +72,7 @@ def file_tool(
         arguments=arguments,
         context_parameter="call" if "call" in function.__annotations__ else None,
         title=TITLES[kind],
+        check=checked if check is not None else None,
         read_only=kind in READING,
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.files.editing import NotEdited, replace_once
+from tools_app.core.files.editing import Edited, NotEdited, replace_once
 from tools_app.core.files.globs import is_encodable
 from tools_app.core.files.operations import (
     CanReadBytes,
@@ -17,6 +17,7 @@ from tools_app.core.files.operations import (
 )
 from tools_app.core.files.paths import parent_of
 from tools_app.core.files.reading import count_lines, shown_size
+from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileConflict, FileFailed
@@ -69,7 +70,15 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
             await operations.write_file(path, content)
         return {"path": path, "bytesWritten": len(content.encode()), "lines": count_lines(content)}
 
-    return file_tool("write", name, WriteInput, write)
+    async def check(path: str, content: str) -> JSONObject:
+        if not is_encodable(content):
+            return refused(NOT_UNICODE)
+        path = await own_path(operations, path)
+        entry = await operations.stat(path) if isinstance(operations, CanStat) else None
+        is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
+        return refused(f"{path} is a directory, not a file") if is_directory else {}
+
+    return file_tool("write", name, WriteInput, write, check=check)
 
 
 def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
@@ -93,7 +102,16 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
                 f"{path} has changed since it was read. Read it again, and repeat the edit if it still fits."
             )
 
-    return file_tool("edit", name, EditInput, edit)
+    async def check(path: str, old_string: str, new_string: str) -> JSONObject:
+        if not is_encodable(new_string):
+            return refused(NOT_UNICODE)
+        path = await own_path(operations, path)
+        if not old_string:
+            return _occupied(path) if await operations.read_file(path) is not None else {}
+        planned = await _planned(operations, path, (old_string, new_string), is_again=False)
+        return planned if isinstance(planned, dict) else {}
+
+    return file_tool("edit", name, EditInput, edit, check=check)
 
 
 def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") -> Tool:
@@ -110,13 +128,30 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
 async def _create(operations: EditOperations, path: str, content: str, *, is_again: bool) -> JSONObject:
     held = await operations.read_file(path)
     if held is not None and not (is_again and held == content):  # the attempt that a crash cut had written it
-        return refused(f"{path} already exists. Give the piece to replace in old_string, or write the whole file.")
+        return _occupied(path)
     if held is None:
         await operations.write_file(path, content, expected_version="")
     return {"path": path, "created": True, "lines": count_lines(content)}
 
 
+def _occupied(path: str) -> JSONObject:
+    return refused(f"{path} already exists. Give the piece to replace in old_string, or write the whole file.")
+
+
 async def _replace(operations: EditOperations, path: str, strings: tuple[str, str], *, is_again: bool) -> JSONObject:
+    planned = await _planned(operations, path, strings, is_again=is_again)
+    if isinstance(planned, dict):
+        return planned
+    outcome, version = planned
+    await operations.write_file(path, outcome.content, expected_version=version)
+    value: JSONObject = {"path": path, "replaced": True, "lines": count_lines(outcome.content)}
+    return value | {"fuzzyMatch": True} if outcome.is_fuzzy else value
+
+
+async def _planned(
+    operations: EditOperations, path: str, strings: tuple[str, str], *, is_again: bool
+) -> JSONObject | tuple[Edited, str | None]:
+    """The text after an edit with the version that it replaces; the call's value where there is nothing to write."""
     old, new = strings
     # The version is looked up before the content is read: what is written between the two is a conflict, never lost.
     entry = await operations.stat(path) if isinstance(operations, CanStat) else None
@@ -132,9 +167,7 @@ async def _replace(operations: EditOperations, path: str, strings: tuple[str, st
         if is_again and outcome.reason == "missing" and new and new in content:
             return {"path": path, "replaced": True, "lines": count_lines(content)}  # as above: it is done
         return refused(_reason(path, outcome))
-    await operations.write_file(path, outcome.content, expected_version=entry.version if entry else None)
-    value: JSONObject = {"path": path, "replaced": True, "lines": count_lines(outcome.content)}
-    return value | {"fuzzyMatch": True} if outcome.is_fuzzy else value
+    return outcome, entry.version if entry else None
 
 
 async def _is_text(operations: EditOperations, path: str) -> bool:

@@ -112,12 +112,14 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
     """
     chosen = ProcessOptions(**options)
     bounds = chosen.bounds or process_bounds()
+    runner = CommandRunner(workspace=workspace, bounds=bounds, network=chosen.network)
     network = "It reaches the network." if chosen.network else "There is no network."
     return Tool(
         name=chosen.name,
         description=DESCRIPTION.format(network=network, seconds=bounds.seconds),
         input_schema=json_schema(CommandInput),
-        function=CommandRunner(workspace=workspace, bounds=bounds, network=chosen.network).run,
+        function=runner.run,
+        check=runner.check,
         timeout_seconds=bounds.seconds + process_settings.queue_seconds + COPYING_SECONDS,
         arguments=CommandInput,
         context_parameter="context",
@@ -151,11 +153,7 @@ class CommandRunner:
 
     async def run(self, context: ToolContext, command: str, cwd: str = "/") -> JSONObject:
         """Run a command. Errors: `SandboxUnavailable`; `FileFailed` for a working directory that is none."""
-        isolation = await found_isolation()
-        where = await own_path(self.workspace, cwd)
-        entry = await self.workspace.stat(where)
-        if entry is None or entry.kind is not EntryKind.DIRECTORY:
-            raise failed("ENOENT" if entry is None else "ENOTDIR", where)
+        isolation, where = await self._place(cwd)
         share = "" if context.user_id is None else str(context.user_id)
         async with process_runs.slot(share):
             try:
@@ -166,6 +164,20 @@ class CommandRunner:
             except OSError as error:  # which names a place of this machine
                 logger.warning("command failed", exc_info=True, extra={"action": "command_failed"})
                 raise SandboxUnavailable(f"The command's files could not be used: {error.strerror}.") from error
+
+    async def check(self, given: JSONObject, context: ToolContext) -> None:
+        """Errors: those of a run that are known before it."""
+        del context
+        await self._place(str(given.get("cwd", "/")))
+
+    async def _place(self, cwd: str) -> tuple[Isolation, str]:
+        """How commands are kept apart, and the working directory. Errors: as of `run`."""
+        isolation = await found_isolation()
+        where = await own_path(self.workspace, cwd)
+        entry = await self.workspace.stat(where)
+        if entry is None or entry.kind is not EntryKind.DIRECTORY:
+            raise failed("ENOENT" if entry is None else "ENOTDIR", where)
+        return isolation, where
 
     async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
         with command_folders() as (root, files):

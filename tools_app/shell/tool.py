@@ -99,11 +99,13 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
     cancelled writes nothing.
     """
     chosen = BashOptions(**options)
+    runner = ShellRunner(workspace=workspace, options=chosen)
     return Tool(
         name=chosen.name,
         description=chosen.description,
         input_schema=json_schema(BashInput),
-        function=ShellRunner(workspace=workspace, options=chosen).run,
+        function=runner.run,
+        check=runner.check,
         timeout_seconds=chosen.seconds + sandbox_settings.queue_seconds + WRITING_SECONDS,
         arguments=BashInput,
         context_parameter="context",
@@ -156,6 +158,11 @@ class ShellRunner:
         if len(entries) > MAX_ENTRIES:
             written.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the script saw the first ones.")
         return self._reported(result, written, sorted(calls.overlay.skipped))
+
+    async def check(self, given: JSONObject, context: ToolContext) -> None:
+        """Errors: those of a run that are known before it."""
+        del context
+        await self._directory(str(given.get("cwd", "/")))
 
     async def _directory(self, cwd: str) -> str:
         where = await own_path(self.workspace, cwd)

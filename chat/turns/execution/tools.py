@@ -41,7 +41,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.actions.running import RunAction
-from tools_app.asking import must_ask, question_for
+from tools_app.asking import must_ask, question_for, refusal_of
 from tools_app.core.action_rules import error_output
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
@@ -174,10 +174,13 @@ class TurnTools:
         is_by_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
         if is_by_guard and await db(has_begun, self._facts.turn_id, call.call_id):
             return None  # it began before the text was there
-        return await self.question(tool, call)
+        return await self.question(tool, call, context)
 
-    async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
-        """The question to a person about a call, or the result of one that may not run whatever that person says."""
+    async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
+        """The question to a person about a call, or the result of one that fails whatever that person says."""
+        refused = await refusal_of(tool, call, context)
+        if refused:
+            return ToolResult(output=refused, is_error=True)
         if tool.action is not None:
             refusal = await self._gate(call).refusal(tool.action, call.input)
             if refusal is not None:

@@ -7,10 +7,11 @@ import pytest
 
 from fibers.errors import LeaseLost
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.asking import must_ask, question_for
+from tools_app.asking import must_ask, question_for, refusal_of
 from tools_app.core.inner_calls import MAX_ID_CHARS, inner_call_id, inner_prefix
 from tools_app.core.tool import AnyRule, Tool, ToolContext, tool
 from tools_app.core.tool_calls import ToolCall
+from tools_app.errors import ToolError
 
 CALL = ToolCall(call_id="c", tool_name="pay", input={"amount": 5})
 CONTEXT = ToolContext(
@@ -96,3 +97,20 @@ def test_ids_of_calls_within_a_call_are_short_and_their_own() -> None:
     assert len(ids) == 4
     assert all(len(call_id) <= MAX_ID_CHARS - len("approval:") for call_id in ids)
     assert all(inner_call_id(outer, 7).startswith(inner_prefix(outer)) for outer in long)
+
+
+def too_much(arguments: JSONObject, context: ToolContext) -> None:
+    if arguments["amount"] > 4:
+        raise ToolError(f"Only 4 are left for {context.agent}.")
+
+
+async def broke(arguments: JSONObject, context: ToolContext) -> None:
+    raise KeyError("a defect of the check")
+
+
+@pytest.mark.parametrize(
+    ("check", "refusal"),
+    [(None, ""), (too_much, "Only 4 are left for a."), (broke, "'a defect of the check'"), (never, "")],
+)
+async def test_a_check_says_why_a_call_would_fail(check: Any, refusal: str) -> None:
+    assert await refusal_of(pay_tool(needs_approval=True, check=check), CALL, CONTEXT) == refusal

@@ -46,7 +46,7 @@ class TurnCalls(Protocol):
     prompt: Prompt
     guard: TurnGuard
 
-    async def question(self, tool: Tool, call: ToolCall) -> ToolPause | ToolResult:
+    async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that may not run whatever that person says."""
         ...
 
@@ -83,7 +83,7 @@ class TurnInnerCalls:
         self._has_asked = True
         row = await db(find_inner_call, self.facts.turn_id, asked.call.call_id)
         if row is None:
-            pause = await self.tools.question(asked.tool, asked.call)
+            pause = await self.tools.question(asked.tool, asked.call, asked.context)
             if isinstance(pause, ToolResult):
                 return CallDecision(is_approved=False, refused=pause)
             row = await db(self._hand_out, asked.call, pause)

@@ -68,12 +68,11 @@ def schedule_tools(operations: ScheduleOperations) -> list[Tool]:
     """Make the three tools over a conversation's schedules."""
 
     async def create(context: ToolContext, **given: Any) -> JSONObject:  # noqa: ARG001 - all tools get it
-        asked = CreateInput(**given)
-        timing = timing_asked(asked)
-        check_shortest(timing)
-        work = Work(prompt=checked_prompt(asked.prompt))
+        timing, work = wanted(given)
         # A call that was cut runs again: it finds what it stored.
-        made = await operations.add_schedule(timing, work, is_once=True, title=asked.title, created_by="model")
+        made = await operations.add_schedule(
+            timing, work, is_once=True, title=str(given.get("title", "")), created_by="model"
+        )
         return listed(made)
 
     async def list_all(context: ToolContext) -> list[JSONObject]:  # noqa: ARG001 - as above
@@ -83,10 +82,26 @@ def schedule_tools(operations: ScheduleOperations) -> list[Tool]:
         return {"cancelled": await operations.remove_schedule(id)}
 
     return [
-        _tool(CREATE, _("Schedule a task"), CreateInput, create, needs_approval=True, approval_text=approval_text),
+        _tool(
+            CREATE,
+            _("Schedule a task"),
+            CreateInput,
+            create,
+            needs_approval=True,
+            approval_text=approval_text,
+            check=lambda given, _context: wanted(given),
+        ),
         _tool(LIST, _("List schedules"), ListInput, list_all, read_only=True),
         _tool(CANCEL, _("Cancel a schedule"), CancelInput, cancel),
     ]
+
+
+def wanted(given: JSONObject) -> tuple[Timing, Work]:
+    """The times and the work that a call asks for. Errors: `ScheduleInvalid`, in words that help the model."""
+    asked = CreateInput(**given)
+    timing = timing_asked(asked)
+    check_shortest(timing)
+    return timing, Work(prompt=checked_prompt(asked.prompt))
 
 
 def timing_asked(asked: CreateInput) -> Timing:
