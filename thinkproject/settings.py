@@ -12,7 +12,7 @@ from csp.constants import NONCE, NONE, SELF
 
 from thinkproject import connections, logs
 from thinkproject.config import env, paths
-from thinkproject.config.app_settings import app_settings, check_environment
+from thinkproject.config.app_settings import app_settings, check_environment, present
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -60,6 +60,8 @@ if not SECRET_KEY:
 # --- Applications -----------------------------------------------------------------------------------------------
 
 THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated: their `agents.py` is served too.")
+if "start_agent" in sys.argv[1:2]:  # which makes one of them
+    THINK_APPS = present(THINK_APPS)
 INSTALLED_APPS = [
     *(["daphne"] if "runserver" in sys.argv[1:2] else []),  # for its ASGI `runserver`; Twisted is slow to load
     "thinkproject.apps.ThinkAdminConfig",

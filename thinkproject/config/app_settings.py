@@ -7,6 +7,7 @@ settings: they are read before the apps are loaded. What is declared elsewhere c
 import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ def app_settings(apps: Iterable[str], environ: Mapping[str, str], *, taken: Mapp
     return env.app_values(declared, environ)
 
 
+def present(apps: Iterable[str]) -> list[str]:
+    """Those of the apps that can be imported."""
+    return [app for app in apps if _found(app) is not None]
+
+
 def check_environment(environ: Mapping[str, str]) -> None:
     """Refuse unknown `THINK_*` keys. Errors: `EnvError`."""
     env.refuse_unknown(documented(), environ)
@@ -35,14 +41,21 @@ def documented() -> dict[str, str]:
     return {**{name: setting.doc for name, setting in conf.registry.items()}, **env.variables}
 
 
+def _package(app: str) -> str:
+    return app.partition(".apps.")[0]  # INSTALLED_APPS may name an AppConfig
+
+
+def _found(app: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(_package(app))
+    except ModuleNotFoundError:
+        return None
+
+
 def _import_declarations(app: str) -> None:
     if app.startswith(("django.", "channels", "daphne", "csp", "ninja", "axes")):
         return
-    package = app.partition(".apps.")[0]  # INSTALLED_APPS may name an AppConfig
-    try:
-        spec = importlib.util.find_spec(package)
-    except ModuleNotFoundError:
-        spec = None
+    package, spec = _package(app), _found(app)
     if spec is None:
         raise env.EnvError(f"THINK_APPS names {app!r}, which cannot be imported; is it on PYTHONPATH or installed?")
     for folder in spec.submodule_search_locations or []:

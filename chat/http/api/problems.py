@@ -4,6 +4,7 @@
 """
 
 import math
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -14,7 +15,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.phrases import Phrase
 
@@ -72,12 +73,37 @@ def _think_error(_request: HttpRequest, error: ThinkError | type[ThinkError]) ->
     return problem_of(error if isinstance(error, ThinkError) else error())
 
 
-def _validation_error(_request: HttpRequest, error: ValidationError | type[ValidationError]) -> HttpResponse:
+def _validation_error(request: HttpRequest, error: ValidationError | type[ValidationError]) -> HttpResponse:
     found = error.errors if isinstance(error, ValidationError) else []
     errors: JSONValue = [
-        {"where": [str(step) for step in item.get("loc", ())], "message": str(item.get("msg", ""))} for item in found
+        {
+            "where": _where(item.get("loc", ()), request, is_missing=item.get("type") == "missing"),
+            "message": str(item.get("msg", "")),
+        }
+        for item in found
     ]
     return problem(422, "invalid", "The request is not what was expected.", {"errors": errors})
+
+
+def _where(found: Sequence[object], request: HttpRequest, *, is_missing: bool) -> list[str]:
+    """The place of an error in what was sent, without our own names: of a parameter, or of one of several forms."""
+    steps = [str(step) for step in found]
+    if not steps or steps[0] != "body":
+        return steps
+    try:
+        here: JSONValue = load(request.body)
+    except ValueError:
+        here = None
+    place = steps[:1]
+    for number, step in enumerate(steps[1:], 2):
+        if isinstance(here, dict) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and step.isdecimal() and int(step) < len(here):
+            here = here[int(step)]
+        elif not is_missing or number < len(steps) or number == 2:
+            continue  # nothing of this name was sent
+        place.append(step)
+    return place
 
 
 def _http_error(_request: HttpRequest, error: HttpError | type[HttpError]) -> HttpResponse:

@@ -1,11 +1,14 @@
 """`start_agent` writes what runs, and overwrites nothing."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+
+from tests.house.repository import ROOT
 
 AGENT = """\
 from chat.think import Think
@@ -97,3 +100,19 @@ def test_an_activated_environment_is_simply_python(
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     call_command("start_agent", "SupportDesk")
     assert " python manage.py agent_chat support-desk\n" in capsys.readouterr().out
+
+
+def test_the_package_may_be_served_before_it_is_there(tmp_path: Path) -> None:
+    given = {"THINK_APPS": "support_desk", "PYTHONPATH": str(tmp_path), "THINK_DATA_DIR": str(tmp_path / "var")}
+    environ = {**os.environ, **given, "DJANGO_SETTINGS_MODULE": "thinkproject.settings"}
+    command = [sys.executable, str(ROOT / "manage.py")]
+
+    def manage(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*command, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert "THINK_APPS names 'support_desk'" in manage("check").stderr
+    made = manage("start_agent", "SupportDesk")
+    assert (made.returncode, "THINK_APPS=support_desk" in made.stdout) == (0, True), made.stderr
+    assert manage("check").returncode == 0

@@ -116,7 +116,25 @@ def test_a_title_is_cleaned_and_bounded(as_alice: ApiClient, conversation: Agent
 def test_an_unknown_field_is_refused(as_alice: ApiClient, conversation: AgentInstance) -> None:
     reply = as_alice.send("PATCH", f"/instances/{conversation.id}", {"owner": 2})
     assert reply.status_code == 422
-    assert reply.json()["data"]["errors"][0]["where"][-1] == "owner"
+    assert reply.json()["data"]["errors"][0]["where"] == ["body", "owner"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "where"),
+    [
+        ("PATCH", "", {"title": 5}, [["body", "title"]]),
+        ("PATCH", "", [], [["body"]]),
+        ("POST", "/turns", {"message": {"parts": "x"}}, [["body", "message", "parts"]]),
+        ("POST", "/turns", {"message": {"parts": [{"type": "text"}, 5]}}, [["body", "message", "parts", "1"]]),
+        ("PATCH", "", {"model_choice": {"temperature": "warm"}}, [["body", "model_choice", "temperature"]]),
+    ],
+)
+def test_an_error_names_the_field_that_was_sent(
+    as_alice: ApiClient, conversation: AgentInstance, method: str, path: str, body: Any, where: list[list[str]]
+) -> None:
+    reply = as_alice.send(method, f"/instances/{conversation.id}{path}", body)
+    assert reply.status_code == 422
+    assert [error["where"] for error in reply.json()["data"]["errors"]] == where
 
 
 def test_deleting_takes_everything_along_and_nothing_else(
