@@ -19,6 +19,7 @@ class SupportDesk(Think):
     description = "Say in one line what it is for."
     icon = "chat"
     suggestions = ("What can you do?",)
+    workspace_tools = False  # tools for files cost 1,200 tokens in each call; see docs/howto/keep-an-agent-small.md
 
     def get_model(self):
         return "default"

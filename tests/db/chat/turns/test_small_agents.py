@@ -1,0 +1,90 @@
+"""What `docs/howto/keep-an-agent-small.md` says of sizes is what is sent."""
+
+import re
+from typing import Any
+
+import pytest
+
+from chat.reads.preview import preview
+from chat.runtime.agent_factory import make_agent
+from chat.think import Think, Tool, tool
+from tests.house.repository import ROOT
+
+from .agents import MODELS
+from .conftest import MakeRoom
+
+
+@tool
+def order_status(order_number: str) -> str:
+    """Look up where an order is.
+
+    Args:
+        order_number: As printed on the invoice, for example A-1042.
+    """
+    return f"Order {order_number} left the warehouse this morning."
+
+
+class ThreeLines(Think):
+    """As the README shows it."""
+
+    def get_model(self) -> Any:
+        return MODELS["current"]
+
+
+class ThreeLinesNoFiles(ThreeLines):
+    """Without tools for files."""
+
+    workspace_tools = False
+
+
+class ThreeLinesReading(ThreeLines):
+    """Reads files and changes none."""
+
+    enabled_tools = ("read", "list", "grep")
+
+
+class Quickstart(ThreeLinesNoFiles):
+    """As the quickstart shows it."""
+
+    def get_system_prompt(self) -> str:
+        return "You help customers of a small shop. Look up orders before you answer."
+
+    def get_tools(self) -> list[Tool]:
+        return [order_status]
+
+
+class QuickstartFiles(Quickstart):
+    """The same with tools for files."""
+
+    workspace_tools = True
+
+
+PAGE = (ROOT / "docs" / "howto" / "keep-an-agent-small.md").read_text(encoding="utf-8")
+FIGURES = [(int(count), int(tokens)) for count, tokens in re.findall(r"^\|.*\| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)]
+AGENTS = (
+    "three-lines-no-files",
+    "quickstart",
+    "three-lines-reading",
+    "three-lines",
+    "quickstart-files",
+)
+
+
+@pytest.mark.parametrize(("agent", "figures"), zip(AGENTS, FIGURES, strict=True))
+async def test_the_figures_of_the_page_are_about_what_is_sent(
+    make_room: MakeRoom, agent: str, figures: tuple[int, int]
+) -> None:
+    count, tokens = figures
+    room = make_room(agent)
+    shown = await preview(room.key, None, make_agent)
+    assert (len(shown.tools), shown.total_tokens) == (count, pytest.approx(tokens, rel=0.2))
+    await room.say("Hello")
+    assert len(room.model.requests[0].get("tools", ())) == count
+
+
+@pytest.mark.parametrize("page", ["docs/quickstart.md", "docs/howto/keep-an-agent-small.md"])
+def test_the_agent_of_a_page_has_no_tools_for_files(page: str) -> None:
+    [declared] = re.findall(
+        r"^class Support\(Think\):.*?(?=^```)", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert "workspace_tools = False" in declared
