@@ -5,7 +5,7 @@
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from chat.core.model.fallbacks import Fallbacks, Unusable, models_of
-from chat.core.model.language_model import LanguageModel
+from chat.core.model.language_model import LanguageModel, ToolSpec
 from chat.core.model.overflow import Limits
 from chat.errors import ModelNotConfigured
 from chat.llm.catalogue import KnownModel, known_model
@@ -22,6 +22,7 @@ from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choic
 from chat.llm.endpoint import Endpoint
 from chat.llm.health import resting_models
 from chat.llm.model_limits import model_limits
+from chat.llm.model_memory import declaration_mark, model_memory
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 
@@ -177,6 +178,26 @@ def facts_of(name: str) -> KnownModel:
     """Give the facts of the model of this name, its server's report at discovery included."""
     choice = default_choice()
     return known_model(name, (choice.name, choice.context_tokens))
+
+
+def refused_tools(name: str, tools: Iterable[ToolSpec]) -> set[str]:
+    """Names of the tools that the server of this model refuses as they are declared. Blocks; reads what all know."""
+    place = _place_of(name)
+    refused = model_memory.read(*place).refused_tools if place is not None else {}
+    return {
+        tool.name
+        for tool in tools
+        if refused.get(tool.name) == declaration_mark(tool.name, tool.description, tool.input_schema)
+    }
+
+
+def _place_of(name: str) -> tuple[str, str] | None:
+    """The address and the name there of `provider/model`; `None` for one that is not behind an address."""
+    try:
+        provider, model = split_name(name)
+        return route(provider, _credentials(default_choice()), llm_settings.providers).endpoint.base_url, model
+    except ModelNotConfigured:
+        return None
 
 
 def describe_default() -> ModelInfo:

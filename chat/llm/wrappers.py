@@ -26,14 +26,18 @@ from thinkproject.kernel.retry import RetryPolicy
 _refusing_schemas: set[tuple[str, bool]] = set()
 
 
-POLICY: Final = RetryPolicy(attempts=3, jitter_share=0.25, asked_cap_seconds=60.0)
+POLICY: Final = RetryPolicy(attempts=3, jitter_share=0.25, asked_cap_seconds=120.0)
+"""A provider that asks for a longer wait than the cap is not asked again: people learn the moment at once."""
 
 
 def may_retry(policy: RetryPolicy, attempt: int, error: ModelError, max_retries: int | None = None) -> bool:
     """Whether another attempt may follow the failed attempt `attempt` (from 1). A request may have a limit of its own.
 
-    What the provider says about it counts for more than the kind of the error.
+    What the provider says about it counts for more than the kind of the error, and a wait that it asks for is never
+    cut short: it would refuse again.
     """
+    if (error.data.get("retry_after_seconds") or 0.0) > policy.asked_cap_seconds:
+        return False
     should = error.data.get("should_retry")
     wanted = should if isinstance(should, bool) else error.retryable
     return wanted and attempt < attempts_of(policy, max_retries)

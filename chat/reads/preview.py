@@ -5,7 +5,8 @@ nothing is written. A message that is being answered, or that waits, is not in i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class
@@ -14,7 +15,7 @@ from chat.core.context.context_policy import PRESETS, ContextPolicy
 from chat.core.model.language_model import ModelMessage, ModelRequest, ToolSpec
 from chat.core.model.overflow import estimate_request
 from chat.errors import AgentNotFound
-from chat.llm.registry import limits_of
+from chat.llm.registry import limits_of, refused_tools
 from chat.turns.execution.assembly import MakeAgent, make_think
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.model_input import NOTHING_SAID, ModelInput, build_model_input, tool_specs
@@ -33,11 +34,15 @@ PREVIEW_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSize:
-    """A tool as it is declared to the model."""
+    """A tool as it is declared to the model. `refused`: why it is left out of the call; empty where it is sent."""
 
     name: str
     description: str
     tokens: int
+    refused: str = ""
+
+
+REFUSED: Final = "does not take this tool as it is declared, so it is left out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +143,11 @@ async def preview(
         sizes = await user_code(_Sizes.of, gathered)
     limits = limits_of(gathered.model)
     found = await db(_places, session_id, gathered.history)
+    name = gathered.model.name
+    refused = await db(refused_tools, name, tool_specs(gathered.offered))
     return Preview(
         session_id=session_id,
-        model=gathered.model.name,
+        model=name,
         context_tokens=limits.context_tokens,
         usable_tokens=gathered.compaction.usable_tokens(limits),
         is_automatic=await db(auto_compaction_is_on, agent, session_id),
@@ -153,7 +160,7 @@ async def preview(
         loaded=sorted(gathered.state.rows.loaded),
         summaries=_summaries(gathered.history, sizes, found),
         tail=_tail(gathered.history, sizes, found),
-        tools=sizes.tools,
+        tools=[replace(size, refused=f"{name} {REFUSED}") if size.name in refused else size for size in sizes.tools],
     )
 
 

@@ -1,6 +1,7 @@
-"""Base of the adapters: one streamed POST, retried without an option of ours that the server rejects.
+"""Base of the adapters: one streamed POST, sent again without what the server refuses of it.
 
-An adapter says what the body is, which call of the `openai` client sends it, and how its events are read.
+An adapter says what the body is, which call of the `openai` client sends it, and how its events are read. Refusals are
+lessons (`refusals.py`), and remembered by address and model: every kind of call profits from those of all others.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import httpx2
 import openai
@@ -25,17 +26,46 @@ from chat.core.model.language_model import (
     ToolCallContent,
 )
 from chat.errors import ModelRejected, NetworkLost, SchemaRefused
+from chat.llm.adapters.overflow_words import named_limit
 from chat.llm.adapters.provider_errors import from_exception
 from chat.llm.adapters.redaction import redact_body
+from chat.llm.adapters.refusals import (
+    REFUSING_STATUSES,
+    Lesson,
+    Refusal,
+    Sent,
+    as_learned,
+    lesson_of,
+    read_refusal,
+    too_long_answer,
+)
 from chat.llm.adapters.sse import SSEEvent, SSEOverflow
 from chat.llm.adapters.transport import TRANSPORT_ERRORS, drain, sse_batches
 from chat.llm.endpoint import Endpoint
+from chat.llm.model_memory import Learned, model_memory
 from thinkproject.kernel.jsonvalue import JSONObject
 
 TAIL_SECONDS = 3.0
+MAX_LESSONS: Final = 8
+"""Refusals of one request that are learned from; each costs a request, once."""
+
 _SCHEMA_REFUSED: Final = re.compile(
     r"response_format|json_schema|text\.format|supplied: text\b|structured[ _]outputs?", re.IGNORECASE
 )
+
+
+class _Lessons:
+    """Lessons of one request, and what would be known with them."""
+
+    def __init__(self, known: Learned) -> None:
+        self.known = known
+        self.made: list[Lesson] = []
+
+
+def _all(lessons: list[Lesson], learned: Learned) -> Learned:
+    for lesson in lessons:
+        learned = lesson(learned)
+    return learned
 
 
 class Reader(Protocol):
@@ -79,16 +109,24 @@ class HttpModel(ABC):
     @property
     def accepts_images(self) -> bool:
         """Whether pictures are sent."""
-        return self._endpoint.accepts_images
+        return self._sends("image", self._known())
 
     @property
     def accepts_documents(self) -> bool:
         """Whether PDF documents are sent."""
-        return self._endpoint.accepts_documents
+        return self._sends("document", self._known())
+
+    def _sends(self, medium: Literal["image", "document"], known: Learned) -> bool:
+        can = self._endpoint.accepts_images if medium == "image" else self._endpoint.accepts_documents
+        return can and (known.inputs is None or medium in known.inputs)
+
+    def _known(self) -> Learned:
+        return model_memory.of(self._endpoint.base_url, self._model)
 
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
-        return redact_body(self._body(request))
+        known = self._known()
+        return redact_body(as_learned(self._body(request, known), known).body)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask the model.
@@ -97,7 +135,7 @@ class HttpModel(ABC):
         """
         provider, secrets = self._endpoint.provider, self._endpoint.secrets
         try:
-            async with self._open(request) as response:
+            async with self._open(request) as (response, sent):
                 reader = self._reader(request)
                 async with contextlib.aclosing(sse_batches(response)) as batches:
                     async for batch in batches:
@@ -112,7 +150,9 @@ class HttpModel(ABC):
                     if not reader.is_done:
                         await self._read_tail(batches, reader)
                     for item in reader.end():
-                        yield replace(item, warnings=self._warnings(request)) if isinstance(item, Finish) else item
+                        yield (
+                            replace(item, warnings=self._warnings(request, sent)) if isinstance(item, Finish) else item
+                        )
                     await drain(batches)
         except TRANSPORT_ERRORS as error:
             # Without the cause: its text quotes the provider's body, which is for the log alone.
@@ -121,29 +161,57 @@ class HttpModel(ABC):
             raise ModelRejected(f"{provider} sent more in one piece than can be held.") from error
 
     @contextlib.asynccontextmanager
-    async def _open(self, request: ModelRequest) -> AsyncGenerator[httpx2.Response, None]:
-        body = self._body(request)
-        headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
-        async with contextlib.AsyncExitStack() as stack:
-            try:
-                response = await stack.enter_async_context(self._call(body, headers))
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if request.settings.response_schema is not None and _SCHEMA_REFUSED.search(error.response.text):
-                    provider = self._endpoint.provider
-                    raise SchemaRefused(f"{provider} does not take a schema for the answer.") from None
-                if not self._gives_in(body, error.response.text):
-                    raise
-                response = await stack.enter_async_context(self._call(self._body(request), headers))
-            yield response.http_response
+    async def _open(self, request: ModelRequest) -> AsyncGenerator[tuple[httpx2.Response, Sent], None]:
+        """Send the request; where it is refused with a lesson, once more as it says.
 
-    def _warnings(self, request: ModelRequest) -> tuple[str, ...]:
+        A lesson is kept when the next request is not refused as such, so a refusal that was misread teaches nothing.
+        """
+        headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
+        known = await model_memory.recall(self._endpoint.base_url, self._model)
+        sent, lessons = as_learned(self._body(request, known), known), _Lessons(known)
+        async with contextlib.AsyncExitStack() as stack:
+            while True:
+                try:
+                    response = await stack.enter_async_context(self._call(sent.body, headers))
+                    break
+                except openai.APIStatusError as error:
+                    body = error.response.text if error.status_code in REFUSING_STATUSES else ""
+                    again = self._learned_from(request, sent, lessons, read_refusal(body)) if body else None
+                    if again is None:
+                        await self._keep(lessons, known, was_refused=bool(body), limit=named_limit(body))
+                        raise
+                    sent = again
+            await self._keep(lessons, known)
+            yield response.http_response, sent
+
+    def _learned_from(self, request: ModelRequest, sent: Sent, lessons: "_Lessons", refusal: Refusal) -> Sent | None:
+        """The request as a refusal wants it; `None` when it holds no lesson. Errors: `SchemaRefused`."""
+        if request.settings.response_schema is not None and _SCHEMA_REFUSED.search(refusal.words):
+            raise SchemaRefused(f"{self._endpoint.provider} does not take a schema for the answer.") from None
+        shorter = too_long_answer(sent.body, refusal)
+        if shorter is not None:
+            return replace(sent, body=shorter)
+        lesson = lesson_of(sent.body, refusal)
+        if lesson is None or len(lessons.made) >= MAX_LESSONS:
+            return None
+        lessons.made.append(lesson)
+        lessons.known = lesson(lessons.known)
+        return as_learned(self._body(request, lessons.known), lessons.known)
+
+    async def _keep(self, lessons: "_Lessons", known: Learned, *, was_refused: bool = False, limit: int = 0) -> None:
+        """Remember what was learned, but of a request that is refused all the same only the limit that was named."""
+        made = [] if was_refused else list(lessons.made)
+        if limit and not 0 < known.context_tokens <= limit:
+            made.append(lambda learned: replace(learned, context_tokens=limit))
+        if made:
+            await model_memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
+
+    def _warnings(self, request: ModelRequest, sent: Sent) -> tuple[str, ...]:
         """Parts of the request that were left out."""
         settings = request.settings
-        found = [
-            f"{self.name} does not support {name}; it was not sent."
-            for field, name in self.unsent.items()
-            if getattr(settings, field) not in (None, ())
-        ]
+        names = [name for field, name in self.unsent.items() if getattr(settings, field) not in (None, ())]
+        found = [f"{self.name} does not support {name}; it was not sent." for name in (*names, *sent.left_out)]
+        found += [f"{self.name} does not take the tool {name}; it was not sent." for name in sent.tools]
         if request.tools and not self._endpoint.can_call_tools:
             found.append(f"{self.name} cannot call tools; none were sent.")
         return tuple(found)
@@ -153,8 +221,8 @@ class HttpModel(ABC):
         return {**settings.extra, **settings.provider_options.get(self._endpoint.provider, {})}
 
     @abstractmethod
-    def _body(self, request: ModelRequest) -> JSONObject:
-        """The request on the wire."""
+    def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
+        """The request on the wire, with the media that the model is known to read."""
 
     @abstractmethod
     def _call(
@@ -168,10 +236,6 @@ class HttpModel(ABC):
     @abstractmethod
     def _reader(self, request: ModelRequest) -> Reader:
         """Begin an answer."""
-
-    @abstractmethod
-    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
-        """Whether a server refused an option that is ours alone: remember that, and the next body lacks it."""
 
     async def _read_tail(self, batches: AsyncGenerator[list[SSEEvent], None], reader: Reader) -> None:
         """Wait a while for the usage that may follow. The answer is complete: nothing that goes wrong here matters."""

@@ -1,7 +1,6 @@
 """Adapter for the Chat Completions wire, which nearly every model server speaks.
 
-Servers differ in many small ways; the tolerance is in `chat_reader`. A server which does not know `stream_options` is
-asked again without it, and remembered: that is no failure.
+Servers differ in many small ways; the tolerance is in `chat_reader`, and that for their refusals in `adapter`.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -27,9 +26,8 @@ from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.chat_reader import ChatReader
 from chat.llm.adapters.content import data_url, file_note, files_label, is_image, is_pdf, output_text, plain_text
 from chat.llm.adapters.transport import client_of
+from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject, dump
-
-_without_stream_options: set[str] = set()
 
 
 class ChatCompletionsModel(HttpModel):
@@ -49,23 +47,18 @@ class ChatCompletionsModel(HttpModel):
     def _reader(self, request: ModelRequest) -> ChatReader:
         return ChatReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
 
-    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
-        gives_in = "stream_options" in body and "stream_options" in refusal
-        if gives_in:
-            _without_stream_options.add(self._endpoint.base_url)
-        return gives_in
-
-    def _body(self, request: ModelRequest) -> JSONObject:
+    def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
         settings = request.settings
         body: JSONObject = {
             "model": self._model,
             "messages": chat_messages(
-                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+                request,
+                accepts_images=self._sends("image", known),
+                accepts_documents=self._sends("document", known),
             ),
             "stream": True,
+            "stream_options": {"include_usage": True},
         }
-        if self._endpoint.base_url not in _without_stream_options:
-            body["stream_options"] = {"include_usage": True}
         if request.tools and self._endpoint.can_call_tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":

@@ -6,10 +6,12 @@ redacted, to the log.
 
 import email.utils
 import logging
+import math
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import httpx2
@@ -26,27 +28,13 @@ from chat.errors import (
     RateLimited,
     StreamStalled,
 )
+from chat.llm.adapters.overflow_words import is_overflow
 from chat.llm.adapters.redaction import redact_text
+from chat.llm.adapters.rejections import ACCOUNT, OTHERWISE, REQUEST, SPENT, advice_on, advice_on_tool
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 logger = logging.getLogger("chat.llm")
 
-_OVERFLOW: Final = re.compile(
-    r"context[_ ](?:length|window)[_ ]exceeded|context[ _](?:window|length) exceeds|exceed_context_size"
-    r"|maximum (?:context|prompt) length|maximum model length|max(?:imum)? context (?:length|size|window)"
-    r"|exceeds? (?:the )?(?:available |model'?s? )?(?:maximum )?context|exceed(?:s|ed)? (?:the )?context limit"
-    r"|prompt is too long|prompt too long|input is too long|input length and .max_tokens. exceed"
-    r"|input token count.{0,40}exceeds|exceeded model token limit|exceeds the maximum number of tokens"
-    r"|reduce the length of the (?:messages|prompt|input)|too large for model with|greater than the context length"
-    r"|when context the overflows|context overflow|tokens? exceeds? the (?:model|limit)|request too large"
-    r"|longer than the model'?s context|model_context_window_exceeded|string_above_max_length",
-    re.IGNORECASE,
-)
-_QUOTA: Final = re.compile(
-    r"insufficient_quota|insufficient[_ ](?:credits?|balance|funds)|billing_hard_limit|credit balance is too low"
-    r"|exceeded your current quota|payment required|out of credits",
-    re.IGNORECASE,
-)
 _RATE: Final = re.compile(r"rate[_ -]?limit|too[_ ]many[_ ]requests|resource_exhausted|throttl", re.IGNORECASE)
 _OVERLOAD: Final = re.compile(
     r"overloaded|server_error|internal[_ ](?:server[_ ])?error|service[_ ]unavailable|at capacity|bad gateway"
@@ -54,16 +42,27 @@ _OVERLOAD: Final = re.compile(
     re.IGNORECASE,
 )
 _AUTH: Final = re.compile(r"invalid_api_key|authentication_error|incorrect api key|permission_error", re.IGNORECASE)
-_TRY_AGAIN: Final = re.compile(r"try again in\s+((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)", re.IGNORECASE)
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
-_UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS: Final = "milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d"
+_TRY_AGAIN: Final = re.compile(
+    r"(?:(?:try|retry)(?: again)?(?: your request)?|please wait|available again|resets?) (?:in |after |for )?"
+    rf"(?:about )?((?:\d+(?:\.\d+)? ?(?:{_UNITS})(?![a-z]),? ?)+)"
+    r"|retry_?delay\W{1,4}(?:seconds\W{1,3})?(\d+(?:\.\d+)?s?)|resets?_(?:in|after)_seconds\W{1,3}(\d+)",
+    re.IGNORECASE,
+)
+_DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?) ?({_UNITS})")
+_UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SHORT_SECONDS: Final = 120.0
+_MAX_WAIT_SECONDS: Final = 366 * 86400.0
 _SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OVERFLOW_STATUSES: Final = frozenset({400, 413, 422, 429, 500})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A provider's error. `status` is 0 for an error within a stream; `code` is the provider's own."""
+    """A provider's error. `status` is 0 for an error within a stream; `code` is the provider's own.
+
+    `now`: epoch seconds, for the moment when it may be asked again.
+    """
 
     provider: str
     status: int = 0
@@ -71,6 +70,7 @@ class Failure:
     text: str = ""
     retry_after_seconds: float | None = None
     should_retry: bool | None = None
+    now: float = 0.0
 
     @property
     def where(self) -> str:
@@ -88,24 +88,31 @@ def classify(failure: Failure) -> ModelError:
         error.data.setdefault("provider_code", failure.code)
     if failure.retry_after_seconds is not None and isinstance(error, RateLimited | Overloaded):
         error.data.setdefault("retry_after_seconds", failure.retry_after_seconds)
+        if failure.now:
+            error.data.setdefault("retry_at", _moment(failure).isoformat(timespec="seconds"))
     if failure.should_retry is not None:
         error.data.setdefault("should_retry", failure.should_retry)
     return error
 
 
 def _classify_text(failure: Failure) -> ModelError | None:
-    words = f"{failure.code} {failure.text}"
+    words, where = f"{failure.code} {failure.text}", failure.where
+    advice = advice_on(ACCOUNT, words, failure.status)
+    if advice:
+        return (ModelAuth if failure.status in (401, 403, 407) else ModelRejected)(f"{where} {advice}")
     if failure.status in (401, 407):
         return None
-    if (not failure.status or failure.status in _OVERFLOW_STATUSES) and _OVERFLOW.search(words):
+    if (not failure.status or failure.status in _OVERFLOW_STATUSES) and is_overflow(words):
         return ContextOverflow()
     if failure.status == 413:
         return ContextOverflow()
-    if failure.status == 402 or (failure.status < 500 and _QUOTA.search(words)):
-        return ModelRejected(
-            f"{failure.where} says that the account's quota or credit is used up. Check the plan and billing there."
-        )
-    return None
+    is_spent = failure.status < 500 and failure.retry_after_seconds is None and SPENT.search(words)
+    if failure.status == 402 or is_spent:
+        return ModelRejected(f"{where} {ACCOUNT[-1].advice}")
+    if failure.status in (408, 409, 425, 429):
+        return None  # a moment's state, whatever the words
+    advice = advice_on(REQUEST, words, failure.status)
+    return ModelRejected(f"{where} {advice}") if advice and failure.status else None
 
 
 def _classify_status(failure: Failure) -> ModelError | None:
@@ -113,7 +120,9 @@ def _classify_status(failure: Failure) -> ModelError | None:
     if status in (401, 403, 407):
         return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
     if status == 404:
-        return ModelRejected(f"{where} knows no such model or address. Check the model's name and the base URL.")
+        return ModelRejected(
+            f"{where} knows no such model or address. Choose another model, or check its name and the base URL."
+        )
     if status == 429:
         return RateLimited(f"{where} limits the rate of requests{_when(failure)}.")
     if status == 408:
@@ -127,19 +136,33 @@ def _classify_words(failure: Failure) -> ModelError:
     words, where = f"{failure.code} {failure.text}", failure.where
     if failure.status and not _AUTH.fullmatch(failure.code):
         # Words decide where there is no status: a body may quote anything, such as the request.
-        return ModelRejected(f"{where} rejected the request. The log of the server has what it said.")
+        advice = advice_on_tool(words) if failure.status in (400, 422) else ""
+        return ModelRejected(f"{where} {advice or OTHERWISE}")
     if _AUTH.search(words):
         return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
     if _RATE.search(words):
         return RateLimited(f"{where} limits the rate of requests{_when(failure)}.")
     if _OVERLOAD.search(words):
         return Overloaded(f"{where} is overloaded or failing{_when(failure)}.")
-    return Overloaded(f"{where} broke off its answer with an error. The log of the server has what it said.")
+    return Overloaded(f"{where} broke off its answer with an error. Ask again, or choose another model.")
 
 
 def _when(failure: Failure) -> str:
+    """The wait that is asked for: seconds, or where it is long the moment, which people can plan with."""
     wait = failure.retry_after_seconds
-    return "" if wait is None else f"; it asks to wait {wait:.3g} s"
+    if wait is None:
+        return ""
+    if wait <= _SHORT_SECONDS or not failure.now:
+        return f"; it asks to wait {wait:.3g} s"
+    hours, minutes = divmod(math.ceil(wait / 60), 60)
+    lasting = f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    moment = f"{_moment(failure):%H:%M on %-d %B} (UTC)"
+    return f"; it can be asked again in {lasting}, at {moment}. Until then choose another model"
+
+
+def _moment(failure: Failure) -> datetime:
+    wait = min(failure.retry_after_seconds or 0.0, _MAX_WAIT_SECONDS)
+    return datetime.fromtimestamp(failure.now + wait, UTC)
 
 
 def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ...] = ()) -> ModelError:
@@ -149,7 +172,14 @@ def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ..
     if isinstance(error, dict):
         code = str(error.get("code") or error.get("type") or "")
         status = int(code) if code.isdecimal() and len(code) == 3 and int(code) >= 400 else 0
-    failure = Failure(provider=provider, status=status, code=code, text=text, retry_after_seconds=_text_wait(text))
+    failure = Failure(
+        provider=provider,
+        status=status,
+        code=code,
+        text=text,
+        retry_after_seconds=_text_wait(text),
+        now=time.time(),
+    )
     return _logged(failure, secrets)
 
 
@@ -158,6 +188,7 @@ def from_exception(
 ) -> ModelError:
     """Classify the HTTP client's exception, and log the provider's body redacted."""
     if isinstance(error, openai.APIStatusError):
+        now = time.time()
         body = error.body
         code = str(body.get("code") or body.get("type") or "") if isinstance(body, dict) else ""
         text = _body_text(error)
@@ -167,7 +198,8 @@ def from_exception(
             status=error.status_code,
             code=code,
             text=text,
-            retry_after_seconds=retry_after_seconds(headers, now=time.time(), text=text),
+            retry_after_seconds=retry_after_seconds(headers, now=now, text=text),
+            now=now,
             should_retry={"true": True, "false": False}.get(headers.get("x-should-retry", "")),
         )
         return _logged(failure, secrets)
@@ -255,19 +287,24 @@ def _bucket_wait(headers: Mapping[str, str], now: float) -> float | None:
 
 def _text_wait(text: str) -> float | None:
     match = _TRY_AGAIN.search(text)
-    return parse_duration(match[1].lower()) if match else None
+    found = next((group for group in match.groups() if group), "") if match else ""
+    return parse_duration(found.lower().strip(" ,")) if found else None
 
 
 def parse_duration(value: str) -> float | None:
-    """Seconds of `20ms`, `1s`, `6m0s` or a plain number; `None` for anything else."""
+    """Seconds of `20ms`, `1s`, `6m0s`, `2 hours 5 minutes` or a plain number; `None` for anything else."""
     value = value.strip()
     plain = _number(value)
     if plain is not None:
         return plain
     parts = _DURATION.findall(value)
-    if not parts or "".join(number + unit for number, unit in parts) != value:
+    if not parts or _DURATION.sub("", value).strip(" ,"):
         return None
-    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
+    return sum(float(number) * _unit_seconds(unit) for number, unit in parts)
+
+
+def _unit_seconds(unit: str) -> float:
+    return _UNIT_SECONDS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
 
 
 def _number(value: str | None) -> float | None:

@@ -7,6 +7,7 @@ encrypted, in the `provider_metadata` of reasoning parts.
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Final, assert_never
 
 import openai
@@ -24,16 +25,13 @@ from chat.core.model.language_model import (
 )
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text
+from chat.llm.adapters.refusals import Sent
 from chat.llm.adapters.responses_reader import METADATA_KEY, ResponsesReader
 from chat.llm.adapters.transport import client_of
+from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 _REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|computer-use)(?!.*chat-latest)")
-_REASONING_REFUSED: Final = re.compile(r"reasoning|encrypted_content", re.IGNORECASE)
-
-_VALUE_REFUSED: Final = re.compile(r"(?:unsupported|invalid)[ _]value", re.IGNORECASE)
-
-_without_reasoning: set[tuple[str, str]] = set()
 
 
 class ResponsesModel(HttpModel):
@@ -59,30 +57,21 @@ class ResponsesModel(HttpModel):
     def _reader(self, request: ModelRequest) -> ResponsesReader:
         return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
 
-    def _gives_in(self, body: JSONObject, refusal: str) -> bool:
-        """A model that does not reason refuses to be asked for its reasoning; that is no failure.
-
-        One that reasons and does not know an effort is not taken for such a model: people chose it, and have to know.
-        """
-        is_about_effort = "effort" in body.get("reasoning", {}) and _VALUE_REFUSED.search(refusal) is not None
-        gives_in = "include" in body and _REASONING_REFUSED.search(refusal) is not None and not is_about_effort
-        if gives_in:
-            _without_reasoning.add((self._endpoint.base_url, self._model))
-        return gives_in
-
-    def _warnings(self, request: ModelRequest) -> tuple[str, ...]:
-        found = super()._warnings(request)
+    def _warnings(self, request: ModelRequest, sent: Sent) -> tuple[str, ...]:
+        """As people know it: reasoning without a chosen effort was asked for by us."""
         effort = request.settings.reasoning_effort
-        if effort is None or (self._endpoint.base_url, self._model) not in _without_reasoning:
-            return found
-        return (*found, f"{self.name} does not support reasoning_effort; it was not sent.")
+        names = [name for name in sent.left_out if name != "reasoning"]
+        names += ["reasoning_effort"] if "reasoning" in sent.left_out and effort is not None else []
+        return super()._warnings(request, replace(sent, left_out=tuple(names)))
 
-    def _body(self, request: ModelRequest) -> JSONObject:
+    def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
         settings = request.settings
         body: JSONObject = {
             "model": self._model,
             "input": responses_input(
-                request, accepts_images=self.accepts_images, accepts_documents=self.accepts_documents
+                request,
+                accepts_images=self._sends("image", known),
+                accepts_documents=self._sends("document", known),
             ),
             "stream": True,
             "store": False,
@@ -109,7 +98,7 @@ class ResponsesModel(HttpModel):
 
     def _reasoning(self, effort: str | None) -> JSONObject:
         reasons = bool(_REASONING_MODEL.match(self._model)) or effort is not None
-        if not reasons or (self._endpoint.base_url, self._model) in _without_reasoning:
+        if not reasons:
             return {}
         reasoning = {"summary": "auto"} if effort is None else {"summary": "auto", "effort": effort}
         return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}

@@ -48,11 +48,12 @@ class TailOut(Schema):
 
 
 class ToolSizeOut(Schema):
-    """A tool as it is declared to the model."""
+    """A tool as it is declared to the model. `refused`: why the model's server does not take it; empty for none."""
 
     name: str
     description: str
     tokens: int
+    refused: str
 
 
 class PreviewOut(Schema):

@@ -35,6 +35,7 @@ export function ToolList({ tools }: { tools: ContextPreview["tools"] }) {
               <span class="muted">{t("panel.tokens", { count: tool.tokens })}</span>
             </p>
             <p class="muted">{tool.description}</p>
+            {tool.refused && <p class="muted">{t("panel.tool-refused")}</p>}
           </li>
         ))}
       </ul>

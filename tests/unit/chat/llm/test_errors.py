@@ -1,6 +1,8 @@
 """What a provider's failure means."""
 
+import json
 import logging
+import re
 import time
 
 import httpx2
@@ -18,6 +20,7 @@ from chat.errors import (
     RateLimited,
     StreamStalled,
 )
+from chat.llm.adapters.overflow_words import ROWS, Row, named_limit
 from chat.llm.adapters.provider_errors import (
     Failure,
     classify,
@@ -45,6 +48,63 @@ OVERFLOWS = [
     (413, "Request Entity Too Large"),
     (0, "context_length_exceeded"),
 ]
+
+
+NEAR_MISSES = [
+    (429, "Throttling error: Too many tokens, please wait before trying again.", RateLimited),
+    (
+        429,
+        "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+        RateLimited,
+    ),
+    (429, "Your request exceeds the context token rate limit of 20000 per minute", RateLimited),
+    (429, "You have exceeded the daily token limit", RateLimited),
+    (
+        400,
+        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for claude-3-5",
+        ModelRejected,
+    ),
+    (400, "max_tokens is too large: 200000. This model supports at most 16384 completion tokens.", ModelRejected),
+    (400, "Range of max_tokens should be [1, 8192]", ModelRejected),
+    (400, "Invalid 'user': string too long. Expected a string with maximum length 64.", ModelRejected),
+    (400, "Invalid 'tools': array too long. Expected an array with maximum length 128.", ModelRejected),
+    (400, "Invalid 'messages[2].tool_calls[0].id': string too long. Expected maximum length 40.", ModelRejected),
+    (400, "messages.1.content.0.image.source.base64: image exceeds 5 MB maximum: 6000000 > 5242880", ModelRejected),
+    (400, "thinking.budget_tokens: must be less than max_tokens", ModelRejected),
+    (500, "context deadline exceeded", Overloaded),
+    (503, "The model is too busy", Overloaded),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.server)
+def test_each_row_of_the_table_knows_its_words(row: Row) -> None:
+    assert re.search(row.pattern, row.words, re.IGNORECASE)
+    assert row.source
+    error = {"error": {"message": row.words, "type": "invalid_request_error"}}
+    assert type(classify(failure(row.status, json.dumps(error)))) is ContextOverflow
+    assert type(from_error_object("acme", {"message": row.words})) is ContextOverflow
+
+
+@pytest.mark.parametrize(("status", "text", "kind"), NEAR_MISSES)
+def test_words_that_only_resemble_an_overflow_are_none(status: int, text: str, kind: type[ModelError]) -> None:
+    assert type(classify(failure(status, text))) is kind
+
+
+@pytest.mark.parametrize(
+    ("words", "tokens"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.", 8192),
+        ("prompt is too long: 213462 tokens > 200000 maximum", 200_000),
+        ("prompt token count of 138898 exceeds the limit of 64000", 64_000),
+        ('{"type":"exceed_context_size_error","n_prompt_tokens":1407,"n_ctx":256}', 256),
+        ("Current length is 42328 while limit is 40000. Please reduce the length of the messages.", 40_000),
+        ("Prompt exceeds max length", 0),
+        ("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.", 0),
+        ("max_tokens must be <= 4096", 0),
+    ],
+)
+def test_the_limit_is_read_from_the_words(words: str, tokens: int) -> None:
+    assert named_limit(words) == tokens
 
 
 def failure(status: int = 0, text: str = "", code: str = "", **more: float) -> Failure:
@@ -167,6 +227,11 @@ NOW = 1_790_000_000.0
         ({"x-ratelimit-reset": "12"}, "", 12.0),
         ({}, "Please try again in 1.5s.", 1.5),
         ({}, "Please try again in 6m0s. Thanks", 360.0),
+        ({}, "Please retry in 20.04466179s.", 20.04466179),
+        ({}, "Please retry after 12 seconds. To increase your rate limit", 12.0),
+        ({}, '{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}', 34.0),
+        ({}, "Please try again in 2 hours, 5 minutes.", 7500.0),
+        ({}, '{"type": "usage_limit_reached", "resets_in_seconds": 12345}', 12345.0),
     ],
 )
 def test_waits_are_read_from_headers_and_words(headers: dict[str, str], text: str, seconds: float | None) -> None:
@@ -193,6 +258,70 @@ def test_the_body_goes_to_the_log_without_secrets(caplog: pytest.LogCaptureFixtu
     assert "sk-live" not in logged
     assert "custom-key" not in logged
     assert "Incorrect" not in str(error)
+
+
+FREE_TIER = (
+    "You exceeded your current quota, please check your plan and billing details. * Quota exceeded for metric: "
+    "generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 5. Please retry in 1.2s."
+)
+
+
+def test_a_free_tier_that_names_a_moment_limits_the_rate() -> None:
+    """https://github.com/continuedev/continue/issues/10062."""
+    error = from_exception("acme", status_error(429, json.dumps({"error": {"message": FREE_TIER}})))
+    assert (type(error), error.data["retry_after_seconds"]) == (RateLimited, 1.2)
+    assert type(from_error_object("acme", {"code": 429, "message": FREE_TIER})) is RateLimited
+    spent = {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}
+    assert type(from_exception("acme", status_error(429, json.dumps(spent), {"retry-after": "2"}))) is ModelRejected
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 429])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your account org-1 <ak-2> is suspended, please check your plan and billing details",
+        "This organization has been disabled.",
+        '{"code": "account_deactivated"}',
+        "Insufficient Balance",
+        '{"code": "1113", "message": "余额不足或无可用资源包,请充值。"}',
+        "Access denied, please make sure your account is in good standing.",
+    ],
+)
+def test_an_account_that_is_closed_or_empty_is_not_asked_again(status: int, words: str) -> None:
+    error = classify(failure(status, words))
+    assert not error.retryable
+    assert "choose another model" in error.message
+
+
+def test_a_wait_of_hours_is_named_with_its_moment() -> None:
+    error = classify(failure(429, retry_after_seconds=3 * 3600 + 60, now=NOW))
+    assert "in 3 h 1 min, at 17:14 on 21 September (UTC)" in error.message
+    assert error.data["retry_at"] == "2026-09-21T17:14:20+00:00"
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "advice"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools", "no tools"),
+        (403, "Country, region, or territory not supported", "place"),
+        (
+            400,
+            "<400> InternalError.Algo.DataInspectionFailed: Input data may contain inappropriate content.",
+            "other words",
+        ),
+        (400, "The model `mixtral-8x7b` has been decommissioned and is no longer supported.", "any more"),
+        (400, "messages.1.content.0.image: image exceeds 5 MB maximum", "pictures"),
+        (400, "Invalid schema for function 'tool_bad': In context=()", "the tool tool_bad"),
+        (400, "something odd", "another model"),
+        (404, "model 'x' not found", "another model"),
+        (401, "bad key", "API key"),
+        (0, "something odd", "Ask again"),
+    ],
+)
+def test_each_refusal_says_what_to_do(status: int, words: str, advice: str) -> None:
+    message = classify(failure(status, words)).message
+    assert advice in message
+    assert "log" not in message
 
 
 def test_the_status_error_carries_headers_over() -> None:

@@ -87,9 +87,18 @@ def test_only_what_may_pass_is_retried(error: ModelError, allowed: bool) -> None
     assert may_retry(RetryPolicy(attempts=2), 2, error) is False
 
 
-async def test_a_wait_that_the_provider_asks_for_is_a_minute_at_most(http_model: LanguageModel) -> None:
-    async with aclosing(Retrying(http_model).stream(make_request("error 429 retry-after 3600\nsay: late"))) as events:
-        assert notices([await anext(events)]) == [(2, 3, 60.0, "rate_limited")]
+async def test_a_wait_that_a_person_can_sit_out_is_waited_as_asked(http_model: LanguageModel) -> None:
+    async with aclosing(Retrying(http_model).stream(make_request("error 429 retry-after 90\nsay: late"))) as events:
+        assert notices([await anext(events)]) == [(2, 3, 90.0, "rate_limited")]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_wait_of_hours_is_shown_at_once_with_the_moment(
+    http_model: LanguageModel, server: ScriptedServer, status: int
+) -> None:
+    with pytest.raises((RateLimited, Overloaded), match=r"in 3 h 0 min, at \d\d:\d\d on"):
+        await collect(Retrying(http_model), make_request(f"error {status} retry-after 10800\nsay: late"))
+    assert sent(server) == 1
 
 
 async def test_a_limited_request_succeeds_after_the_given_wait(
