@@ -22,7 +22,7 @@ from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choic
 from chat.llm.endpoint import Endpoint
 from chat.llm.health import resting_models
 from chat.llm.model_limits import model_limits
-from chat.llm.model_memory import declaration_mark, model_memory
+from chat.llm.model_memory import NOTHING, Learned, declaration_mark, model_memory
 from chat.llm.providers import Credentials, route, split_name
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 
@@ -172,6 +172,17 @@ def limits_of(model: LanguageModel) -> Limits:
     """Return the limits of a model by its name; zeros where they are unknown."""
     choice = default_choice()
     return model_limits(model.name, reported=(choice.name, choice.context_tokens))
+
+
+def cuts_silently(model: LanguageModel) -> bool:
+    """Whether the model's server cuts requests that are too large, and answers what is left of them."""
+    return learned_of(model.name).cuts_silently
+
+
+def learned_of(name: str) -> Learned:
+    """Give the facts and lessons that this process has from the server of `provider/model`."""
+    place = _place_of(name)
+    return NOTHING if place is None else model_memory.of(*place)
 
 
 def facts_of(name: str) -> KnownModel:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessions_app.core.messages.shortening import shorten
+from sessions_app.core.messages.truncation import FORMER, cut_text, dropped_chars
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 MIN_BYTES: Final = 256
@@ -47,12 +48,14 @@ class CutOutput:
 
 
 def cut_output(output: JSONValue, limit: OutputLimit) -> CutOutput | None:
-    """Cut an output that is over its limit, in its shape; nothing where it fits."""
+    """Cut an output that is over its limit, in its shape; nothing where it fits.
+
+    Of a text its beginning and its end stay, with one notice between them: a run says at its end how it went. What was
+    cut fits, and is not cut again.
+    """
     if isinstance(output, str):
-        kept = _kept_text(output, limit)
-        if len(kept) == len(output):
-            return None
-        return CutOutput(output=_marked(kept, output), next_line=len(lines_of(kept.removesuffix("\n"))) + 1)
+        ends = _ends(output, limit)
+        return None if ends is None else CutOutput(output=ends.marked, next_line=ends.next_line)
     value = _cut_lines(output, limit)
     if limit.max_bytes is not None and _size(value) > limit.max_bytes:
         value = _shorten(value, max(limit.max_bytes, MIN_BYTES))
@@ -102,25 +105,55 @@ def _field_text(value: JSONValue) -> str:
     return f" {json.dumps(value, ensure_ascii=False, indent=2)}"
 
 
-def _kept_text(text: str, limit: OutputLimit) -> str:
-    """The beginning of a text that fits, whole lines where possible; the text itself where all of it fits."""
-    kept, lines = text, text.split("\n")
-    if limit.lines is not None and len(lines) > limit.lines:
-        kept = "\n".join(lines[: limit.lines])
-    if limit.max_bytes is not None and _size(kept) > limit.max_bytes:
-        head = _head(kept, max(limit.max_bytes, MIN_BYTES) - _MARK_ROOM)
-        whole_lines = head.rpartition("\n")[0]
-        kept = whole_lines if len(whole_lines) >= len(head) // 2 else head
-    return kept
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The beginning and the end of a text, and what is left out between them."""
+
+    head: str
+    dropped: str
+    tail: str
+
+    @property
+    def marked(self) -> str:
+        """Both, with the notice."""
+        missing = self.dropped.count("\n") or 1
+        lines = f"{missing} more {'line' if missing == 1 else 'lines'}"
+        notice = f"... [{lines}, {dropped_chars(self.dropped)} characters truncated]"
+        return f"{self.head}\n{notice} ...\n{self.tail}" if self.tail else f"{self.head}\n{notice}"
+
+    @property
+    def next_line(self) -> int:
+        """The line of the whole at which to read on."""
+        return len(lines_of(self.head.removesuffix("\n"))) + 1
 
 
-def _marked(kept: str, text: str) -> str:
-    left = text[len(kept) :]
-    missing = left.count("\n") or 1
-    return f"{kept}\n... [{missing} more {'line' if missing == 1 else 'lines'}, {len(left)} characters truncated]"
+def _ends(text: str, limit: OutputLimit) -> _Ends | None:
+    """What of a text fits; nothing where all of it does. A line that is a notice of ours is not counted."""
+    head = tail = ""
+    lines = text.split("\n")
+    is_over = limit.lines is not None and len(lines) - len(FORMER.findall(text)) > limit.lines
+    if is_over:
+        assert limit.lines is not None
+        end_lines = limit.lines // _END_SHARE
+        head = "\n".join(lines[: limit.lines - end_lines])
+        tail = "\n".join(lines[len(lines) - end_lines :]) if end_lines else ""
+    if limit.max_bytes is not None and (_size(head + tail) + _MARK_ROOM if is_over else _size(text)) > limit.max_bytes:
+        room = max(limit.max_bytes, MIN_BYTES) - _MARK_ROOM
+        whole = text if not is_over else ""
+        head = _whole_lines(_head(whole or head, room - room // _END_SHARE))
+        tail = _whole_lines(_tail(whole or tail, room // _END_SHARE), is_end=True)
+        is_over = True
+    return _Ends(head, text[len(head) : len(text) - len(tail)], tail) if is_over else None
 
 
-_MARK_ROOM: Final = 80
+def _whole_lines(piece: str, *, is_end: bool = False) -> str:
+    """The piece without the part of a line at its cut side, unless that is most of it."""
+    whole = piece.partition("\n")[2] if is_end else piece.rpartition("\n")[0]
+    return whole if len(whole) >= len(piece) // 2 else piece
+
+
+_MARK_ROOM: Final = 96
+_END_SHARE: Final = 3
 
 
 def _cut_lines(value: JSONValue, limit: OutputLimit, depth: int = 0) -> JSONValue:
@@ -128,8 +161,8 @@ def _cut_lines(value: JSONValue, limit: OutputLimit, depth: int = 0) -> JSONValu
     if limit.lines is None or depth > 100:
         return value
     if isinstance(value, str):
-        kept = _kept_text(value, OutputLimit(lines=limit.lines))
-        return value if len(kept) == len(value) else _marked(kept, value)
+        ends = _ends(value, OutputLimit(lines=limit.lines))
+        return value if ends is None else ends.marked
     if isinstance(value, dict):
         fields = {key: _cut_lines(item, limit, depth + 1) for key, item in value.items()}
         return value if fields == value else fields
@@ -143,12 +176,12 @@ def _shorten(value: JSONValue, max_bytes: int) -> JSONValue:
     """Shorten a value in its shape. Lengths are counted in characters there, so the budget shrinks until bytes fit."""
     budget = max_bytes
     for _ in range(4):
-        kept = shorten(value, budget)
+        kept = shorten(value, budget, cut_text)
         size = _size(kept)
         if size <= max_bytes:
             return kept
         budget = budget * max_bytes // size - 1
-    return shorten(value, max_bytes // 6)  # a character has four bytes at most, an escaped one six
+    return shorten(value, max_bytes // 6, cut_text)  # a character has four bytes at most, an escaped one six
 
 
 def _size(value: JSONValue) -> int:
@@ -158,3 +191,12 @@ def _size(value: JSONValue) -> int:
 def _head(text: str, max_bytes: int) -> str:
     """The first so many bytes of a text; a character that would be split is left out."""
     return text if len(text) * 4 <= max_bytes else text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
+
+
+def _tail(text: str, max_bytes: int) -> str:
+    """The last so many bytes of a text; a character that would be split is left out."""
+    if max_bytes <= 0:
+        return ""
+    return (
+        text if len(text) * 4 <= max_bytes else text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
+    )

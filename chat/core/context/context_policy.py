@@ -15,6 +15,7 @@ from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import shorten
 from sessions_app.core.messages.tool_states import SETTLED
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -75,11 +76,6 @@ def context_policy(choice: ContextPolicy | str) -> ContextPolicy:
     return PRESETS[choice]
 
 
-def cut_text(text: str, max_chars: int) -> str:
-    """Shorten a text and append its original length."""
-    return text if len(text) <= max_chars else f"{text[:max_chars]}... [truncated {len(text)} chars]"
-
-
 def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> list[Message]:
     """Shorten old content for the model only. Changed messages are copies, others themselves; their number stays."""
     border = newest(messages, policy.keep_messages)
@@ -122,10 +118,7 @@ def _cut_part(part: JSONValue, policy: ContextPolicy) -> JSONValue:
 def _cut_result(part: Mapping[str, object], max_chars: int) -> JSONObject:
     if "errorText" in part:
         return {"errorText": cut_text(str(part["errorText"]), max_chars)}
-    output = part.get("output")
-    if isinstance(output, str):
-        return {"output": cut_text(output, max_chars)}
-    return {"output": shorten(output, max_chars)}
+    return {"output": shorten(part.get("output"), max_chars, cut_text)}
 
 
 def without_calls(messages: Sequence[Message], kept_ids: Collection[str]) -> list[Message]:

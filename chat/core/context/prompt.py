@@ -190,15 +190,15 @@ class _Builder:
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
         title = clean_text(f'"{name}" ({media_type})')
-        if not self.sight.sends_media and not _is_text(media_type):
+        if not self.sight.sends_media and not is_text_type(media_type):
             return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
         if loaded is None:
             return TextContent(text=f"[The user attached {title}. It is no longer available.]")
-        if not loaded.data and (self.sight.sees(media_type) or _is_text(media_type)):
+        if not loaded.data and (self.sight.sees(media_type) or is_text_type(media_type)):
             return TextContent(text=f"[The user attached {title}. It is not sent: this request has too many files.]")
         if self.sight.sees(media_type):
             return loaded
-        if _is_text(media_type):
+        if is_text_type(media_type):
             return TextContent(text=f"[The user attached {title}:]\n{loaded.data.decode('utf-8', 'replace')}")
         return TextContent(text=f"[The user attached {title}. You cannot see its content.]")
 
@@ -329,6 +329,7 @@ _TEXT_TYPES: Final = frozenset(
 )
 
 
-def _is_text(media_type: str) -> bool:
+def is_text_type(media_type: str) -> bool:
+    """Whether files of this type are sent as text."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))

@@ -9,6 +9,7 @@ journalled before it begins, so a recovered turn counts those of its earlier att
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from chat.core.context.too_large import too_large
 from chat.core.model.language_model import (
     LanguageModel,
     ModelMessage,
@@ -18,6 +19,7 @@ from chat.core.model.language_model import (
     Usage,
     UserMessage,
 )
+from chat.errors import ContextOverflow, ModelError
 from thinkproject.kernel.jsonvalue import JSONObject
 
 ATTEMPT_PREFIX: Final = "room:"
@@ -38,9 +40,10 @@ class ContextReducer(Protocol):
         ...
 
     async def reduce(self, model: LanguageModel, *, was_refused: bool) -> bool:
-        """Shorten the next prompt. False if there was nothing to do or it failed; never raises.
+        """Shorten the next prompt. False if there was nothing to do or it failed.
 
-        `was_refused`: the provider refused the request as too large.
+        `was_refused`: the provider refused the request as too large. Errors: `ContextOverflow` for a request that the
+        provider would cut without a word.
         """
         ...
 
@@ -68,6 +71,7 @@ class ContextWindow:
         self._usage: Usage | None = None
         self._usage_number = -1  # number of the model call that reported the usage
         self._is_exhausted = False  # an attempt before a call found nothing to shorten
+        self._request: ModelRequest | None = None  # the last one that was to be sent
 
     async def restore(self) -> None:
         """Repeat what earlier attempts of the turn did."""
@@ -84,6 +88,7 @@ class ContextWindow:
 
     async def ensure_fits(self, number: int, model: LanguageModel, request: ModelRequest) -> bool:
         """Whether a request that is too large by count was shortened; the caller then builds it again."""
+        self._request = request
         if self._reducer is None or self._is_exhausted or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False
         # A count from before the last reduction no longer describes the prompt.
@@ -99,6 +104,14 @@ class ContextWindow:
         if self._reducer is None or self._attempts >= MAX_COMPACTIONS_PER_TURN:
             return False
         return await self._reduce(number, model, was_refused=True)
+
+    def explained(self, error: ModelError, model: LanguageModel, context_tokens: int) -> ContextOverflow:
+        """The error of a request that stays too large, in a sentence that names what is; with the error's data.
+
+        `context_tokens`: the model's limit, 0 if unknown.
+        """
+        assert self._request is not None, "a request is refused after it was made"
+        return ContextOverflow(too_large(self._request, model.name, context_tokens), **error.data)
 
     async def _reduce(self, number: int, model: LanguageModel, *, was_refused: bool) -> bool:
         assert self._reducer is not None

@@ -343,7 +343,9 @@ class TurnLoop:
             return True
         if await self._failover.goes_on(self._number, model, error, is_shown=is_shown):
             return True
-        return not is_overflow and is_shown and error.retryable and self._seals < MAX_SEALS
+        if is_overflow:
+            raise self._window.explained(error, model, self.plan.context_size(model)) from error
+        return is_shown and error.retryable and self._seals < MAX_SEALS
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
         """The next request; built again if it did not fit and the prompt was shortened."""

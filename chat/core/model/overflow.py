@@ -178,7 +178,12 @@ def overflows(
 def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:
     """Estimate the tokens of a request: system prompt, messages and tools. Images are not counted."""
     messages = sum(TOKENS_PER_MESSAGE + _count(message, counter) for message in request.messages)
-    return counter(request.system) + messages + sum(_count_tool(tool, counter) for tool in request.tools)
+    return counter(request.system) + messages + estimate_tools(request, counter)
+
+
+def estimate_tools(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:
+    """Estimate the tokens of a request's tools."""
+    return sum(_count_tool(tool, counter) for tool in request.tools)
 
 
 def _count(message: ModelMessage, counter: TokenCounter) -> int:

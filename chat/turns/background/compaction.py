@@ -225,6 +225,7 @@ class CompactionJob:
         form = SummaryForm(
             max_tokens=self._longest(),
             shown_chars=policy.shown_chars,
+            text_chars=0 if self.model is None else limits_of(self.model).context_tokens * 2,
             lists_files=policy.lists_files,
             sections=as_sections(policy.sections),
         )

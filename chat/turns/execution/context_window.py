@@ -11,11 +11,14 @@ from typing import TypeAlias
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.too_large import Share, too_large
 from chat.core.model.language_model import LanguageModel, ModelRequest, Usage
-from chat.core.model.overflow import Count, counted, estimate_request
-from chat.llm.registry import limits_of
+from chat.core.model.overflow import Count, counted, estimate_request, estimate_tools
+from chat.errors import ContextOverflow
+from chat.llm.registry import cuts_silently, limits_of
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.compaction.compaction import Bounds
+from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
@@ -44,12 +47,14 @@ class TurnContextReducer:
     compact: Compact
     read_again: ReadAgain
     _refusals: int = field(init=False, default=0)
+    _request: ModelRequest | None = field(init=False, default=None)  # the last one that was judged
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Apply the policy's formula to the counted usage and to an estimate of the request.
 
         False if no limit is known.
         """
+        self._request = request
         limits = limits_of(model)
         if not limits.context_tokens:
             return False
@@ -58,18 +63,44 @@ class TurnContextReducer:
         return self.policy.overflows(Count(input_tokens=estimate_request(request), is_estimate=True), limits)
 
     async def reduce(self, model: LanguageModel, *, was_refused: bool) -> bool:
-        """Compact the session. After a refusal also drop media, and, if that is not enough, shorten tool outputs.
+        """Shorten single things that take much of the window, else compact the session; after a refusal drop media too.
 
-        False if automatic compaction is switched off.
+        Nothing is done, and no model asked, where the question and the instructions alone are too large. With automatic
+        compaction switched off only single things are shortened, after a refusal.
         """
-        if not await db(auto_compaction_is_on, self.agent, self.session_id):
-            return False
+        is_on = await db(auto_compaction_is_on, self.agent, self.session_id)
         self._refusals += was_refused
-        is_lighter = was_refused and self.prompt.drop_media()
+        is_lighter = is_on and was_refused and self.prompt.drop_media()
+        share = self._share(model)
+        if share.is_hopeless(was_refused=was_refused):
+            self._refuse_a_silent_cut(model, was_refused=was_refused)
+            return is_lighter
+        if (was_refused or is_on) and share.has_giants and self.prompt.cut_long(share.max_chars):
+            return True
+        if not is_on:
+            return False
         is_smaller = await self._is_shorter(model, was_refused=was_refused) or is_lighter
         if was_refused and (self._refusals > 1 or not is_smaller):
-            return self.prompt.cut_outputs() or is_smaller
+            return self.prompt.cut_long(texts=False) or is_smaller
         return is_smaller
+
+    def _share(self, model: LanguageModel) -> Share:
+        question, earlier, outputs = self.prompt.sizes()
+        instructions = 0
+        if self._request is not None:
+            instructions = len(self._request.system) + estimate_tools(self._request) * CHARS_PER_TOKEN
+        return Share(
+            context_chars=limits_of(model).context_tokens * CHARS_PER_TOKEN,
+            fixed=question + instructions,
+            earlier=tuple(earlier),
+            outputs=tuple(outputs),
+        )
+
+    def _refuse_a_silent_cut(self, model: LanguageModel, *, was_refused: bool) -> None:
+        """Errors: `ContextOverflow` for a model whose server cuts what is too large and says nothing."""
+        if was_refused or self._request is None or not cuts_silently(model):
+            return
+        raise ContextOverflow(too_large(self._request, model.name, limits_of(model).context_tokens))
 
     def resume(self, *, was_refused: bool) -> None:
         """Drop and shorten again; a compaction is already part of the history that was read.
@@ -80,7 +111,7 @@ class TurnContextReducer:
         if was_refused:
             self._refusals += 1
             self.prompt.drop_media()
-            self.prompt.cut_outputs()
+            self.prompt.cut_long()
 
     async def _is_shorter(self, model: LanguageModel, *, was_refused: bool) -> bool:
         if not self.prompt.follows_history:

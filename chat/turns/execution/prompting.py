@@ -6,20 +6,20 @@ it read anew.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
-from chat.core.context.prompt import to_model_messages, with_last_calls
+from chat.core.context.prompt import is_text_type, to_model_messages, with_last_calls
 from chat.core.context.result_files import PDF, has_cut_output
+from chat.core.context.too_large import LEAST_CHARS
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
+from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shortening import json_length
+from sessions_app.core.messages.truncation import cut_text
 from tools_app.session_tools import ReadMessages
-
-CUT_OUTPUTS: Final = ContextPolicy(keep_messages=0, max_output_chars=2_000, max_text_chars=None)
-"""The last resort where an answer's own calls have brought more than the model can read."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,8 @@ class Prompt:
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
     note: str = field(kw_only=True, default="")  # for the model, after the history; never stored
     _sends_media: bool = field(init=False, default=True)
-    _cuts_outputs: bool = field(init=False, default=False)
+    _max_chars: int | None = field(init=False, default=None)  # of each output, and of each earlier message
+    _cuts_texts: bool = field(init=False, default=False)
     _answer: list[Message] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
@@ -49,9 +50,9 @@ class Prompt:
         """Give the whole list to send."""
         answer = self._answer = [message] if has_content(message) else []
         if self.override is None:
-            history = with_last_calls(self.history, self.policy)
-            return self._convert(self.reads([*history, *self._noted()], answer))
-        return (*self.override, *(self._convert(self.reads([], answer)) if answer else ()))
+            history = with_last_calls(self._cut_history(), self.policy)
+            return self._convert(self.reads([*history, *self._noted()], self._cut_answer(answer)))
+        return (*self.override, *(self._convert(self.reads([], self._cut_answer(answer))) if answer else ()))
 
     def _noted(self) -> list[Message]:
         return [{"id": "", "role": "user", "parts": [{"type": "text", "text": self.note}]}] if self.note else []
@@ -85,11 +86,72 @@ class Prompt:
             over -= len(file.data)
             self.files[url] = replace(file, data=b"")
 
-    def cut_outputs(self) -> bool:
-        """Shorten tool outputs from now on, including this answer's; false if none was longer."""
-        was_cut, self._cuts_outputs = self._cuts_outputs, True
-        sent = [*(self.history if self.override is None else ()), *self._answer]
-        return not was_cut and truncate(sent, CUT_OUTPUTS) != sent
+    def cut_long(self, max_chars: int = LEAST_CHARS, *, texts: bool = True) -> bool:
+        """Shorten what is longer from now on: outputs, the answer's too, and earlier messages with their files.
+
+        Without `texts` outputs alone. False if nothing was longer. The question stays as it is: half of it would be
+        another one.
+        """
+        if self._max_chars is not None and self._max_chars <= max_chars:
+            return False
+        before = self._sent(), self._earlier_files()
+        self._max_chars, self._cuts_texts = max_chars, texts
+        return (self._sent(), self._earlier_files()) != before
+
+    def question(self) -> Message | None:
+        """The message that is being answered: the user's last; none where a hook's messages stand in its place."""
+        users = (message for message in reversed(self.history) if message.get("role") == "user")
+        return next(users, None) if self.override is None else None
+
+    def sizes(self) -> tuple[int, list[int], list[int]]:
+        """Characters of the question, of each earlier message, file and output, and of the answer's outputs."""
+        question = self.question()
+        sent = (
+            [] if self.override is not None else [message for message in self._cut_history() if message is not question]
+        )
+        earlier = [size for message in sent for size in _sizes(message)]
+        earlier += [len(file.data) for file in self._earlier_files()]
+        asked = 0 if question is None else sum(_sizes(question)) + sum(len(f.data) for f in self._files_of(question))
+        return asked, earlier, [size for message in self._cut_answer(self._answer) for size in _outputs(message)]
+
+    def _sent(self) -> list[Message]:
+        return [*(self._cut_history() if self.override is None else ()), *self._cut_answer(self._answer)]
+
+    def _cut_history(self) -> list[Message]:
+        if self._max_chars is None:
+            return self.history
+        question = self.question()
+        max_text_chars = self._max_chars if self._cuts_texts else None
+        policy = ContextPolicy(keep_messages=0, max_output_chars=self._max_chars, max_text_chars=max_text_chars)
+        return [message if message is question else truncate([message], policy)[0] for message in self.history]
+
+    def _cut_answer(self, answer: list[Message]) -> list[Message]:
+        if self._max_chars is None:
+            return answer
+        return truncate(answer, ContextPolicy(keep_messages=0, max_output_chars=self._max_chars, max_text_chars=None))
+
+    def _earlier_files(self) -> list[FileContent]:
+        """Files of text before the question."""
+        asked = self.question()
+        earlier = [message for message in self.history if message is not asked] if self.override is None else []
+        return [file for message in earlier for file in self._files_of(message)]
+
+    def _files_of(self, message: Message) -> list[FileContent]:
+        urls = (str(part.get("url") or "") for part in message.get("parts") or [] if part.get("type") == "file")
+        found = (self.files.get(url) for url in urls)
+        return [self._loaded(file) for file in found if file is not None and is_text_type(file.media_type)]
+
+    def _load(self, url: str) -> FileContent | None:
+        """A file as it is sent: one of text from before the question is cut like the messages there."""
+        file = self.files.get(url)
+        asked = self.question()
+        is_asked = asked is not None and any(part.get("url") == url for part in asked.get("parts") or [])
+        return file if file is None or is_asked else self._loaded(file)
+
+    def _loaded(self, file: FileContent) -> FileContent:
+        if self._max_chars is None or not self._cuts_texts or not is_text_type(file.media_type):
+            return file
+        return replace(file, data=cut_text(file.data.decode("utf-8", "replace"), self._max_chars).encode())
 
     def find_prunable(self) -> dict[str, list[str]]:
         """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""
@@ -101,10 +163,21 @@ class Prompt:
 
     def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:
         return to_model_messages(
-            truncate(messages, CUT_OUTPUTS) if self._cuts_outputs else messages,
+            messages,
             accepts_images=self.model.accepts_images,
             accepts_documents=self.model.accepts_documents,
-            load_file=self.files.get,
+            load_file=self._load,
             policy=self.policy,
             sends_media=self._sends_media,
         )
+
+
+def _sizes(message: Message) -> list[int]:
+    """Characters of each text and output of a message."""
+    texts = [len(str(part.get("text") or "")) for part in message.get("parts") or [] if part.get("type") == "text"]
+    return [*texts, *_outputs(message)]
+
+
+def _outputs(message: Message) -> list[int]:
+    parts = [part for part in message.get("parts") or [] if is_tool(part)]
+    return [json_length(part.get("errorText") if "errorText" in part else part.get("output")) for part in parts]

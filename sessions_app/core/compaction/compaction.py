@@ -19,10 +19,11 @@ from sessions_app.core.compaction.tokens import (
     estimate_text,
 )
 from sessions_app.core.messages.messages import Role
-from sessions_app.core.messages.parts import is_lasting, is_pending, is_settled, is_tool, tool_name
+from sessions_app.core.messages.parts import is_lasting, is_pending, is_settled, is_tool, map_parts, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
+from sessions_app.core.messages.truncation import cut_text
 from sessions_app.errors import CompactionFailed
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
@@ -31,6 +32,9 @@ TAIL_TOKENS: Final = 20_000
 MIN_TAIL_MESSAGES: Final = 2
 MAX_INPUT_TOKENS: Final = 60_000
 """Of a conversation, in one request for a summary; more is summarised piece by piece."""
+
+_CHARS_OF_PIECE: Final = 3
+"""Characters for each token that one text may have in a request: fewer than tokens have, for the rest of it."""
 
 SYNTHETIC_PREFIX: Final = "compaction_"
 STUB_TEXT: Final = "[The result of this call is in an earlier part of the conversation.]"
@@ -285,6 +289,7 @@ def create_compact_function(
     """Make a compact function that summarises the messages between head and tail.
 
     A stretch that is too long for one request is summarised piece by piece, each with the summary of what was before.
+    Of a text that is longer than a piece, or than the form has it, its beginning and its end are read.
     With `lists_files` the files that tools read and modified stand below the summary, those of former ones included;
     `summarize` never gets these lists, so it cannot lose them.
     **Errors:** `CompactionFailed` for a blank summary; what `summarize` raises.
@@ -296,7 +301,10 @@ def create_compact_function(
         if plan is None:
             return None
         summary, former = split_lists(plan.previous) if form.lists_files else (plan.previous, None)
-        for piece in pieces(plan.middle, max_input_tokens, token_counter, form.shown_chars):
+        piece_chars = max_input_tokens * _CHARS_OF_PIECE
+        longest = min(piece_chars, form.text_chars or piece_chars)
+        middle = [_readable(message, longest) for message in plan.middle]
+        for piece in pieces(middle, max_input_tokens, token_counter, form.shown_chars):
             prompt = summary_prompt(piece, summary, instructions, token_counter, form)
             summary = without_thoughts(await summarize(prompt))
             if former is not None:  # lists that the model wrote would be taken for ours
@@ -308,6 +316,18 @@ def create_compact_function(
         return CompactionResult(first_id=plan.first_id, last_id=plan.last_id, summary=summary)
 
     return compact
+
+
+def _readable(message: Message, max_chars: int) -> Message:
+    """The message with its texts cut to a piece."""
+    return map_parts(message, lambda part: _cut_text_part(part, max_chars))
+
+
+def _cut_text_part(part: Part, max_chars: int) -> Part:
+    text = part.get("text")
+    if part.get("type") != "text" or not isinstance(text, str) or len(text) <= max_chars:
+        return part
+    return {**part, "text": cut_text(text, max_chars)}
 
 
 def pieces(
@@ -381,7 +401,7 @@ def _shown_part(part: Part, shown_chars: int) -> list[str]:
 
 def _cut(value: JSONValue, max_chars: int) -> str:
     text = value if isinstance(value, str) else dump(value)
-    return text if len(text) <= max_chars else f"{text[:max_chars]}..."
+    return cut_text(text, max_chars)
 
 
 # Calls and their results

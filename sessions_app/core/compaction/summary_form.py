@@ -37,10 +37,14 @@ WORK_SECTIONS: Final[Sections] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryForm:
-    """The form of a summary. `max_tokens`: 0 for no bound; `shown_chars`: of each tool's input and output."""
+    """The form of a summary. `max_tokens`: 0 for no bound; `shown_chars`: of each tool's input and output.
+
+    `text_chars`: of each text that is read for it; 0 for as much as a request has room for.
+    """
 
     max_tokens: int = 0
     shown_chars: int = SHOWN_CHARS
+    text_chars: int = 0
     lists_files: bool = False
     sections: Sections = TOPIC_SECTIONS
 

@@ -1,8 +1,10 @@
 """Cut long texts where a reader should see that they were cut: for prompts, logs and summaries of one's own.
 
-What a row holds and what a model is sent is cut elsewhere, in its structure (`oversized.py`, `shortening.py`).
+`cut_text` is how all of what a model is sent is cut: outputs, errors, messages, and texts to summarise. Values are cut
+in their structure (`shortening.py`), rows as the wire protocol says (`oversized.py`).
 """
 
+import re
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
@@ -13,6 +15,46 @@ MAX_OUTPUT_LINES: Final = 500
 
 Strategy: TypeAlias = Literal["head", "middle", "tail"]
 """Which piece is cut away."""
+
+
+NOTICE: Final = "\n... [{count} characters truncated] ...\n"
+"""Between the beginning and the end of a text that was cut."""
+
+FORMER: Final = re.compile(r"\n\.\.\. \[(?:\d+ more lines?, )?(\d+) characters truncated\](?: \.\.\.\n)?")
+"""A notice of an earlier cut: its characters are its first group."""
+
+_END_SHARE: Final = 3  # a third of what is kept is the end, where a run says how it went
+_LEAST_ENDS: Final = 40
+_DOTS: Final = "..."
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    """Keep the beginning and the end of a text, with one notice between them; the text itself where it fits.
+
+    The notice is within `max_chars`, so what was cut fits, and is never cut twice. Of a text that was cut to more, the
+    former notice goes, and what it counted is counted on. Lines stay whole where that costs little. A limit without
+    room for the notice leaves the beginning and three dots.
+    """
+    if len(text) <= max_chars:
+        return text
+    room = max_chars - len(NOTICE.format(count=len(text) * 1000))
+    if room < _LEAST_ENDS:
+        is_cut = text.endswith(_DOTS) and len(text) <= max_chars + len(_DOTS)
+        return text if is_cut else text[: max(max_chars, 0)] + _DOTS
+    end_chars = room // _END_SHARE
+    head, tail = text[: room - end_chars], text[len(text) - end_chars :]
+    whole, _, piece = head.rpartition("\n")
+    head = whole if whole and len(piece) < len(head) // 4 else head
+    piece, _, whole = tail.partition("\n")
+    tail = whole if whole and len(piece) < len(tail) // 4 else tail
+    dropped = text[len(head) : len(text) - len(tail)]
+    count = dropped_chars(dropped)
+    return f"{head}{NOTICE.format(count=count)}{tail}"
+
+
+def dropped_chars(dropped: str) -> int:
+    """Characters that are missing without this piece: its own, and those that notices in it count."""
+    return len(dropped) + sum(int(former[1]) - len(former[0]) for former in FORMER.finditer(dropped))
 
 
 def truncate_head(text: str, max_chars: int = MAX_CHARS) -> str:

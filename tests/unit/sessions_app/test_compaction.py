@@ -131,7 +131,9 @@ def test_the_prompt_has_four_sections_and_cuts_tools_to_500_characters() -> None
     prompt = summary_prompt(messages, "")
     for section in ("## Topic", "## Key Points", "## Current State", "## Open Items"):
         assert section in prompt
-    assert "y" * 500 + "..." in prompt
+    assert "y" * 250 in prompt
+    assert "y" * 500 not in prompt
+    assert "characters truncated] ...\n" + "y" * 100 in prompt
     assert "y" * 501 not in prompt
     assert "x" * 501 not in prompt
     assert "Do not invent" in prompt
@@ -234,7 +236,8 @@ def test_a_summary_is_asked_for_that_is_no_longer_than_it_may_become() -> None:
 def test_tools_are_cut_to_so_many_characters() -> None:
     part = done("c1", input={"path": "x" * 3_000}) | {"output": "y" * 3_000}
     prompt = summary_prompt([with_parts("m1", part)], "", form=SummaryForm(shown_chars=2_000))
-    assert "y" * 2_000 + "..." in prompt
+    assert "y" * 1_200 in prompt
+    assert "y" * 2_000 not in prompt
     assert "y" * 2_001 not in prompt
     assert "x" * 2_001 not in prompt
     assert len(pieces([with_parts("m1", part)] * 2, 600, estimate_text)) == 1

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.budget import examples
 from thinkproject.kernel.jsonvalue import JSONValue, dump
+from sessions_app.core.messages.truncation import FORMER, cut_text
 from tools_app.core.output_limits import LINE_CHARS, CutOutput, OutputLimit, cut_output, lines_of, page_of
 
 LIMIT = OutputLimit(lines=2_000, max_bytes=50 * 1024)
@@ -30,16 +31,35 @@ def test_what_fits_is_left_alone(output: JSONValue) -> None:
 def test_too_many_lines_are_cut_with_a_mark_and_a_place_to_read_on() -> None:
     made = cut("\n".join(str(number) for number in range(1, 2_501)))
     assert isinstance(made.output, str)
-    assert made.output.endswith("\n2000\n... [500 more lines, 2500 characters truncated]")
-    assert made.next_line == 2_001
+    assert "\n1334\n... [501 more lines, 2501 characters truncated] ...\n1835\n" in made.output
+    assert made.output.endswith("\n2499\n2500")
+    assert made.next_line == 1_335
+
+
+def test_the_end_of_a_run_stays_and_a_second_cut_changes_nothing() -> None:
+    """Real world 12: the error stands at the end."""
+    failed = "FAILED tests/test_pay.py::test_total - exit 1"
+    for output in ("\n".join([*(f"line {n}" for n in range(3_000)), failed]), "x" * 90_000 + f"\n{failed}"):
+        made = cut(output)
+        assert isinstance(made.output, str)
+        assert made.output.endswith(failed)
+        assert made.output.count("truncated]") == 1
+        assert cut_output(made.output, LIMIT) is None
+        shorter = cut_text(cut_text(made.output, 2_000), 500)
+        assert shorter.endswith(failed)
+        assert shorter.count("truncated]") == 1
+        assert cut_text(shorter, 500) == shorter
+        assert len(FORMER.sub("", shorter)) + int(FORMER.findall(shorter)[0]) == len(output)
 
 
 def test_too_many_bytes_are_cut_at_a_line() -> None:
     made = cut("\n".join(f"line {number} " + "x" * 90 for number in range(1, 1_001)))
     assert isinstance(made.output, str)
     assert size(made.output) <= 50 * 1024
-    last = made.output.split("\n")[-2]
-    assert last == f"line {made.next_line - 1} " + "x" * 90
+    lines = made.output.split("\n")
+    notice = next(index for index, line in enumerate(lines) if line.startswith("... ["))
+    assert lines[notice - 1] == f"line {made.next_line - 1} " + "x" * 90
+    assert lines[-1] == "line 1000 " + "x" * 90
 
 
 def test_one_long_line_is_cut_inside() -> None:
@@ -60,7 +80,7 @@ def test_an_object_keeps_its_shape() -> None:
 def test_lines_inside_of_an_object_count() -> None:
     made = cut({"out": "\n" * 3_000, "other": "x"})
     assert isinstance(made.output, dict)
-    assert made.output["out"].endswith("[1001 more lines, 1001 characters truncated]")
+    assert "[1002 more lines, 1002 characters truncated]" in made.output["out"]
     assert made.output["other"] == "x"
 
 
@@ -82,8 +102,9 @@ def test_a_cut_output_is_within_its_limit_and_of_its_kind(value: JSONValue, max_
     if found is None:
         assert size(value) <= max_bytes
     else:
-        assert size(found.output) <= max_bytes + (80 if isinstance(value, str) else 0)
+        assert size(found.output) <= max_bytes
         assert type(found.output) is type(value)
+        assert cut_output(found.output, OutputLimit(lines=lines, max_bytes=max_bytes)) is None
 
 
 @hypothesis_settings(max_examples=examples(200), deadline=None)

@@ -133,20 +133,21 @@ async def test_a_long_output_is_cut_for_model_and_message_and_kept_whole(make_ro
     stored = await part(room)
     whole = (await details(room))["whole"]
     assert stored["output"].startswith("line 1\nline 2\n")
-    assert stored["output"].endswith("line 2000\n... [500 more lines, 5000 characters truncated]")
+    assert "line 1334\n... [501 more lines, 5001 characters truncated] ...\nline 1835\n" in stored["output"]
+    assert stored["output"].rstrip("\n").endswith("line 2500")
     [row] = await files(room)
     assert whole == {
         "id": row.id,
         "url": attachments.url_of(row.id),
         "bytes": len(lines().encode()),
         "lines": 2_500,
-        "next": 2_001,
+        "next": 1_335,
     }
     assert (row.name, row.media_type, row.instance_id) == ("output.txt", "text/plain", turn.instance_id)
     [result] = sent(room, "tool")
     assert result == (
         f"{stored['output']}\n[The output was cut: the whole has 2500 lines, {whole['bytes']} bytes. "
-        f'Read on from line 2001 with read_output, id "{row.id}".]'
+        f'Read on from line 1335 with read_output, id "{row.id}".]'
     )
     assert await db(read_whole, row.id, owner_id=room.key.owner_id, instance_id=turn.instance_id) == lines()
     [call] = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=turn.pk)))
@@ -243,7 +244,7 @@ async def test_a_tool_has_a_limit_of_its_own_also_for_errors(make_room: MakeRoom
     await room.say("call tool short_limit {}\nsay: done")
     stored = await part(room)
     assert stored["state"] == "output-error"
-    assert stored["errorText"] == "a\nb\nc\n... [2 more lines, 4 characters truncated]"
+    assert stored["errorText"] == "a\nb\n... [3 more lines, 5 characters truncated] ...\ne"
     assert (await details(room))["whole"]["lines"] == 5
 
 

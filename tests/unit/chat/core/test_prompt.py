@@ -311,9 +311,10 @@ def test_older_messages_are_cut_for_the_model() -> None:
     long = "x" * 10_001
     history = [user(long), assistant("a" * 10_000, tool(output="o" * 501)), *[user(long)] * 4]
     cut = truncate(history)
-    assert cut[0]["parts"][0]["text"] == "x" * 10_000 + "... [truncated 10001 chars]"
+    assert cut[0]["parts"][0]["text"] == cut_text(long, 10_000)
     assert cut[1]["parts"][0]["text"] == "a" * 10_000
-    assert cut[1]["parts"][1]["output"] == "o" * 500 + "... [truncated 501 chars]"
+    assert cut[1]["parts"][1]["output"] == cut_text("o" * 501, 500)
+    assert truncate(cut) == cut
     assert cut[2:] == history[2:]
     assert len(history[0]["parts"][0]["text"]) == 10_001
 
@@ -325,10 +326,13 @@ def test_older_results_that_are_no_text_stay_of_their_kind() -> None:
     (message,) = truncate([assistant(*parts)], policy)
     cut, items, same, error = message["parts"]
     assert cut["output"]["n"] == 7
-    assert cut["output"]["rows"].endswith("... [truncated 300 chars]")
+    assert cut["output"]["rows"].startswith("rrr")
+    assert cut["output"]["rows"].endswith("rrr")
+    assert cut["output"]["rows"].count("characters truncated]") == 1
     assert items["output"][-1].startswith("Array output truncated")
     assert same["output"] == small
-    assert error["errorText"] == "e" * 200 + "... [truncated 201 chars]"
+    assert error["errorText"] == cut_text("e" * 201, 200)
+    assert truncate([message], policy) == [message]
     assert rows["rows"] == "r" * 300
 
 
@@ -402,7 +406,7 @@ def test_a_message_of_calls_alone_is_left_out() -> None:
 def test_coding_cuts_every_output_to_8000_characters() -> None:
     (_, _, result) = to_model_messages([user("a"), assistant(tool(output="o" * 8_001))], policy=CODING)
     assert isinstance(result, ToolMessage)
-    assert result.output == "o" * 8_000 + "... [truncated 8001 chars]"
+    assert result.output == cut_text("o" * 8_001, 8_000)
     (_, _, whole) = to_model_messages([user("a"), assistant(tool(output="o" * 8_000))], policy=CODING)
     assert isinstance(whole, ToolMessage)
     assert whole.output == "o" * 8_000
