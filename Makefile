@@ -47,7 +47,7 @@ example-react:  ## A page with the published React hooks over a socket; prints i
 example-assistantui:  ## A page with assistant-ui and the versions of each message; prints its address
 	@exec $(BOOTSTRAP) example assistantui
 
-example-orchestrator:  ## An agent that leads others, with their live relay; prints its address
+example-orchestrator:  ## An agent without a chat that leads others, with their live relay; prints its address
 	@exec $(BOOTSTRAP) example orchestrator
 
 example-assistant:  ## An assistant with sign-in by OAuth, shared files and memory, MCP; prints its address

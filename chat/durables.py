@@ -189,7 +189,7 @@ async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
     instance = await db(lambda: AgentInstance.objects.filter(pk=context.payload["instance_id"]).first())
     if instance is not None:
         agent = await _started(key_of(instance))
-        if isinstance(agent, Think) and agent.fibers:
+        if agent.fibers:
             await recover_lost(instance.pk, agent)
     return None
 
@@ -247,14 +247,14 @@ async def end_run(context: FiberContext) -> JSONValue:
     await db(deliver, run)
     parent = await db(lambda: AgentInstance.objects.filter(pk=run.parent_id).first())
     agent = None if parent is None else _find_agent(key_of(parent))
-    if isinstance(agent, Think):
+    if agent is not None:
         await context.step("hooks", partial(_report_run, agent, run))
     if run.options.get("wakes_parent"):
         await db(wake_parent, run)
     return None
 
 
-async def _report_run(agent: Think, run: AgentRun) -> JSONValue:
+async def _report_run(agent: Agent, run: AgentRun) -> JSONValue:
     """Call what the parent's class has for the end of a run. What raises there is logged, and changes nothing."""
     info = info_of(run)
     method = str(run.options.get("on_end") or "")

@@ -2,7 +2,8 @@
 
 A fresh object is made for each turn, callable or connection and thrown away; nothing about a turn lives on `self`. What
 must outlive it goes to the state, the session or a model of the developer's own. The object reaches the product through
-its `host`, the same protocol in web processes and in workers.
+its `host`, the same protocol in web processes and in workers. How agents without a chat work:
+`docs/howto/agents-without-a-chat.md`.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
+from chat.agent.abilities.fiber_methods import FiberDeclarations
+from chat.agent.abilities.mcp_methods import McpServerMethods
+from chat.agent.abilities.queue_methods import QueueMethods
+from chat.agent.abilities.recovery_methods import RetryMethods
+from chat.agent.abilities.schedule_methods import ScheduleMethods
+from chat.agent.abilities.sub_agent_methods import SubAgentDeclarations
 from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
 from chat.agent.operations import ChatOperations, ExtensionOperations, ExtensionState
@@ -101,11 +108,13 @@ class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
         ...
 
 
-class Agent:
+class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclarations, McpServerMethods, RetryMethods):
     """Base of everything that is served at `/agents/{route name}/{instance name}`.
 
     Subclasses register themselves under their kebab-cased name; `class Base(Agent, abstract=True)` opts out.
     """
+
+    host: Host
 
     is_abstract: ClassVar[bool] = True
     title: "ClassVar[_StrOrPromise]" = ""

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -17,8 +17,8 @@ from thinkproject.kernel.threads import acting_for
 
 async def call(agent: Agent, info: CallableInfo, arguments: list[Any]) -> Any:
     """Call a method that does not stream. Errors: `CallRefused` for wrong arguments; the method's own errors."""
+    check_arguments(type(agent), info, arguments)
     checked = _checked(getattr(type(agent), info.attribute))
-    _refuse_misfit(checked, agent, info, arguments)
     try:
         if inspect.iscoroutinefunction(getattr(type(agent), info.attribute)):
             return await checked(agent, *arguments)
@@ -30,8 +30,8 @@ async def call(agent: Agent, info: CallableInfo, arguments: list[Any]) -> Any:
 
 async def stream(agent: Agent, info: CallableInfo, arguments: list[Any]) -> AsyncGenerator[Any, None]:
     """Call a method that streams. Errors: as `call`."""
+    check_arguments(type(agent), info, arguments)
     checked = _checked(getattr(type(agent), info.attribute))
-    _refuse_misfit(checked, agent, info, arguments)
     try:
         items = checked(agent, *arguments)
     except ValidationError as error:
@@ -47,10 +47,11 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _refuse_misfit(checked: Callable[..., Any], agent: Agent, info: CallableInfo, arguments: list[Any]) -> None:
-    signature = inspect.signature(checked)
+def check_arguments(agent_class: type[Agent], info: CallableInfo, arguments: Sequence[Any]) -> None:
+    """Errors: `CallRefused` for a number of arguments that the method does not take; types are checked by the call."""
+    signature = inspect.signature(_checked(getattr(agent_class, info.attribute)))
     try:
-        signature.bind(agent, *arguments)
+        signature.bind(None, *arguments)
     except TypeError as error:
         own = list(signature.parameters.values())[1:]
         expected = ", ".join(str(parameter) for parameter in own) or "no arguments"

@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.abilities.agent_tools import SubAgentTools
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
-from chat.agent.abilities.fiber_methods import FiberDeclarations
-from chat.agent.abilities.mcp_methods import McpMethods
+from chat.agent.abilities.mcp_declarations import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
-from chat.agent.abilities.queue_methods import QueueMethods
 from chat.agent.abilities.recovery_methods import RecoveryMethods
 from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
-from chat.agent.abilities.sub_agent_methods import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
@@ -59,8 +57,6 @@ class Think(
     McpMethods,
     McpServerAttributes,
     ExtensionDeclarations,
-    FiberDeclarations,
-    QueueMethods,
     SubAgentTools,
     ScheduleDeclarations,
     RecoveryMethods,

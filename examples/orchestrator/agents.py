@@ -1,17 +1,12 @@
-"""An orchestrator: it gives tasks to workers, keeps a registry of them, and everybody who looks sees them work."""
+"""An orchestrator without a chat: it gives work to agents in the background, and every page sees them work."""
 
 from typing import Any, Literal
 
-from chat.think import AgentRunInfo, Detached, Think, Tool, client_callable, tool
+from chat.think import Agent, AgentRunInfo, CompletedFiber, RunningFiber, Think, client_callable
 
 Worker = Literal["researcher", "writer"]
-
-GUIDE = """\
-You lead a researcher and a writer. Give work that takes long to `delegate`, say that it has begun, and go on: its
-result comes to you as a message. Use `ask` when you cannot answer without the result. `workers` lists what they do.
-A worker knows nothing of this conversation: put everything it has to know into its task. All of you share the files.
-"""
-HOUR = 3600
+SHOWN = 20
+"""How much of its work the page shows, the newest first."""
 
 
 class Researcher(Think):
@@ -46,88 +41,95 @@ class Writer(Think):
         return "You write for a team. Read /notes/ first, write your text to /drafts/, and answer with its path."
 
 
-class Orchestrator(Think):
-    """Leads a researcher and a writer."""
+class Orchestrator(Agent):
+    """Leads a researcher and a writer. It has no model and no messages: its work is fibers, which outlive any crash."""
 
     title = "Orchestrator"
     description = "Gives work to a researcher and a writer, who share its files."
     icon = "people"
     sub_agents = (Researcher, Writer)  # people may open the conversations of the workers
     max_concurrent_agent_tools = 4
-    initial_state = {"workers": []}
+    initial_state = {"workers": [], "work": []}
 
-    def get_model(self) -> str:
-        """Let configuration choose."""
-        return "default"
+    # What pages call: each begins a fiber and returns at once with its id.
 
-    def get_system_prompt(self) -> str:
-        """Say how to lead."""
-        return GUIDE
+    @client_callable
+    async def assign(self, agent: Worker, task: str) -> str:
+        """Give a task to one worker."""
+        return await self.begin("carry_out", {"agent": agent, "task": task})
 
-    def get_tools(self) -> list[Tool]:
-        """Offer what a leader does: give away and go on, ask and wait, look who does what."""
+    @client_callable
+    async def report(self, topic: str) -> str:
+        """Have a topic looked into, and then written about."""
+        return await self.begin("write_report", {"topic": topic})
 
-        @tool(title="Delegate")
-        async def delegate(agent: Worker, task: str) -> dict[str, Any]:
-            """Give a task to a worker and go on at once. The result comes later, as a message.
+    @client_callable
+    async def stop(self, fiber_id: str) -> bool:
+        """Stop a piece of work and the worker that does it."""
+        is_stopped = await self.cancel_fiber(fiber_id)
+        for worker in await self.list_sub_agents():
+            if worker.run is not None and worker.run.run_id.startswith(fiber_id):
+                await self.abort_agent_run(worker.run.run_id, "stopped")
+        await self.show()
+        return is_stopped
 
-            Args:
-                agent: Who does it.
-                task: What to do, with everything that has to be known.
-            """
-            return await self.start(agent, task)
+    async def begin(self, method: str, payload: dict[str, Any]) -> str:
+        """Start one of the methods below in a worker process. Committed on return."""
+        fiber_id = await self.spawn_fiber(method, payload)
+        await self.show()
+        return fiber_id
 
-        @tool(title="Ask")
-        async def ask(agent: Worker, task: str) -> dict[str, Any]:
-            """Give a task to a worker and wait for the answer.
+    # What runs in the background, at least once: again from the last `stash` when its process was lost.
 
-            Args:
-                agent: Who does it.
-                task: What to do, with everything that has to be known.
-            """
-            return await self.run_agent_tool(agent, task, workspace="shared")
+    async def carry_out(self, payload: dict[str, Any], fiber: RunningFiber) -> dict[str, Any]:
+        """Have one worker do a task."""
+        return await self.delegate(payload["agent"], payload["task"], run_id=fiber.id)
 
-        @tool(title="Workers", read_only=True)
-        async def workers() -> list[dict[str, Any]]:
-            """List the workers: what each is asked, whether it is busy, how often it has answered."""
-            return await self.registry()
+    async def write_report(self, payload: dict[str, Any], fiber: RunningFiber) -> dict[str, Any]:
+        """Have a topic looked into, then written about. What was found out is not asked for again."""
+        notes: Any = fiber.snapshot
+        if notes is None:
+            notes = await self.delegate("researcher", payload["topic"], run_id=f"{fiber.id}-notes")
+            await fiber.stash(notes)
+        if not notes["ok"]:
+            return dict(notes)
+        return await self.delegate("writer", payload["topic"], run_id=f"{fiber.id}-text")
 
-        return [delegate, ask, workers]
-
-    async def start(self, agent: str, task: str) -> dict[str, Any]:
-        """Begin a run that no call waits for; its end wakes this agent. Committed on return."""
+    async def delegate(self, agent: str, task: str, *, run_id: str) -> dict[str, Any]:
+        """Have a worker do a task and wait. A run of this id that there is already is waited for, not begun again."""
         outcome = await self.run_agent_tool(
             agent,
             task,
+            run_id=run_id,
             workspace="shared",
             display={"name": agent.capitalize(), "task": task[:200]},
-            detached=Detached(budget_seconds=HOUR, stops_child=True, wakes_parent=True),
         )
-        await self.show_registry()
-        return outcome
+        return {"ok": outcome["ok"], "text": outcome.get("summary") or outcome.get("error")}
 
-    async def registry(self) -> list[dict[str, Any]]:
-        """Read the workers, the most recently active first."""
-        return [
-            {
-                "agent": worker.agent,
-                "name": worker.name,
-                "status": worker.status,
-                "turns": worker.turn_count,
-                "outcome": (worker.run.outcome or {}).get("status") if worker.run else None,
-            }
-            for worker in await self.list_sub_agents()
+    # What every page that shows this agent has at once: the state.
+
+    async def show(self) -> None:
+        """Put what stands in the rows into the state. Runs again after a crash, which does no harm."""
+        workers = [
+            {"agent": each.agent, "name": each.name, "status": each.status, "turns": each.turn_count}
+            for each in await self.list_sub_agents()
         ]
-
-    async def show_registry(self) -> None:
-        """Put the registry into the state, which every page that shows this agent has at once."""
-        await self.set_state({"workers": await self.registry()})
+        work = [
+            {
+                "id": each.id,
+                "about": each.payload.get("topic") or each.payload.get("task"),
+                "status": each.status,
+                "result": each.result,
+            }
+            for each in await self.list_fibers(limit=SHOWN)
+            if isinstance(each.payload, dict)
+        ]
+        await self.set_state({"workers": workers, "work": work})
 
     async def on_agent_tool_finish(self, run: AgentRunInfo) -> None:  # noqa: ARG002 - as it is called
-        """Show the new counts. Runs again after a crash, which does no harm."""
-        await self.show_registry()
+        """Show the new counts."""
+        await self.show()
 
-    @client_callable
-    async def assign(self, agent: Worker, task: str) -> dict[str, Any]:
-        """Let a person give a task to a worker directly: also with a model that calls no tools."""
-        return await self.start(agent, task)
+    async def on_fiber_complete(self, context: CompletedFiber) -> None:  # noqa: ARG002 - as it is called
+        """Show the result."""
+        await self.show()

@@ -1,4 +1,5 @@
-// An orchestrator and its workers: every page that shows it has the same relay, a late one from the beginning.
+// An orchestrator without a chat, and its workers: every page that shows it has the same state and the same relay, a late
+// one from the beginning.
 
 import { type FormEvent, Suspense, useState } from "react";
 import { createRoot } from "react-dom/client";
@@ -12,7 +13,13 @@ interface Worker {
   name: string;
   status: string;
   turns: number;
-  outcome: string | null;
+}
+
+interface Work {
+  id: string;
+  about: string;
+  status: string;
+  result: { ok: boolean; text: string } | null;
 }
 
 interface Opened {
@@ -21,7 +28,8 @@ interface Opened {
 }
 
 const address = { host: new URL(server).host, agent: "orchestrator", name, query: { token } };
-const WORKERS = ["researcher", "writer"];
+const REPORT = "report";
+const WORKERS = [["researcher", "Researcher"], ["writer", "Writer"], [REPORT, "Both: a report"]];
 
 function App() {
   const [opened, setOpened] = useState<Opened | null>(null);
@@ -33,31 +41,55 @@ function App() {
 }
 
 function Lead({ onOpen }: { onOpen: (worker: Opened) => void }) {
-  const agent = useAgent<{ workers: Worker[] }>(address);
-  const chat = useAgentChat({ agent });
+  const agent = useAgent<{ workers: Worker[]; work: Work[] }>(address);
   const { runsById } = useAgentToolEvents({ agent });
   const runs = Object.values(runsById);
-  const assign = (worker: string, task: string) => agent.call("assign", [worker, task]);
+  const begin = (worker: string, task: string) =>
+    worker === REPORT ? agent.call("report", [task]) : agent.call("assign", [worker, task]);
   return (
-    <Conversation
-      title="Orchestrator"
-      messages={chat.messages}
-      isBusy={chat.isServerStreaming || chat.status === "submitted" || chat.status === "streaming"}
-      error={chat.error}
-      onSend={(text) => chat.sendMessage({ text })}
-      onStop={() => chat.stop()}
-      onAgain={() => chat.regenerate()}
-      onDecide={(id, approved) => chat.addToolApprovalResponse({ id, approved })}
-    >
+    <>
+      <header>
+        <h1>Orchestrator</h1>
+        <Registry workers={agent.state?.workers ?? []} />
+      </header>
+      <main>
+        <Assign onAssign={begin} />
+        <WorkList work={agent.state?.work ?? []} onStop={(id) => agent.call("stop", [id])} />
+      </main>
       <aside className="aside" aria-labelledby="workers">
         <h2 id="workers">Workers</h2>
-        <Registry workers={agent.state?.workers ?? []} />
         <ul>
           {runs.map((run) => <Run key={run.runId} run={run} onOpen={onOpen} />)}
         </ul>
-        <Assign onAssign={assign} />
       </aside>
-    </Conversation>
+    </>
+  );
+}
+
+function WorkList({ work, onStop }: { work: Work[]; onStop: (id: string) => void }) {
+  if (work.length === 0) {
+    return <p className="empty">Give it something to do. The work goes on if you close the page.</p>;
+  }
+  return (
+    <ol aria-label="Work">
+      {work.map((each) => (
+        <li key={each.id} className="work">
+          <h2>{each.about}</h2>
+          <p className="faint">{each.result?.ok === false ? "failed" : each.status}</p>
+          {each.result && <p className="text">{each.result.text}</p>}
+          {(each.status === "pending" || each.status === "running") && (
+            <button
+              type="button"
+              className="quiet"
+              aria-label={`Stop: ${each.about}`}
+              onClick={() => onStop(each.id)}
+            >
+              Stop
+            </button>
+          )}
+        </li>
+      ))}
+    </ol>
   );
 }
 
@@ -97,7 +129,7 @@ function Run({ run, onOpen }: { run: Runs[string]; onOpen: (worker: Opened) => v
 
 function Assign({ onAssign }: { onAssign: (worker: string, task: string) => Promise<unknown> }) {
   const [task, setTask] = useState("");
-  const [worker, setWorker] = useState(WORKERS[0]);
+  const [worker, setWorker] = useState("researcher");
   const [refusal, setRefusal] = useState("");
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -113,7 +145,7 @@ function Assign({ onAssign }: { onAssign: (worker: string, task: string) => Prom
     <form className="edit" onSubmit={submit} aria-label="Give a task to a worker">
       <label htmlFor="worker">Worker</label>
       <select id="worker" value={worker} onChange={(event) => setWorker(event.target.value)}>
-        {WORKERS.map((each) => <option key={each}>{each}</option>)}
+        {WORKERS.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
       </select>
       <label htmlFor="task">Task</label>
       <textarea id="task" rows={1} value={task} placeholder="Task" onChange={(event) => setTask(event.target.value)} />

@@ -1,6 +1,5 @@
-"""The example of an orchestrator, by its one command: delegation, registry, and the relay to several viewers."""
+"""The example of an orchestrator without a chat, by its one command: fibers, registry, relay to several viewers."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -35,7 +34,7 @@ def open_orchestrator(shared_chromium: Browser, address: str) -> Iterator[Open]:
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(address.replace("/#", f"/?name={conversation}#"))
-        page.get_by_label("Your message").wait_for(timeout=SLOW)
+        page.get_by_label("Task", exact=True).wait_for(timeout=SLOW)
         return page
 
     yield make
@@ -44,32 +43,34 @@ def open_orchestrator(shared_chromium: Browser, address: str) -> Iterator[Open]:
     assert not errors, errors
 
 
-def ask_worker(tool: str, worker: str, task: str) -> str:
-    """Words that have the scripted model give a task to a worker."""
-    return f"call tool {tool} {json.dumps({'agent': worker, 'task': task})}"
+def give(page: Page, worker: str, task: str) -> None:
+    """Give a worker something to do."""
+    page.get_by_label("Worker", exact=True).select_option(worker)
+    page.get_by_label("Task", exact=True).fill(task)
+    page.get_by_role("button", name="Give it").click()
+    expect(page.get_by_label("Task", exact=True)).to_have_value("", timeout=SLOW)
 
 
-def answers(page: Page) -> Locator:
-    return page.locator("li.assistant .text")
+def work(page: Page) -> Locator:
+    """The work, the newest first."""
+    return page.get_by_role("list", name="Work").locator("li")
 
 
 @pytest.mark.timeout(300)
-def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_once(open_orchestrator: Open) -> None:
+def test_work_in_the_background_is_relayed_to_all_viewers(open_orchestrator: Open) -> None:
     first, second = open_orchestrator("relay"), open_orchestrator("relay")
-    task = "stream 60 words at 12/s\nmarker: relayed"
-    send(first, f"{ask_worker('delegate', 'researcher', task)}\nsay: It has begun.")
-    expect(answers(first).first).to_have_text("It has begun.", timeout=SLOW)  # the answer does not wait
+    give(first, "researcher", "stream 60 words at 12/s\nmarker: relayed")
     for page in (first, second):
         run = page.locator("li.run")
         expect(run.locator("summary").first).to_have_text("Researcher · running", timeout=SLOW)
         expect(run).to_contain_text(re.compile(r"[a-z]3 "), timeout=SLOW)  # word by word, while it works
-        expect(page.locator("[data-registry]")).to_contain_text("Known: 1 · busy: 1", timeout=SLOW)
+        expect(work(page).first).to_contain_text(re.compile("pending|running"), timeout=SLOW)
     late = open_orchestrator("relay")
     pages = (first, second, late)
     for page in pages:
         expect(page.locator("li.run summary").first).to_have_text("Researcher · completed", timeout=SLOW)
         expect(page.locator("[data-registry]")).to_have_text("Known: 1 · busy: 0 · answers: 1", timeout=SLOW)
-        expect(page.locator("li.assistant")).to_have_count(2, timeout=SLOW)  # woken, once
+        expect(work(page).first).to_contain_text("completed", timeout=SLOW)
     texts = []
     for page in pages:
         run = page.locator("li.run")
@@ -82,29 +83,32 @@ def test_a_delegated_task_is_relayed_to_all_viewers_and_wakes_the_orchestrator_o
 
 
 @pytest.mark.timeout(300)
-def test_an_asked_worker_answers_within_the_turn_and_the_next_finds_its_files(open_orchestrator: Open) -> None:
+def test_a_report_has_both_work_one_after_the_other_on_the_same_files(open_orchestrator: Open) -> None:
     page = open_orchestrator("files")
-    note = 'call tool write {"path": "/notes/cranes.md", "content": "One leg."}\nsay: Noted.'
-    send(page, f"{ask_worker('ask', 'researcher', note)}\nsay: Asked: {{result}}")
-    expect(answers(page).first).to_contain_text("Noted.", timeout=SLOW)
-    read = 'call tool read {"path": "/notes/cranes.md"}\nsay: It says {result}'
-    send(page, f"{ask_worker('ask', 'writer', read)}\nsay: Asked: {{result}}")
-    expect(answers(page).nth(1)).to_contain_text("One leg.", timeout=SLOW)
-    expect(page.locator("li.run")).to_have_count(2)
+    give(page, "researcher", 'call tool write {"path": "/notes/cranes.md", "content": "One leg."}\nsay: Noted.')
+    expect(work(page).first).to_contain_text("Noted.", timeout=SLOW)
+    give(page, "report", 'call tool read {"path": "/notes/cranes.md"}\nsay: It says {result}')
+    expect(work(page).first).to_contain_text("It says", timeout=SLOW)
+    expect(work(page).first).to_contain_text("One leg.")
+    expect(page.locator("li.run")).to_have_count(3)
+    expect(page.locator("li.run > details > summary")).to_have_text(
+        ["Researcher · completed", "Researcher · completed", "Writer · completed"]
+    )
 
 
 @pytest.mark.timeout(300)
-def test_a_person_gives_a_task_and_talks_to_the_worker(open_orchestrator: Open) -> None:
+def test_a_person_stops_work_and_talks_to_the_worker(open_orchestrator: Open) -> None:
     page = open_orchestrator("person")
-    page.get_by_label("Worker", exact=True).select_option("writer")
-    page.get_by_label("Task", exact=True).fill("say: Written.")
-    page.get_by_role("button", name="Give it").click()
-    expect(page.locator("li.run summary").first).to_have_text("Writer · completed", timeout=SLOW)
+    give(page, "writer", "stream 600 words at 5/s")
+    expect(page.locator("li.run summary").first).to_have_text("Writer · running", timeout=SLOW)
+    expect(page.locator("li.run")).to_contain_text(re.compile(r"[a-z]3 "), timeout=SLOW)
+    page.get_by_role("button", name=re.compile("^Stop: ")).click()
+    expect(page.locator("li.run summary").first).to_have_text("Writer · aborted", timeout=SLOW)
+    expect(work(page).first).to_contain_text("cancelled", timeout=SLOW)
     page.locator("li.run summary").first.click()
     page.get_by_role("button", name="Open the conversation of Writer").click()
     expect(page.get_by_role("heading", name="A writer")).to_be_visible(timeout=SLOW)
-    expect(answers(page)).to_have_text(["Written."], timeout=SLOW)
-    send(page, "say: Written again.")
-    expect(answers(page)).to_have_text(["Written.", "Written again."], timeout=SLOW)
+    send(page, "say: Written after all.")
+    expect(page.locator("li.assistant .text").last).to_have_text("Written after all.", timeout=SLOW)
     page.get_by_role("button", name="Back to the orchestrator").click()
     expect(page.locator("li.run")).to_have_count(1, timeout=SLOW)

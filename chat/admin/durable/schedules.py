@@ -104,7 +104,7 @@ class ScheduleAdmin(ActionAdmin):
     def work(self, row: Schedule) -> str:
         """The title, or the method, or the beginning of the prompt for those who may read messages."""
         payload = row.payload or {}
-        named = row.title or payload.get("method") or payload.get("task")
+        named = row.title or payload.get("method") or payload.get("callable") or payload.get("task")
         if named:
             return shortened(str(named))
         return shortened(str(payload.get("prompt", ""))) if vars(row)["reads"] else str(_("A prompt"))

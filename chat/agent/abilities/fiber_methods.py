@@ -1,6 +1,6 @@
 """Background work of an agent: its own async methods, run durably by a worker. `docs/howto/background-work.md`.
 
-class Reports(Think):
+class Reports(Agent):
     async def build(self, payload, fiber):
         rows = fiber.snapshot or await collect(payload["month"])
         await fiber.stash(rows)
@@ -154,7 +154,7 @@ class FiberOperations(Protocol):
 
 
 class FiberMethods:
-    """Background work of one conversation. `Think` and `AgentHandle` share these methods."""
+    """Background work of one conversation. Agents and `AgentHandle` share these methods."""
 
     @property
     def _fibers(self) -> FiberOperations:

@@ -41,7 +41,7 @@ class QueueOperations(Protocol):
 
 
 class QueueMethods:
-    """The queue of one conversation. `Think` and `AgentHandle` share these methods."""
+    """The queue of one conversation. Agents and `AgentHandle` share these methods."""
 
     host: Any
 

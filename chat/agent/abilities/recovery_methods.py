@@ -9,11 +9,34 @@ from thinkproject.kernel.retry import RETRY, RetryPolicy, ShouldRetry, retry
 T = TypeVar("T")
 
 
-class RecoveryMethods:
-    """Budgets of recovery, hooks about it, and `retry`. See `docs/howto/recovery.md`."""
+class RetryMethods:
+    """`retry`, for every agent."""
 
     retry_policy: ClassVar[RetryPolicy] = RETRY
     """The policy of `self.retry`."""
+
+    def retry(
+        self,
+        function: Callable[..., Awaitable[T]],
+        *,
+        attempts: int | None = None,
+        first_seconds: float | None = None,
+        max_seconds: float | None = None,
+        should_retry: ShouldRetry | None = None,
+    ) -> Awaitable[T]:
+        """Call an async function until it succeeds, under the class's `retry_policy`; see `chat.think.retry`."""
+        return retry(
+            function,
+            attempts=attempts,
+            first_seconds=first_seconds,
+            max_seconds=max_seconds,
+            should_retry=should_retry,
+            policy=self.retry_policy,
+        )
+
+
+class RecoveryMethods:
+    """Budgets of recovery of turns, and hooks about it. See `docs/howto/recovery.md`."""
 
     max_recoveries: ClassVar[int | None] = None
     """How often in a row a turn whose worker was lost goes on, with nothing shown or settled in between; then it is
@@ -36,25 +59,6 @@ class RecoveryMethods:
     """Whether turns that a crash cut go on by themselves. If not, they end as interrupted with what was shown kept, and
     a person asks again. `"paused"`: they end like that as soon as their worker is lost, and go on from there when a
     person resumes them. Turns are durable either way."""
-
-    def retry(
-        self,
-        function: Callable[..., Awaitable[T]],
-        *,
-        attempts: int | None = None,
-        first_seconds: float | None = None,
-        max_seconds: float | None = None,
-        should_retry: ShouldRetry | None = None,
-    ) -> Awaitable[T]:
-        """Call an async function until it succeeds, under the class's `retry_policy`; see `chat.think.retry`."""
-        return retry(
-            function,
-            attempts=attempts,
-            first_seconds=first_seconds,
-            max_seconds=max_seconds,
-            should_retry=should_retry,
-            policy=self.retry_policy,
-        )
 
     def should_keep_recovering(self, context: RecoveryContext) -> Any:
         """Decide whether a turn is recovered once more; `False` gives it up. Runs from the second recovery on."""

@@ -47,7 +47,8 @@ class Occurrence:
 class ScheduleView:
     """A schedule as it stands. Either `callback` or `prompt` is set, or `task`, the name of a declared handler.
 
-    `spec`: seconds, an ISO instant, or cron, by `kind`. Instants are in UTC.
+    `callback` is a method, or the clients' name of a callable. `spec`: seconds, an ISO instant, or cron, by `kind`.
+    Instants are in UTC.
     """
 
     id: str
@@ -79,9 +80,13 @@ class ScheduleCriteria:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The work of a schedule: a method with its input, or a prompt."""
+    """The work of a schedule: a method with its input, a call as clients make it, or a prompt.
+
+    `callback` with `arguments`: a callable by the clients' name, whose arguments are checked when it runs.
+    """
 
     callback: str = ""
+    arguments: tuple[JSONValue, ...] | None = None
     prompt: str = ""
     payload: JSONValue = None
     retry: RetryPolicy | None = None
@@ -90,6 +95,8 @@ class Work:
         """The shape in which it is stored with the schedule."""
         if self.prompt:
             return {"prompt": self.prompt}
+        if self.arguments is not None:
+            return {"callable": self.callback, "arguments": list(self.arguments)}
         stored: JSONObject = {"method": self.callback, "payload": self.payload}
         if self.retry is not None:
             policy = self.retry
@@ -150,9 +157,9 @@ class ScheduleMethods:
     ) -> ScheduleView:
         """Run a method of this agent, or ask it with a prompt, later: in so many seconds, at an instant, or by cron.
 
-        The method is called with `(payload, occurrence)`; a prompt becomes an ordinary turn. `idempotent`: the same
-        times, callback and payload again return what is there; by default for cron only. `zone`: of cron and of naive
-        instants. `retry`: how often a method that raises is tried within one run.
+        The method is called with `(payload, occurrence)`, or as many of these as it takes; a prompt becomes an ordinary
+        turn. `idempotent`: the same times, callback and payload again return what is there; by default for cron only.
+        `zone`: of cron and of naive instants. `retry`: how often a method that raises is tried within one run.
         Durability: stored when this returns; runs at least once, late rather than never. What was missed runs once.
         Errors: `ScheduleInvalid`, `SchedulesFull`.
         """

@@ -1,10 +1,9 @@
 """Sub-agents of an agent: open, stop, remove and list them, and have them work as tools.
 
-`Think` and `AgentHandle` have the same methods over the same operations. Nothing here touches the database.
+Agents and `AgentHandle` have the same methods over the same operations. Nothing here touches the database.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypedDict, cast
+from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, cast
 
 from typing_extensions import Unpack
 
@@ -16,25 +15,10 @@ from chat.agent.abilities.runs import (
     SubAgentInfo,
     WorkspaceUse,
 )
-from chat.agent.appearance import appearance_of
-from chat.agent.base import Agent
-from chat.agent.registry import get_agent_class
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.tool import NAME_PATTERN, ApprovalRule, Tool, ToolContext
-from tools_app.errors import ToolDeclarationInvalid
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-AgentName: TypeAlias = type[Agent] | str
+AgentName: TypeAlias = type[Any] | str
 """A class, or the name of its route."""
-
-_TASK: JSONObject = {
-    "type": "object",
-    "properties": {"task": {"type": "string", "description": "What to do, with everything that has to be known."}},
-    "required": ["task"],
-    "additionalProperties": False,
-}
 
 
 class RunOptions(TypedDict, total=False):
@@ -114,7 +98,7 @@ class SubAgentMethods:
         Idempotent: the same class and name is the same sub-agent. Code of the server asks no `sub_agents`. Errors:
         `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
         """
-        return self._sub_agents.open_sub_agent(_route(agent), name)
+        return self._sub_agents.open_sub_agent(route_of(agent), name)
 
     @property
     def parent_agent(self) -> Any:
@@ -126,22 +110,22 @@ class SubAgentMethods:
 
         Durability: committed when this returns. Runs that it worked for end as aborted, with `reason`.
         """
-        return await self._sub_agents.abort_sub_agent(_route(agent), name, reason)
+        return await self._sub_agents.abort_sub_agent(route_of(agent), name, reason)
 
     async def delete_sub_agent(self, agent: AgentName, name: str) -> bool:
         """Stop a sub-agent and remove it with everything that is its own; false when there is none."""
-        return await self._sub_agents.delete_sub_agent(_route(agent), name)
+        return await self._sub_agents.delete_sub_agent(route_of(agent), name)
 
     async def has_sub_agent(self, agent: AgentName, name: str) -> bool:
         """Whether there is a sub-agent of this class and name."""
-        return await self._sub_agents.has_sub_agent(_route(agent), name)
+        return await self._sub_agents.has_sub_agent(route_of(agent), name)
 
     async def list_sub_agents(self, agent: AgentName | None = None) -> list[SubAgentInfo]:
         """Read the direct sub-agents, the most recently active first, with status and counts.
 
         At most 500. The number of queries is fixed.
         """
-        return await self._sub_agents.list_sub_agents("" if agent is None else _route(agent))
+        return await self._sub_agents.list_sub_agents("" if agent is None else route_of(agent))
 
     async def run_agent_tool(
         self,
@@ -167,7 +151,7 @@ class SubAgentMethods:
         detached = options.get("detached", False)
         return await self._sub_agents.run_agent(
             RunRequest(
-                agent=_route(agent),
+                agent=route_of(agent),
                 input=input,
                 run_id=run_id or "",
                 call_id=parent_tool_call_id,
@@ -196,102 +180,17 @@ class SubAgentMethods:
         return await self._sub_agents.clear_runs(older_than_seconds)
 
 
-class AgentToolOptions(RunOptions, total=False):
-    """Options of `agent_tool`, given by keyword."""
-
-    name: str
-    display_name: str
-    icon: str
-    needs_approval: ApprovalRule
-    read_only: bool
-    open_world: bool
-
-
-class SubAgentTools(SubAgentMethods):
-    """The part of an agent in runs: agents as its tools, what it reports as a child, what it learns as a parent."""
+class SubAgentDeclarations(SubAgentMethods):
+    """The declarations of a class about the runs that it starts."""
 
     max_concurrent_agent_tools: ClassVar[int | None] = None
-    """Runs of agents that one conversation may have under way; a further one fails. `None` leaves it to the limit of
+    """Runs of agents that one instance may have under way; a further one fails. `None` leaves it to the limit of
     the user (`THINK_RUNS_PER_USER`)."""
-
-    allows_recursion: ClassVar[bool] = False
-    """Whether an agent of this class may work for one that lies below another of the same class. Refused by default:
-    an agent that delegates to itself has no end."""
-
-    def agent_tool(
-        self,
-        agent: AgentName,
-        *,
-        description: str = "",
-        input_schema: "type[BaseModel] | JSONObject | None" = None,
-        **options: Unpack[AgentToolOptions],
-    ) -> Tool:
-        """Make another agent a tool of this one, for `get_tools()`. Its calls are runs (`run_agent_tool`).
-
-        `description`: for the model; the agent's own by default. `input_schema`: a pydantic class or a JSON Schema; one
-        text, `task`, by default. `display_name` and `icon`: for people. `read_only` and `open_world`: as of `tool`, of
-        everything that the child may do; a conversation that holds text of strangers asks a person about others.
-        Errors: `AgentNotFound`; `ToolDeclarationInvalid` for a name that providers refuse.
-        """
-        agent_class = get_agent_class(_route(agent))
-        shown = appearance_of(agent_class)
-        name = options.get("name") or agent_class.route_name().replace("-", "_")
-        title = options.get("display_name") or shown.title
-        display: JSONObject = {"name": title, "icon": options.get("icon") or shown.icon}
-        run_options: RunOptions = {"display": {**display, **(options.get("display") or {})}}
-        for key in ("display_order", "detached", "workspace", "mcp"):
-            if key in options:
-                run_options[key] = options[key]
-
-        async def delegate(input: JSONObject, context: ToolContext) -> JSONObject:  # noqa: A002 - as tools get it
-            return await self.run_agent_tool(agent, input, parent_tool_call_id=context.call_id, **run_options)
-
-        return Tool(
-            name=_checked(name),
-            description=description or shown.description or f"Have {title} do something.",
-            input_schema=_schema(input_schema),
-            function=delegate,
-            context_parameter="context",
-            needs_approval=options.get("needs_approval", False),
-            title=title,
-            read_only=options.get("read_only", False),
-            open_world=options.get("open_world", False),
-        )
-
-    def report_progress(self, fraction: float, message: str = "") -> None:
-        """Show how far this agent is, from 0 to 1: to who sees its conversation, and to its parent where it has a run.
-
-        From any thread, at any rate: at most one in 200 ms is sent, and one of 1 or more always. Not stored in the
-        answer. Outside of a turn it does nothing.
-        """
-        self._sub_agents.report_progress(fraction, message)
-
-    def milestone(self, name: str, data: JSONObject | None = None) -> None:
-        """Note that something was reached: a part of the answer, stored with it, and an event of the run.
-
-        A milestone of the same name replaces the earlier one of this answer, so a call that runs again after a crash
-        notes it once. From any thread. Outside of a turn it does nothing.
-        """
-        self._sub_agents.report_milestone(name, data or {})
 
     def on_agent_tool_finish(self, run: AgentRunInfo) -> Any:
         """Run after a run of another agent for this one has ended, at least once. In a worker, outside of a turn."""
 
 
-def _route(agent: AgentName) -> str:
+def route_of(agent: AgentName) -> str:
+    """The route name of an agent."""
     return agent if isinstance(agent, str) else agent.route_name()
-
-
-def _checked(name: str) -> str:
-    if not NAME_PATTERN.match(name):
-        raise ToolDeclarationInvalid(f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
-    return name
-
-
-def _schema(given: "type[BaseModel] | JSONObject | None") -> JSONObject:
-    if given is None:
-        return _TASK
-    if isinstance(given, Mapping):
-        return dict(given)
-    schema: JSONObject = given.model_json_schema()
-    return schema

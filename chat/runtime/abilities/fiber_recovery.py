@@ -12,7 +12,6 @@ from django.db.models.functions import Now
 
 from chat.agent.abilities.fiber_methods import FiberInspection, LostFiber
 from chat.agent.base import Agent
-from chat.agent.think import Think
 from chat.core.durable_names import AGENT_FIBERS_LOST, AGENT_RUN
 from chat.instances.notifications import notify_waiters
 from chat.models import AgentInstance
@@ -61,7 +60,7 @@ def note_lost(context: FiberContext) -> None:
 async def recover_lost(instance_id: str, agent: Agent) -> list[FiberInspection]:
     """Take up all that was lost of an instance, oldest first. Errors: `AgentCodeFailed`; then it stays as it was."""
     lost = await db(_lost, instance_id)
-    if not isinstance(agent, Think) or not lost:
+    if not lost:
         return []
     described = [_described(row) for row in lost if row.status == FiberStatus.INTERRUPTED and _is_told(row)]
     if described:
@@ -103,7 +102,6 @@ def _lost(instance_id: str) -> list[Fiber]:
     return lost
 
 
-@transaction.atomic
 @transaction.atomic
 def _give_up_old(ids: list[str]) -> None:
     """Give up what has been lost for long while the hook raises: one that always raises must not hold up the others."""

@@ -38,9 +38,14 @@ def methods_of(agent_class: type[Agent]) -> list[str]:
 
 
 def _is_method(agent_class: type[Agent], name: str) -> bool:
-    if name.startswith("_") or hasattr(Think, name):
+    if name.startswith("_") or is_inherited(agent_class, name):
         return False
     return inspect.iscoroutinefunction(getattr(agent_class, name, None))
+
+
+def is_inherited(agent_class: type[Any], name: str) -> bool:
+    """Whether every agent of this kind has an attribute of this name: those that chat, or all."""
+    return hasattr(Think if issubclass(agent_class, Think) else Agent, name)
 
 
 def members() -> tuple[str, ...]:
@@ -60,7 +65,7 @@ def _members(classes: tuple[tuple[str, type[Any]], ...]) -> tuple[str, ...]:
 
 def check_method(agent_class: type[Agent], method: str) -> None:
     """Errors: `FiberMethodMissing`."""
-    if not issubclass(agent_class, Think) or not _is_method(agent_class, method):
+    if not _is_method(agent_class, method):
         raise FiberMethodMissing(
             Phrase("{agent} has no async method {method!r} of its own.", agent=agent_class.__name__, method=method)
         )

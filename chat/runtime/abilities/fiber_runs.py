@@ -60,7 +60,7 @@ async def run_method(context: FiberContext, make: MakeAgent, *, tells: bool = Tr
     agent = await make(key)
     run = FiberRun(context)
     method = getattr(agent, run.method)
-    result: JSONValue = await call_user_code(method, *_arguments(method, run.payload, run))
+    result: JSONValue = await call_user_code(method, *arguments_taken(method, run.payload, run))
     if tells and is_overridden(agent, "on_fiber_complete") and _is_json(result):
         await db(_complete, context, agent, result)
     return result
@@ -75,8 +75,8 @@ async def call_function(function: Callable[..., Awaitable[Any]], run: FiberRun) 
     return await function(*([run] if needed else []))
 
 
-def _arguments(function: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
-    """As many of these as it takes by position."""
+def arguments_taken(function: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
+    """As many of these as the function takes by position."""
     if any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(function).parameters.values()):
         return given
     return given[: len(_places(function))]

@@ -7,7 +7,7 @@ same key again. A worker takes only runs whose agent, and whose method, it has.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -15,12 +15,16 @@ from typing import Any, Final
 from chat.agent import declared
 from chat.agent.abilities.schedule_methods import RETRY, Occurrence
 from chat.agent.base import Agent, InstanceKey
+from chat.agent.callables import find_callable
+from chat.agent.invocation import call
 from chat.agent.think import Think
-from chat.errors import AgentNotFound, QuotaExceeded
+from chat.errors import AgentNotFound, CallRefused, QuotaExceeded
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.reads.schedules import LEFT_OUT_REASON
 from chat.runtime import submissions
+from chat.runtime.abilities.fiber_rows import is_inherited
+from chat.runtime.abilities.fiber_runs import arguments_taken
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
 from chat.turns.state.policies import asked_by_owner
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
@@ -55,7 +59,7 @@ def _members(classes: tuple[tuple[str, type[Any]], ...]) -> tuple[str, ...]:
 
 def _callbacks_of(agent_class: type[Any]) -> list[str]:
     """The methods of a class that a schedule may call, without those that every agent has."""
-    names = (name for name in dir(agent_class) if not name.startswith("_") and not hasattr(Think, name))
+    names = (name for name in dir(agent_class) if not name.startswith("_") and not is_inherited(agent_class, name))
     return [name for name in names if callable(getattr(agent_class, name, None))]
 
 
@@ -96,6 +100,9 @@ async def _run(
         return await _submit_in_time(context, partial(_submit, schedule, instance, str(work["prompt"]), occurrence))
     agent = make_agent(key_of(instance))
     await notify_hook(agent, "on_start")
+    if "callable" in work:
+        await _call_as_client(agent, str(work["callable"]), list(work["arguments"]))
+        return None
     if schedule.declaration is None:
         await _call(agent, str(work["method"]), work.get("payload"), occurrence, retry=_retry(work))
         return None
@@ -116,10 +123,23 @@ async def _call(agent: Agent, method: Any, *args: Any, retry: RetryPolicy) -> No
     name = method if isinstance(method, str) else getattr(method, "__name__", "handler")
     if not callable(function):
         raise Failed(METHOD_MISSING, f"{type(agent).__name__} has no method {name!r}", is_final=True)
+    await _try(name, partial(call_user_code, function, *arguments_taken(function, *args)), retry)
+
+
+async def _call_as_client(agent: Agent, name: str, arguments: list[JSONValue]) -> None:
+    """Call a callable as a client would. Errors: `Failed` where it is gone; what it raised last."""
+    try:
+        info = find_callable(type(agent), name)
+    except CallRefused as error:
+        raise Failed(METHOD_MISSING, error.message, is_final=True) from error
+    await _try(info.attribute, partial(call, agent, info, arguments), RETRY)
+
+
+async def _try(name: str, attempt: Callable[[], Awaitable[Any]], retry: RetryPolicy) -> None:
     for failures in range(1, retry.attempts + 1):
         try:
             with user_code_boundary(name):
-                await call_user_code(function, *args)
+                await attempt()
         except ThinkError:
             if failures == retry.attempts:
                 raise

@@ -5,11 +5,14 @@ from typing import Any, Final
 
 from chat.agent.abilities.schedule_methods import ScheduleView, Work
 from chat.agent.base import InstanceKey
+from chat.agent.callables import find_callable
+from chat.agent.invocation import check_arguments
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.instances.rows import ensure_instance, find_instance
 from chat.models import AgentInstance
+from chat.runtime.abilities.fiber_rows import is_inherited
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid, ScheduleNotFound
@@ -69,12 +72,30 @@ class SchedulesHost:
 
 
 def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any) -> ScheduleDraft:
-    """A schedule of a conversation before it is stored. Errors: `ScheduleInvalid`."""
+    """A schedule of a conversation before it is stored.
+
+    Errors: `ScheduleInvalid`, also for a prompt to an agent that does not chat; `CallRefused` for a callable that does
+    not exist, that streams, or that takes other arguments.
+    """
+    method = work.callback
+    if work.prompt and not chats(instance):
+        raise ScheduleInvalid(
+            Phrase("Agent {agent!r} does not chat: a schedule of it names a method, no prompt.", agent=instance.agent)
+        )
+    if work.arguments is not None:
+        agent_class = get_agent_class(instance.agent)
+        info = find_callable(agent_class, method)
+        if info.is_streaming:
+            raise ScheduleInvalid(
+                Phrase("Method {method} streams its result; schedules have no reader.", method=method)
+            )
+        check_arguments(agent_class, info, work.arguments)
+        method = info.attribute
     return ScheduleDraft(
         scope=instance.pk,
         owner_id=instance.owner_id,
         timing=timing,
-        function=function_of(instance.agent, work.callback),
+        function=function_of(instance.agent, method),
         payload={"instance_id": instance.pk, **work.to_json()},
         max_retries=PROMPT_RETRIES if work.prompt else 0,
         **options,
@@ -84,9 +105,9 @@ def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any
 def function_of(route: str, method: str = "") -> str:
     """The durable function of a schedule's runs: only workers with the agent, and its method, run them.
 
-    Errors: `ScheduleInvalid` for names that are too long together.
+    Errors: `AgentNotFound`; `ScheduleInvalid` for names that are too long together.
     """
-    is_own = method and not hasattr(Think, method)  # what every agent has is there as long as the agent is
+    is_own = method and not is_inherited(get_agent_class(route), method)  # the rest is there as long as the agent is
     name = f"{SCHEDULED_FIBER}:{route}.{method}" if is_own else f"{SCHEDULED_FIBER}:{route}"
     if len(name) > MAX_FUNCTION:
         raise ScheduleInvalid("The names of the agent and of the method are too long together.")
@@ -131,7 +152,7 @@ def view_of(schedule: Schedule) -> ScheduleView:
         kind=ScheduleKind(schedule.kind),
         spec=schedule.spec,
         zone=schedule.zone,
-        callback=payload.get("method", ""),
+        callback=payload.get("method") or payload.get("callable", ""),
         prompt=payload.get("prompt", ""),
         task=payload.get("task", ""),
         payload=payload.get("payload"),

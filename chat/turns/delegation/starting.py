@@ -46,6 +46,11 @@ def start_run(parent_key: InstanceKey, request: RunRequest) -> AgentRun:
     route = request.agent
     if not issubclass(get_agent_class(route), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=route))
+    wakes = request.detached is not None and request.detached.wakes_parent
+    if wakes and not issubclass(get_agent_class(parent_key.agent), Think):
+        raise InputInvalid(
+            Phrase("Agent {agent!r} does not chat: no message can wake it; give `on_end`.", agent=parent_key.agent)
+        )
     run_id = request.run_id or new_id("run")
     if not is_name(run_id) or len(run_id) > MAX_RUN_ID:
         raise InputInvalid(Phrase("A run id has 1 to {limit} characters and names a sub-agent.", limit=MAX_RUN_ID))

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from sessions_app.core.messages.truncation import FORMER, cut_text
 from tests.budget import examples
 from thinkproject.kernel.jsonvalue import JSONValue, dump
-from sessions_app.core.messages.truncation import FORMER, cut_text
 from tools_app.core.output_limits import LINE_CHARS, CutOutput, OutputLimit, cut_output, lines_of, page_of
 
 LIMIT = OutputLimit(lines=2_000, max_bytes=50 * 1024)

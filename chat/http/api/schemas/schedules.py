@@ -1,10 +1,10 @@
 """API schemas of schedules."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input, Title
 from chat.reads.schedules import RunStatus
@@ -12,6 +12,8 @@ from chat.reads.schedules import RunStatus
 Kind = Literal["delay", "instant", "cron", "interval"]
 Zone = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x20]+$")]
 Spec = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]+$")]
+Method = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Arguments = Annotated[list[Any], Field(max_length=50)]
 Prompt = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
 
 
@@ -27,9 +29,15 @@ class TimesIn(Input):
 
 
 class ScheduleIn(Input):
-    """A prompt that a conversation is asked at times to come."""
+    """A prompt that a conversation is asked, or a method that its agent runs, at times to come: one of the two.
 
-    prompt: Prompt
+    `method`: what clients may call, by the name they call it; `arguments` are checked like those of a client's call.
+    Agents that do not chat have methods only.
+    """
+
+    prompt: Prompt | None = None
+    method: Method | None = None
+    arguments: Arguments = []
     times: TimesIn
     title: Title = ""
 

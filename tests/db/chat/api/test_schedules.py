@@ -15,7 +15,10 @@ from fibers.core.states import FiberStatus
 from fibers.models import Fiber
 from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules import services
+from fibers.testing import run_until_idle
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.turns.chatless import PinBoard
+from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -164,3 +167,65 @@ def test_a_schedule_is_found_in_its_own_conversation_only(
     made = create(as_alice, schedules_path)
     other = make_instance(alice, "other")
     assert as_alice.get(f"/instances/{other.pk}/schedules/{made['id']}/runs").status_code == 404
+
+
+@pytest.fixture
+def board_path(alice: User, make_instance: Any) -> str:
+    """The schedules of an agent that does not chat."""
+    return f"/instances/{make_instance(alice, 'pins', agent=PinBoard.route_name()).pk}/schedules"
+
+
+def test_an_agent_without_a_chat_is_scheduled_by_what_clients_may_call(as_alice: ApiClient, board_path: str) -> None:
+    asked = {"method": "addDone", "arguments": [2], "times": MORNING}
+    reply = as_alice.send("POST", board_path, asked)
+    assert reply.status_code == 200, reply.content
+    made = reply.json()
+    assert (made["method"], made["prompt"], made["status"], made["created_by"]) == ("addDone", None, "active", "person")
+    assert (made["can_edit"], made["can_delete"]) == (False, True)
+    one = f"{board_path}/{made['id']}"
+    assert as_alice.send("PATCH", one, {"prompt": "x"}).status_code == 422
+    assert as_alice.send("PATCH", one, {"paused": True}).json()["status"] == "paused"
+    assert as_alice.send("DELETE", one).status_code == 204
+
+
+async def test_a_scheduled_call_is_made_as_a_client_makes_it(as_alice: ApiClient, board_path: str) -> None:
+    def ask(arguments: list[Any]) -> Any:
+        reply = as_alice.send("POST", board_path, {"method": "addDone", "arguments": arguments, "times": MORNING})
+        run = as_alice.send("POST", f"{board_path}/{reply.json()['id']}/run")
+        assert run.status_code == 200, run.content
+        return reply.json()["id"]
+
+    good, wrong = await db(ask, [2]), await db(ask, ["two"])
+    await run_until_idle(skip_delays=True)
+
+    def runs_of(schedule_id: str) -> Any:
+        return as_alice.get(f"{board_path}/{schedule_id}/runs").json()
+
+    runs = {schedule_id: await db(runs_of, schedule_id) for schedule_id in (good, wrong)}
+    assert [run["status"] for run in runs[good]] == ["completed"]
+    assert [run["status"] for run in runs[wrong]] == ["failed"]
+    assert "argument 1" in runs[wrong][0]["error"]
+    instance = await db(AgentInstance.objects.get)
+    assert instance.state == {"done": 2}
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"prompt": "say: hello"}, "does not chat"),
+        ({"method": "tick"}, "is not callable"),
+        ({"method": "missing"}, "does not exist"),
+        ({"method": "lines"}, "streams"),
+        ({"method": "addDone"}, "expects count"),
+        ({"method": "addDone", "prompt": "say: hello"}, "one of the two"),
+        ({}, "one of the two"),
+        ({"prompt": "say: hello", "arguments": [1]}, "belong to a method"),
+    ],
+)
+def test_what_cannot_be_scheduled_is_said_and_nothing_is_stored(
+    as_alice: ApiClient, board_path: str, asked: dict[str, Any], says: str
+) -> None:
+    reply = as_alice.send("POST", board_path, {**asked, "times": MORNING})
+    assert reply.status_code in {400, 409, 422}, reply.content
+    assert says in reply.content.decode()
+    assert not Schedule.objects.exists()

@@ -18,6 +18,7 @@ from fibers.testing import run_until_idle
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.conftest import ApiClient
 from tests.db.chat.sockets import Open
+from tests.db.chat.turns.chatless import PinBoard
 from tests.db.chat.turns.conftest import Room
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
@@ -320,3 +321,15 @@ async def test_a_user_connects_only_so_often_within_a_minute(make_connected_room
     assert [reply.status_code for reply in replies] == [200, 200, 429]
     assert replies[2]["Retry-After"] == "60"
     assert await db(McpServer.objects.count) == 2  # the third was not added either
+
+
+async def test_an_agent_without_a_chat_adds_a_server_from_within_a_fiber(
+    make_connected_room: MakeRoom, connections: McpPool, odd: list[str]
+) -> None:
+    room = make_connected_room(PinBoard.route_name())
+    fiber_id = await room.handle.spawn_fiber("connect", odd)
+    await run_until_idle()
+    done = await room.handle.get_fiber(fiber_id)
+    assert done is not None
+    assert (done.status, done.result) == ("completed", "ready")
+    assert [view.name for view in await room.handle.list_mcp_servers()] == ["odd"]

@@ -11,7 +11,8 @@ from ninja import Router, Status
 
 from chat.access.auth import open_instance
 from chat.agent.abilities.schedule_methods import Work, checked_prompt
-from chat.errors import AgentNotFound
+from chat.agent.registry import get_agent_class
+from chat.conf import chat_settings
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.schedules import (
@@ -24,13 +25,14 @@ from chat.http.api.schemas.schedules import (
 )
 from chat.models import AgentInstance
 from chat.reads.schedules import RunView, last_runs, runs_of
-from chat.runtime.abilities.schedules import chats, draft_of, find_schedule, schedules_of
+from chat.runtime.abilities.schedules import draft_of, find_schedule, schedules_of
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
 from fibers.schedule_models import Schedule
 from fibers.schedules import services
 from fibers.schedules.clock import database_now
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import byte_size
 from thinkproject.kernel.phrases import Phrase
 
 router = Router(tags=["schedules"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
@@ -47,14 +49,13 @@ async def schedules_list(request: HttpRequest, instance_id: str) -> list[Schedul
 
 @router.post(_LIST, response=ScheduleOut, operation_id="create_schedule", openapi_extra=_CHANGES)
 async def schedules_create(request: HttpRequest, instance_id: str, data: ScheduleIn) -> ScheduleOut:
-    """Have a conversation asked a prompt at times to come. The turn is an ordinary one."""
+    """Have a conversation asked a prompt, which is an ordinary turn, or a method run, at times to come."""
 
     def create() -> ScheduleOut:
         instance = _instance(request, instance_id)
-        if not chats(instance):
-            raise AgentNotFound(Phrase("Agent {agent!r} does not chat.", agent=instance.agent))
+        get_agent_class(instance.agent)  # one that is gone is said first
         timing = timing_of(data.times)
-        work = Work(prompt=checked_prompt(data.prompt))
+        work = _work(data)
         draft = draft_of(instance, timing, work, title=data.title.strip(), created_by="person")
         return _shown([services.create_schedule(draft)[0]])[0]
 
@@ -109,6 +110,19 @@ async def schedules_preview(request: HttpRequest, data: TimesIn) -> ScheduleTime
     return ScheduleTimesOut(next=timing.upcoming(now))
 
 
+def _work(data: ScheduleIn) -> Work:
+    """Errors: `ScheduleInvalid`."""
+    if (data.prompt is None) == (data.method is None):
+        raise ScheduleInvalid("A schedule has a method or a prompt, one of the two.")
+    if data.method is not None:
+        if byte_size(data.arguments) > chat_settings.fiber_bytes:
+            raise ScheduleInvalid(Phrase("The arguments have at most {limit} bytes.", limit=chat_settings.fiber_bytes))
+        return Work(callback=data.method, arguments=tuple(data.arguments))
+    if data.arguments:
+        raise ScheduleInvalid("Arguments belong to a method, not to a prompt.")
+    return Work(prompt=checked_prompt(data.prompt or ""))
+
+
 def timing_of(data: TimesIn) -> Timing:
     """The times that a person gave. Errors: `ScheduleInvalid`."""
     try:
@@ -144,7 +158,7 @@ def _change(schedule: Schedule, data: SchedulePatch) -> Schedule:
         columns["payload"] = {**(schedule.payload or {}), "prompt": checked_prompt(data.prompt)}
     timing = None if data.times is None else timing_of(data.times)
     if (columns or timing is not None) and not _can_edit(schedule):
-        raise ScheduleInvalid("Code made this schedule. You can pause it, and nothing else.")
+        raise ScheduleInvalid("This schedule can only be paused: it runs a method, or code made it.")
     if columns or timing is not None:
         services.edit_schedule(schedule.pk, timing, **columns)
     if data.paused is not None:
@@ -171,7 +185,7 @@ def _out(schedule: Schedule, run: RunView | None, now: datetime) -> ScheduleOut:
         spec=schedule.spec,
         zone=schedule.zone,
         prompt=payload.get("prompt"),
-        method=payload.get("method") or payload.get("task"),
+        method=payload.get("method") or payload.get("callable") or payload.get("task"),
         status=schedule.status,  # type: ignore[arg-type]  # as above
         error=schedule.error,
         next=services.times_from(schedule, now),
