@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.abilities.agent_tools import SubAgentTools
 from chat.agent.abilities.extension_methods import ExtensionDeclarations
-from chat.agent.abilities.mcp_declarations import McpMethods
 from chat.agent.abilities.mcp_server import McpServerAttributes
 from chat.agent.abilities.recovery_methods import RecoveryMethods
 from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
+from chat.agent.agent_tools import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent, ChatHost
 from chat.agent.context_methods import ContextMethods
+from chat.agent.mcp_declarations import McpMethods
 from chat.agent.model_methods import ModelMethods
 from chat.agent.operations import ChatOperations
 from chat.agent.session_methods import SessionMethods
