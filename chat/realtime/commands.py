@@ -70,6 +70,8 @@ class ClientCommands:
                 await self._set(frame)
             case frames.Rpc():
                 await self._calls.start(frame)
+            case frames.Ping():
+                await self._connection.send(frames.PONG)
             case frames.Foreign(text=text):
                 await self._foreign(text)
             case _:

@@ -23,6 +23,7 @@ class CuttingProxy:
         self._targets = itertools.cycle(targets)
         self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._is_online = True
+        self._deaf: set[asyncio.StreamWriter] = set()
         self.accepted = 0
         self.cuts = 0
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -56,6 +57,15 @@ class CuttingProxy:
             self._is_online = True
 
         self._call(act)
+
+    def fall_silent(self) -> int:
+        """Go on taking bytes of every open connection, and pass none on; new ones are served. Returns how many."""
+
+        def act() -> int:
+            self._deaf.update(itertools.chain.from_iterable(self._pairs))
+            return len(self._pairs)
+
+        return self._call(act)
 
     def close(self) -> None:
         """End the proxy and its thread."""
@@ -101,11 +111,24 @@ class CuttingProxy:
         self._pairs.add(pair)
         try:
             with contextlib.suppress(asyncio.CancelledError):  # the proxy closes
-                await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+                await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
         finally:
             self._pairs.discard(pair)
+            self._deaf -= {*pair}
             for end in pair:
                 end.close()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            try:
+                while block := await reader.read(BLOCK_BYTES):
+                    if writer not in self._deaf:
+                        writer.write(block)
+                        await writer.drain()
+                if writer.can_write_eof() and writer not in self._deaf:
+                    writer.write_eof()
+            except OSError:  # one end was reset: so is the other, which would wait for ever otherwise
+                _reset(writer)
 
 
 async def _end_all() -> None:
@@ -117,18 +140,6 @@ async def _end_all() -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)
         rounds = 3 if tasks else rounds - 1
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(asyncio.CancelledError):
-        try:
-            while block := await reader.read(BLOCK_BYTES):
-                writer.write(block)
-                await writer.drain()
-            if writer.can_write_eof():
-                writer.write_eof()
-        except OSError:  # one end was reset: so is the other, which would wait for ever otherwise
-            _reset(writer)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -139,6 +139,10 @@ class ChooseModel(_Frame):
     model_choice: Any = None
 
 
+class Ping(_Frame):
+    """Ask whether the line still carries anything: it is answered at once, and nothing else comes of it."""
+
+
 class Foreign(_Frame):
     """Not a frame of the protocol: for the agent's `on_message`."""
 
@@ -156,6 +160,7 @@ ClientFrame: TypeAlias = (
     | ToolApproval
     | StateUpdate
     | ChooseModel
+    | Ping
     | Rpc
 )
 
@@ -171,6 +176,7 @@ _PLAIN: Final[dict[str, type[ClientFrame]]] = {
     "cf_agent_tool_approval": ToolApproval,
     "cf_agent_state": StateUpdate,
     "think_model_choice": ChooseModel,
+    "think_ping": Ping,
 }
 _ROLES: Final = ("user", "assistant", "system")  # a tuple: clients send values that do not hash
 
@@ -343,6 +349,10 @@ def state(value: JSONValue) -> str:
 def state_error(text: str) -> str:
     """Refuse a state update of the client."""
     return _frame("cf_agent_state_error", error=text)
+
+
+PONG: Final = dump({"type": "think_pong"})
+"""The answer to `Ping`."""
 
 
 def rpc_ok(call_id: str, *result: JSONValue, done: bool = True) -> str:

@@ -384,3 +384,10 @@ async def test_changes_in_quick_succession_end_with_the_newest_and_never_go_back
     while not sent or sent[-1] != 19:
         sent.append((await frames_until(reader, "cf_agent_state"))[-1]["state"]["todos"][0])
     assert sent == sorted(set(sent))
+
+
+async def test_a_line_that_is_asked_answers_without_the_agent(connect_board: Connect) -> None:
+    one = await connect_board()
+    await one.send_to(text_data=json.dumps({"type": "think_ping"}))
+    assert json.loads(await one.receive_from()) == {"type": "think_pong"}
+    assert HEARD == []

@@ -136,7 +136,8 @@ function readObject(text: string): { type?: unknown } | null {
 export type ClientFrame =
   | { type: "cf_agent_stream_resume_request"; probeId: string }
   | { type: "cf_agent_stream_resume_ack"; id: string }
-  | { type: "cf_agent_chat_request_cancel"; id: string };
+  | { type: "cf_agent_chat_request_cancel"; id: string }
+  | { type: "think_ping" };
 
 // --- chunks -----------------------------------------------------------------------------------------------------------
 

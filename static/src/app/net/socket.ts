@@ -8,6 +8,8 @@ const FIRST_DELAY = 500;
 const LONGEST_DELAY = 15_000;
 const OPEN_TIMEOUT = 8_000;
 const STEADY_AFTER = 5_000;
+const QUIET = 15_000; // a line that has brought nothing for so long is asked whether it still does
+const LONGEST_SILENCE = 6_000;
 
 const isFinal = (code: number) => code === 1008 || (code >= 4000 && code < 5000 && code !== 4429);
 
@@ -17,6 +19,8 @@ export interface SocketEvents {
   state: LineState;
   open: undefined;
   frame: ServerFrame;
+  /** The line took what was sent, and brought nothing: what went over others at that time may be lost as well. */
+  dead: undefined;
 }
 
 /** The line of one conversation. How it stands is state that views follow; frames are events. */
@@ -27,6 +31,7 @@ export class AgentSocket extends EventStore<SocketEvents> {
   #timer = 0;
   #closed = false;
   #endOpening: (() => void) | null = null;
+  #listening = 0; // until the line is asked, or given up
   readonly #wake = () => this.#hurry();
 
   readonly state: LineState = "connecting";
@@ -41,6 +46,7 @@ export class AgentSocket extends EventStore<SocketEvents> {
     this.#url = url;
     addEventListener("online", this.#wake);
     addEventListener("focus", this.#wake);
+    addEventListener("visibilitychange", this.#wake);
   }
 
   connect(): void {
@@ -55,9 +61,10 @@ export class AgentSocket extends EventStore<SocketEvents> {
       clearTimeout(tooSlow);
       steady = setTimeout(() => (this.#attempt = 0), STEADY_AFTER);
       this.#become("open");
+      this.#listen();
       this.emit("open");
     });
-    socket.addEventListener("message", (event) => this.#hear(event));
+    socket.addEventListener("message", (event) => socket === this.#socket && this.#hear(event));
     socket.addEventListener("close", (event) => {
       clearTimeout(tooSlow);
       clearTimeout(steady);
@@ -77,6 +84,8 @@ export class AgentSocket extends EventStore<SocketEvents> {
     clearTimeout(this.#timer);
     removeEventListener("online", this.#wake);
     removeEventListener("focus", this.#wake);
+    removeEventListener("visibilitychange", this.#wake);
+    clearTimeout(this.#listening);
     this.#socket?.close(1000);
     this.#socket = null;
     this.#opened();
@@ -87,7 +96,28 @@ export class AgentSocket extends EventStore<SocketEvents> {
     if (this.state === "waiting") this.connect();
   }
 
+  /** Ask whether the line still carries anything, though it looks as if it did. What says nothing is given up. */
+  probe(): void {
+    const socket = this.#socket;
+    if (!this.send({ type: "think_ping" })) return;
+    clearTimeout(this.#listening);
+    this.#listening = setTimeout(() => {
+      if (socket !== this.#socket) return;
+      this.#attempt = 0;
+      this.#lost({ code: 1006, reason: "" });
+      this.connect();
+      socket?.close();
+      this.emit("dead");
+    }, LONGEST_SILENCE);
+  }
+
+  #listen(): void {
+    clearTimeout(this.#listening);
+    this.#listening = setTimeout(() => this.probe(), QUIET);
+  }
+
   #hear(event: MessageEvent<unknown>): void {
+    this.#listen();
     const frame = typeof event.data === "string" ? readFrame(event.data) : null;
     if (frame) this.emit("frame", frame);
     if (frame?.type === "cf_agent_mcp_servers") this.#opened(); // the last frame of each opening
@@ -99,8 +129,9 @@ export class AgentSocket extends EventStore<SocketEvents> {
     this.#endOpening = null;
   }
 
-  #lost({ code, reason }: CloseEvent): void {
+  #lost({ code, reason }: { code: number; reason: string }): void {
     this.#socket = null;
+    clearTimeout(this.#listening);
     if (this.#closed) return;
     if (isFinal(code)) return this.#become("refused", { code, reason });
     const delay = Math.min(LONGEST_DELAY, FIRST_DELAY * 1.7 ** this.#attempt) * (0.75 + Math.random() / 2);
@@ -113,7 +144,7 @@ export class AgentSocket extends EventStore<SocketEvents> {
     if (this.state === "waiting" && navigator.onLine) {
       this.#attempt = 0;
       this.connect();
-    }
+    } else if (!document.hidden) this.probe();
   }
 
   #become(state: LineState, more: { code?: number; reason?: string; retryAt?: number } = {}): void {

@@ -298,7 +298,7 @@ export class App extends Store {
     this.connection.watch(null);
     const conversation = new Conversation(this.api, instance, page);
     this.conversation = conversation;
-    this.outbox = new Outbox(pathOf(instance), (entry) => this.sending.deliver(conversation, entry));
+    this.outbox = new Outbox(pathOf(instance), (entry, signal) => this.sending.deliver(conversation, entry, signal));
     this.summaries = new Summaries(this.api, conversation, (text, { isNotice = false } = {}) => {
       if (isNotice) this.notices.show(text);
       else this.announcer.say(text);
@@ -349,6 +349,7 @@ export class App extends Store {
     const path = `${this.boot.urls.agents}${pathOf(conversation.instance)}`;
     const socket = new AgentSocket(`${scheme}//${location.host}${path}?_list=1&_pk=${newId("tab")}`);
     socket.on("open", () => conversation === this.conversation && this.outbox.flush());
+    socket.on("dead", () => conversation === this.conversation && this.outbox.renew());
     conversation.attach(socket);
     if (conversation === this.conversation) this.connection.watch(socket);
   }

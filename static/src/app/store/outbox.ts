@@ -7,13 +7,14 @@ import { recall, remember } from "../lib/storage.ts";
 import { isTemporary, messageOf } from "../net/api.ts";
 import type { OutboxEntry } from "./types.ts";
 
+const HASTY_WAIT = 4_000;
 const RETRY_STEPS = [1000, 2000, 5000, 10_000, 20_000];
 
 /** What is written down of an entry. */
 export type KeptEntry = Pick<OutboxEntry, "requestId" | "body" | "shown">;
 
 /** Bring one entry to the server. Throws an `ApiError`. */
-export type Deliver = (entry: OutboxEntry) => Promise<void>;
+export type Deliver = (entry: OutboxEntry, signal: AbortSignal) => Promise<void>;
 
 /** Where the entries of a conversation are kept; `path` as `pathOf` gives it. */
 const keyOf = (path: string) => `outbox.${path}`;
@@ -28,6 +29,8 @@ export class Outbox extends EventStore<{ change: undefined }> {
   readonly #due = new Due();
   #busy = false;
   #closed = false;
+  #sending = new AbortController();
+  #isHasty = false;
   readonly #wake = () => void this.flush();
 
   /** In the order in which they are sent. An entry that changes is another object. */
@@ -68,6 +71,12 @@ export class Outbox extends EventStore<{ change: undefined }> {
     this.flush();
   }
 
+  /** Ask again for what is on its way: its line may be dead. It has the same ids, so that it is accepted once. */
+  renew(): void {
+    this.#isHasty = true; // the browser may have further dead connections, and takes one after the other
+    this.#sending.abort();
+  }
+
   /** Send what waits, in order, one at a time. */
   async flush(): Promise<void> {
     if (this.#busy || this.#closed) return;
@@ -100,11 +109,16 @@ export class Outbox extends EventStore<{ change: undefined }> {
     this.#change(requestId, { state: "sending" });
     const entry = this.#find(requestId);
     if (!entry) return true;
+    const sending = this.#sending = new AbortController();
+    const { signal } = sending;
+    const tooLong = this.#isHasty ? setTimeout(() => sending.abort(), HASTY_WAIT) : 0;
     try {
-      await this.#deliver(entry);
+      await this.#deliver(entry, signal);
+      this.#isHasty = false;
       this.#change(requestId, { state: "accepted", acceptedAt: performance.now() });
       return true;
     } catch (error) {
+      if (signal.aborted && !this.#closed) return await this.#send(entry);
       if (!isTemporary(error)) {
         this.#change(requestId, { state: "refused", error: messageOf(error) });
         return true;
@@ -112,6 +126,8 @@ export class Outbox extends EventStore<{ change: undefined }> {
       this.#change(requestId, { state: "waiting", error: messageOf(error), tries: tries + 1 });
       if (!this.#closed) this.#due.set(this.#wake, RETRY_STEPS[Math.min(tries, RETRY_STEPS.length - 1)]);
       return false;
+    } finally {
+      clearTimeout(tooLong);
     }
   }
 

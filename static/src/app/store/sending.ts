@@ -63,6 +63,7 @@ export class Sending {
     }
     if (conversation.instance.isNew) keep(conversation.instance);
     outbox.add({ requestId, body, shown: message });
+    conversation.line?.probe();
     this.#app.scrollToEnd();
   }
 
@@ -76,9 +77,9 @@ export class Sending {
   }
 
   /** For the outbox: bring one entry to the server. Errors: `ApiError`. */
-  async deliver(conversation: Destination, entry: OutboxEntry): Promise<void> {
+  async deliver(conversation: Destination, entry: OutboxEntry, signal: AbortSignal): Promise<void> {
     if (!conversation.instance.id) await this.#create(conversation, entry);
-    const answer = await this.#app.api.submitTurn(conversation.instance.id, entry.body) as { id: string };
+    const answer = await this.#app.api.submitTurn(conversation.instance.id, entry.body, signal) as { id: string };
     arrived(conversation.instance);
     conversation.accepted(entry.requestId, answer.id);
     this.#app.list.refreshSoon();

@@ -105,6 +105,7 @@ def test_bad_request_without_an_id_cannot_be_ended(request_id: JSONValue) -> Non
             frames.ChooseModel(id="c", model_choice={"model": "a/b"}),
         ),
         ({"type": "think_model_choice", "id": "c"}, frames.ChooseModel(id="c")),
+        ({"type": "think_ping"}, frames.Ping()),
         ({"type": "rpc", "id": "1", "method": "m", "args": [1]}, frames.Rpc(id="1", method="m", args=[1])),
         (
             {"type": "cf_agent_tool_approval", "toolCallId": "c", "approved": False, "autoContinue": True},
