@@ -41,6 +41,11 @@ def grants(patterns: Sequence[str], name: str, source: Source) -> bool:
     return bool(matching) and not matching[-1].startswith(NOT)
 
 
+def names_source(patterns: Sequence[str], source: Source) -> bool:
+    """Whether a list of patterns may grant something to tools of this source by its name."""
+    return any(pattern.startswith(f"{source}{OF}") for pattern in patterns)
+
+
 def excludes(patterns: Sequence[str], name: str, source: Source = Source.AGENT) -> bool:
     """Whether a list of patterns takes a tool away by name: its last match is a negation."""
     matching = [pattern for pattern in patterns if _matches(pattern, name, source)]

@@ -22,7 +22,9 @@ from chat.turns.state.tool_providers import ToolRequest, gather_tools
 from chat.user_code.workspace import workspace_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.source import Source
 from tools_app.core.tool import Tool
+from tools_app.core.tool_names import check_patterns, names_source
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +90,14 @@ async def own_tools(caller: McpCaller) -> list[Tool]:
             workspace = await workspace_of(agent)
         except WorkspaceMissing:
             workspace = None
-    asked = ToolRequest(agent=agent, context=context, state=state, client_tools=(), workspace=workspace)
+    asked = ToolRequest(
+        agent=agent,
+        context=context,
+        state=state,
+        client_tools=(),
+        workspace=workspace,
+        has_mcp_servers=names_source(check_patterns(patterns), Source.MCP),
+    )
     merged = (await gather_tools(asked)).merged()
     return [tool for tool in merged.only(agent.enabled_tools).granted(patterns) if _is_callable(tool)]
 

@@ -6,12 +6,18 @@ from typing import Any, ClassVar
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 
 from chat.access import api_tokens
 from chat.http.mcp.tools import CALLS
 from chat.think import Relaxed, Think, Tool, tool
 from tests.db.chat.programs.flows import answer_of, names, post
 from tests.db.chat.programs.flows import call as request_of
+from thinkproject.kernel.aio import db
+from tools_app.core.mcp.catalogue import tool_name
+from tools_app.core.mcp.servers import McpServerSpec
+from tools_app.mcp.rows import Place, add_server
+from tools_app.mcp_models import McpServer
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room
@@ -91,3 +97,26 @@ async def test_programs_are_offered_the_class_s_own_tools_unless_it_names_a_sour
     if "search_go" not in offered:
         made = request_of("tools/call", name="search_go", arguments={})
         assert "Unknown tool" in str(answer_of(await post(made, token=token, agent=agent)))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "is_offered"),
+    [(("*",), False), (("tool_*",), False), (("*", "mcp:*"), True), (("mcp:tool_*", "!*_find"), False)],
+)
+async def test_tools_of_a_server_are_offered_by_their_source_alone(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, patterns: tuple[str, ...], is_offered: bool
+) -> None:
+    room = make_room("pattern-clerk", name=CALLS)
+    monkeypatch.setattr(PatternClerk, "mcp_server", patterns)
+
+    def known_server() -> str:
+        spec = McpServerSpec(name="Notes", url="https://mcp.example.com")
+        server = add_server(spec, Place(owner_id=room.key.owner_id))[0]
+        catalogue = {"tools": [{"name": "find", "inputSchema": {"type": "object"}}]}
+        McpServer.objects.filter(pk=server.pk).update(catalogue=catalogue, listed_at=Now(), is_trusted=True)
+        return tool_name(server.pk, "find")
+
+    name = await db(known_server)
+    user = await User.objects.aget(username="alice")
+    _, token = await sync_to_async(api_tokens.create_token)(user, name="tests")
+    assert (name in await names(token, "pattern-clerk")) is is_offered
