@@ -8,6 +8,8 @@ from chat.agent.think import Think
 from chat.errors import WorkspaceMissing
 from chat.user_code.call_hook import AgentCodeFailed, call_hook, user_code_boundary
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.guard.reach import held_back
+from tools_app.core.guard.rules import SeenText
 from tools_app.errors import FileFailed
 from tools_app.file_tools.tree_snapshot import tree_snapshot
 from tools_app.workspace.stores.database import DatabaseWorkspace
@@ -32,18 +34,20 @@ async def workspace_of(agent: Agent) -> Workspace:
     return workspace
 
 
-async def files_in_prompt(agent: Think, workspace: Workspace | None) -> str:
+async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[str, list[SeenText]]:
     """The tree of the workspace below a system prompt; empty unless the class asks for it and there is a workspace.
 
-    Files that cannot be read do not stop a turn: the text mentions it, and the log has the reason.
+    With it the names of strangers that are in it, which the caller notes. Files that cannot be read do not stop a turn:
+    the text mentions it, and the log has the reason.
     """
+    names: list[SeenText] = []
     if workspace is None or not agent.workspace_in_prompt:
-        return ""
+        return "", names
     try:
-        with user_code_boundary("get_workspace"):  # a store may be the agent's own
+        with user_code_boundary("get_workspace"), held_back() as names:  # a store may be the agent's own
             tree = await tree_snapshot(workspace)
     except (FileFailed, AgentCodeFailed) as error:
         logger.warning("no tree for the prompt", extra={"action": "workspace_not_shown", "code": error.code})
         tree = "(cannot be read now)"
     tree = tree.replace("</", "< /")  # names are not ours: none ends the tag
-    return f"\n\n<files>\nThe workspace as this turn began:\n{tree}\n</files>"
+    return f"\n\n<files>\nThe workspace as this turn began:\n{tree}\n</files>", names

@@ -47,7 +47,7 @@ from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
 from tools_app.core.tool import Tool
@@ -176,7 +176,7 @@ async def build_model_input(
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         system = await context.system_prompt(state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
-    system += await files_in_prompt(agent, workspace)
+    system += await _tree(agent, workspace, guard)
     workspace = workspace if agent.workspace_tools else None
     skills = await skills_of(agent)
     system += skills.catalogue()
@@ -209,6 +209,15 @@ async def build_model_input(
         code=code,
         workspace=workspace,
     )
+
+
+async def _tree(agent: Think, workspace: Workspace | None, guard: TurnGuard | None) -> str:
+    """The files as the prompt shows them. Names of strangers count once, and again when there are others."""
+    tree, names = await files_in_prompt(agent, workspace)
+    if guard is not None and names:
+        listed = "\n".join(sorted(each.source for each in names))
+        await guard.see(names, name=f"tree {fingerprint(listed)}")
+    return tree
 
 
 async def _offered(request: ToolRequest) -> tuple[Toolset, Tool | None]:

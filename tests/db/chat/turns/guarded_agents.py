@@ -151,6 +151,12 @@ class CarelessClerk(GuardedClerk):
     helper: ClassVar[str] = "careless-runner"
 
 
+class ShowingClerk(GuardedClerk):
+    """Shows its model which files there are."""
+
+    workspace_in_prompt = True
+
+
 class SearchingClerk(GuardedClerk):
     """Finds what was said in other conversations."""
 
