@@ -16,6 +16,7 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from tools_app.errors import McpUnavailable
 from tools_app.mcp.answers import ServerError
@@ -123,6 +124,8 @@ class McpConnection:
             if error.error.code == types.CONNECTION_CLOSED or self._way.ended.is_set():
                 raise McpUnavailable(self._way.reason or "The connection to the server has ended.") from error
             raise ServerError(error.error.message) from error
+        except ValidationError as error:
+            raise ServerError(f"(an answer that does not follow the protocol: {_place(error)})") from error
         finally:
             self._calls.discard(call)
             self.last_used = asyncio.get_running_loop().time()
@@ -159,7 +162,7 @@ class McpConnection:
                 client_info=CLIENT_INFO,
                 cache=None,
             ) as client:
-                self._client = client
+                self._client, self._way.version = client, client.protocol_version
                 if not ready.done():
                     ready.set_result(None)
                 await self._until_closed(client)
@@ -222,6 +225,12 @@ class McpConnection:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         call.questions.put_nowait((params, answered))
         return await answered
+
+
+def _place(error: ValidationError) -> str:
+    """Where an answer is wrong, and what is wanted there: words of ours and names of the protocol."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}"
 
 
 def _read(task: "asyncio.Task[None]") -> None:

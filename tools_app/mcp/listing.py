@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.mcp.catalogue import Listed
 from tools_app.mcp.answers import to_json
+from tools_app.mcp.odd_items import SET_ASIDE
 
 MAX_PAGES: Final = 20
 
@@ -17,12 +18,18 @@ MAX_PAGES: Final = 20
 async def list_all(client: Client) -> Listed:
     """List tools, prompts and resources. What a server does not offer is empty. Errors: `MCPError` for its tools."""
     capabilities = client.server_capabilities
-    tools = await _pages(client.list_tools, "tools") if capabilities.tools is not None else []
-    prompts = await _if_offered(client.list_prompts, "prompts", capabilities.prompts)
-    resources = await _if_offered(client.list_resources, "resources", capabilities.resources)
-    templates = await _if_offered(client.list_resource_templates, "resource_templates", capabilities.resources)
+    odd_tools: list[Any] = []
+    odd_others: list[Any] = []
+    tools = await _pages(client.list_tools, "tools", odd_tools) if capabilities.tools is not None else []
+    prompts = await _if_offered(client.list_prompts, "prompts", capabilities.prompts, odd_others)
+    resources = await _if_offered(client.list_resources, "resources", capabilities.resources, odd_others)
+    templates = await _if_offered(
+        client.list_resource_templates, "resource_templates", capabilities.resources, odd_others
+    )
     return Listed(
         tools=tools,
+        odd_tools=odd_tools,
+        odd_others=odd_others,
         prompts=prompts,
         resources=resources,
         templates=templates,
@@ -31,23 +38,27 @@ async def list_all(client: Client) -> Listed:
     )
 
 
-async def _if_offered(read: Callable[..., Awaitable[Any]], field: str, capability: object) -> list[JSONObject]:
+async def _if_offered(
+    read: Callable[..., Awaitable[Any]], field: str, capability: object, odd: list[Any]
+) -> list[JSONObject]:
     if capability is None:
         return []
     try:
-        return await _pages(read, field)
+        return await _pages(read, field, odd)
     except MCPError as error:
         if error.error.code != types.METHOD_NOT_FOUND:
             raise
         return []  # servers say that they have resources, and do not know of templates
 
 
-async def _pages(read: Callable[..., Awaitable[Any]], field: str) -> list[JSONObject]:
+async def _pages(read: Callable[..., Awaitable[Any]], field: str, odd: list[Any]) -> list[JSONObject]:
+    """Read all pages. `odd`: gets the items that were set aside as they arrived."""
     found: list[JSONObject] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await read(cursor=cursor)
         found += [to_json(item) for item in getattr(page, field)]
+        odd += (page.meta or {}).get(SET_ASIDE, ())
         cursor = page.next_cursor
         if not cursor:
             break

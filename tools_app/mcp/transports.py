@@ -17,10 +17,12 @@ import httpx2
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import JSONRPCResponse
 
 from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.fetching.transport import CheckedTransport
 from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.odd_items import with_items_set_aside
 
 STREAM_SECONDS: Final = 300.0
 STDERR_BYTES: Final = 2_000
@@ -38,6 +40,7 @@ class Way:
     def __init__(self, spec: McpServerSpec, auth: httpx2.Auth | None = None) -> None:
         self.ended = asyncio.Event()
         self.has_lost_session = False  # the server no longer knows the session that we have at it
+        self.version = ""  # of the protocol, once both sides have agreed on it
         self._spec = spec
         self._auth = auth
         self._checked: CheckedTransport | None = None
@@ -59,7 +62,7 @@ class Way:
         """The two streams that the client of the protocol reads and writes."""
         is_program = self._spec.transport is McpTransport.STDIO
         async with self._program() if is_program else self._network() as (reading, writing):
-            yield _Watched(reading, self.ended), writing
+            yield _Watched(reading, self), writing
 
     @contextlib.asynccontextmanager
     async def _network(self) -> AsyncGenerator[Any, None]:
@@ -120,11 +123,11 @@ class Way:
 
 
 class _Watched:
-    """A stream for reading that sets an event when there is nothing more to read."""
+    """A stream for reading that says when there is nothing more to read, and sets aside items that are wrong."""
 
-    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
+    def __init__(self, stream: Any, way: Way) -> None:
         self._stream = stream
-        self._ended = ended
+        self._way = way
 
     @property
     def last_context(self) -> Any:
@@ -134,10 +137,14 @@ class _Watched:
     async def receive(self) -> Any:
         """Receive an item. Errors: those of the stream, at whose end the event is set."""
         try:
-            return await self._stream.receive()
+            item = await self._stream.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._ended.set()
+            self._way.ended.set()
             raise
+        message = getattr(item, "message", None)  # else an error
+        if isinstance(message, JSONRPCResponse):
+            message.result = with_items_set_aside(message.result, self._way.version)
+        return item
 
     async def aclose(self) -> None:
         """Close the stream."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from thinkproject.kernel.jsonvalue import JSONObject, byte_size, fingerprint, is_nested_deeper
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, fingerprint, is_nested_deeper
 from tools_app.core.schema_check import check_schema
 from tools_app.errors import SchemaInvalid
 
@@ -22,7 +22,14 @@ MAX_SCHEMA_DEPTH: Final = 32
 MAX_NAME_CHARS: Final = 200
 MAX_URI_CHARS: Final = 2_000
 MAX_SKIPPED: Final = 50
+ODD: Final = "it does not follow the protocol"
 HASH_CHARS: Final = 8
+HINTS: Final = frozenset({"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
+OBJECT_KEYS: Final = {
+    *("properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"),
+    *("$schema", "$id", "$defs", "definitions", "title", "description"),
+}
+"""What is said of objects alone or of anything. A schema of nothing else is about an object, also without a type."""
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -37,9 +44,14 @@ class CatalogueLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The lists of a server, as JSON of the protocol."""
+    """The lists of a server, as JSON of the protocol.
+
+    `odd_tools`, `odd_others`: any JSON that stood in the lists and is none of their items.
+    """
 
     tools: Iterable[JSONObject] = ()
+    odd_tools: Iterable[JSONValue] = ()
+    odd_others: Iterable[JSONValue] = ()
     prompts: Iterable[JSONObject] = ()
     resources: Iterable[JSONObject] = ()
     templates: Iterable[JSONObject] = ()
@@ -57,7 +69,9 @@ def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
     tools: list[JSONObject] = []
     names: set[str] = set()
     room = limits.max_bytes
-    for raw in listed.tools:
+    skipped += [_skipped(odd, _problem_of(odd, names) or ODD) for odd in listed.odd_tools]
+    skipped += [_skipped(odd, ODD) for odd in listed.odd_others]
+    for raw in map(plain_tool, listed.tools):
         reason = _problem_of(raw, names)
         tool = None if reason else _tool(raw)
         if tool is not None and len(tools) >= limits.tools:
@@ -65,7 +79,7 @@ def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
         elif tool is not None and byte_size(tool) > room:
             reason = "the tools of this server are too large together"
         if reason or tool is None:
-            skipped.append({"name": str(raw.get("name", ""))[:MAX_NAME_CHARS], "reason": reason})
+            skipped.append(_skipped(raw, reason))
             continue
         names.add(tool["name"])
         room -= byte_size(tool)
@@ -83,6 +97,27 @@ def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
         "instructions": listed.instructions[:MAX_INSTRUCTIONS_CHARS],
         "capabilities": capabilities if byte_size(capabilities) <= MAX_SCHEMA_BYTES else {},
         "skipped": skipped[:MAX_SKIPPED],
+    }
+
+
+def plain_tool(raw: Any) -> Any:
+    """A tool without the parts that are no use here and may be wrong; an input without a type is an object.
+
+    Anything but a JSON object is returned as it is.
+    """
+    if not isinstance(raw, dict):
+        return raw
+    schema = raw.get("inputSchema")
+    if isinstance(schema, dict) and not schema.keys() - OBJECT_KEYS:
+        schema = {"type": "object", **schema}
+    given = raw.get("annotations")
+    annotations = given if isinstance(given, dict) else {}
+    title = raw.get("title") or annotations.get("title")
+    return {
+        **{name: raw[name] for name in ("name", "description") if isinstance(raw.get(name), str)},
+        "title": title if isinstance(title, str) else "",
+        "inputSchema": schema,
+        "annotations": {name: value for name, value in annotations.items() if isinstance(value, bool)},
     }
 
 
@@ -106,8 +141,16 @@ def tool_name(server_id: str, name: str) -> str:
     return f"{plain[: MAX_TOOL_NAME - HASH_CHARS - 1]}_{mark}"
 
 
-def _problem_of(raw: JSONObject, names: set[str]) -> str:
+def _skipped(raw: JSONValue, reason: str) -> JSONObject:
+    named = raw if isinstance(raw, dict) else {}
+    name = named.get("name") or named.get("uri") or named.get("uriTemplate") or ""
+    return {"name": str(name)[:MAX_NAME_CHARS], "reason": reason}
+
+
+def _problem_of(raw: JSONValue, names: set[str]) -> str:
     """Why a tool cannot be offered; empty when it can."""
+    if not isinstance(raw, dict):
+        return ODD
     name, schema = raw.get("name"), raw.get("inputSchema")
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_CHARS:
         return f"a tool has a name of 1 to {MAX_NAME_CHARS} characters"
@@ -125,20 +168,15 @@ def _problem_of(raw: JSONObject, names: set[str]) -> str:
 
 
 def _tool(raw: JSONObject) -> JSONObject:
-    annotations = raw.get("annotations")
-    hints = {
-        name: value
-        for name, value in (annotations if isinstance(annotations, dict) else {}).items()
-        if name in {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} and isinstance(value, bool)
-    }
-    title = raw.get("title") or (annotations or {}).get("title") or ""
+    """What is kept of one that can be offered."""
+    hints = {name: value for name, value in raw["annotations"].items() if name in HINTS}
     tool: JSONObject = {
         "name": raw["name"],
-        "description": str(raw.get("description") or "")[:MAX_DESCRIPTION_CHARS],
+        "description": raw.get("description", "")[:MAX_DESCRIPTION_CHARS],
         "inputSchema": raw["inputSchema"],
     }
-    if title:
-        tool["title"] = " ".join(str(title).split())[:80]
+    if raw["title"]:
+        tool["title"] = " ".join(raw["title"].split())[:80]
     if hints:
         tool["annotations"] = hints
     return tool

@@ -1,0 +1,34 @@
+"""A server of the tests that says what a file holds, whether or not it follows the protocol: `raw_server.py FILE`.
+
+`FILE` has JSON: the results by their methods. It is read anew for each request.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+INITIALIZED: dict[str, Any] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+}
+
+
+def main() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" not in asked:
+            continue
+        answers = {"initialize": INITIALIZED, **json.loads(Path(sys.argv[1]).read_text())}
+        if asked["method"] == "tools/call":
+            answers["tools/call"] = {"content": [{"type": "text", "text": f"called {asked['params']['name']}"}]}
+        answer: dict[str, Any] = {"error": {"code": -32601, "message": "Method not found"}}
+        if asked["method"] in answers:
+            answer = {"result": answers[asked["method"]]}
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
