@@ -71,11 +71,15 @@ class _Slot(Executor):
 
 
 class ThreadPool:
-    """Bounded threads for one kind of code. `size` is read when a call comes, so that settings hold at once."""
+    """Bounded threads for one kind of code, and for one user's. Both are read when a call comes: settings hold at once.
 
-    def __init__(self, kind: str, size: Callable[[], int]) -> None:
+    `share`: 0 for no limit.
+    """
+
+    def __init__(self, kind: str, size: Callable[[], int], share: Callable[[], int] | None = None) -> None:
         self.kind = kind
         self._size = size
+        self._share = share or (lambda: thread_settings.threads_per_user)
         self._executor = ThreadPoolExecutor(1000, thread_name_prefix=f"think-{kind}")  # bounded by the count below
         self._lock = threading.Lock()
         self._running = 0
@@ -128,7 +132,7 @@ class ThreadPool:
                 self._waiting.discard(waiter)
 
     def _try_take(self, user: object | None, waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event]) -> bool:
-        most = thread_settings.threads_per_user
+        most = self._share()
         with self._lock:
             has_room = user is None or most <= 0 or self._by_user[user] < most
             if self._running < self._size() and has_room:

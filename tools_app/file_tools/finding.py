@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.files.gitignore import FILE_NAME, IgnoreRules
+from tools_app.core.files.gitignore import FILE_NAME
 from tools_app.core.files.operations import (
     CanReadMany,
     CanReadText,
@@ -21,6 +21,7 @@ from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
 from tools_app.file_tools.making import IgnoredField, Input, file_tool, not_found, own_path, own_pattern, refused
+from tools_app.workspace.ignoring import ignored_ones
 
 MAX_LISTED: Final = 1_000
 MAX_FOUND: Final = 200
@@ -64,8 +65,7 @@ def create_list_tool(operations: ListOperations, *, name: str = "list") -> Tool:
             if found.kind is not EntryKind.DIRECTORY:
                 return refused(f"{path} is a file, not a directory")
         page = entries[:limit]
-        rules = IgnoreRules.empty() if include_ignored else await _rules(operations, path)
-        shown = [entry for entry in page if not rules.ignores(joined(path, entry.name), _is_directory(entry))]
+        shown = page if include_ignored else await _left(operations, path, page)
         value: JSONObject = {"path": path, "count": len(shown), "entries": [_listed(entry) for entry in shown]}
         if len(shown) < len(page):
             value["ignored"] = len(page) - len(shown)
@@ -92,13 +92,13 @@ def create_find_tool(operations: FindOperations, *, name: str = "find") -> Tool:
     return file_tool("find", name, FindInput, find)
 
 
-async def _rules(operations: ListOperations, path: str) -> IgnoreRules:
-    """The rules that count in a directory: of its own file and of those above it; none within an ignored one."""
-    rules = IgnoreRules.empty()
+async def _left(operations: ListOperations, path: str, page: list[Entry]) -> list[Entry]:
+    """The entries of a directory that its own file and those above it leave; all within one that is ignored."""
     directories = ["/", *chain(path)] if path != "/" else ["/"]
-    async for directory, text in _ignore_files(operations, directories):
-        rules = rules.with_file(directory, text)
-    return IgnoreRules.empty() if rules.ignores(path, is_directory=True) else rules
+    files = [each async for each in _ignore_files(operations, directories)]
+    paths = [(path, True), *((joined(path, entry.name), _is_directory(entry)) for entry in page)]
+    is_whole, *flags = await ignored_ones(files, paths)
+    return [entry for entry, is_ignored in zip(page, flags, strict=True) if is_whole or not is_ignored]
 
 
 async def _ignore_files(operations: ListOperations, directories: list[str]) -> AsyncIterator[tuple[str, str]]:

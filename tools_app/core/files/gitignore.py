@@ -1,30 +1,54 @@
 """The rules of `.gitignore` files, as git applies them.
 
 A directory that is ignored hides everything below it, whatever else the rules say. Otherwise the last matching line
-of the nearest file decides. Time is linear in the length of the paths (`globs`).
+of the nearest file decides. Time is linear in the length of the paths (`globs`), and in that of the rules, of which
+there are only so many in all files together: those of the files that were added first.
 """
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from tools_app.core.files.globs import compile_any, is_encodable, translate
 from tools_app.errors import FileFailed
 
 FILE_NAME: Final = ".gitignore"
-MAX_LINES: Final = 5_000
+MAX_RULES: Final = 2_000
+MAX_CHARS: Final = 100_000
+"""Of the rules of all files together, comments not counted."""
 MAX_LINE_CHARS: Final = 4_096
+RULE_BYTES: Final = 32 * 1024
+RULE_BYTES_A_CHAR: Final = 256
+"""Memory of one rule, and more for its length."""
+CHECKED_RULES: Final = 50
 MAX_REMEMBERED: Final = 100_000
 """Directories whose answer is kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Rule:
-    compiled: Any = field(repr=False)
+    source: str
     is_negated: bool
     for_directories: bool
     for_names: bool  # matches the last component; else the path below the file's directory
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The expression by itself, which is needed only where the quick test of its file says so."""
+        try:
+            return compile_any([self.source], max_bytes=RULE_BYTES + RULE_BYTES_A_CHAR * len(self.source))
+        except FileFailed:
+            return compile_any([self.source])
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it can be compiled."""
+        try:
+            return self.compiled is not None
+        except FileFailed:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +59,16 @@ class _File:
     any_name: Any = field(repr=False)
     any_path: Any = field(repr=False)
 
-    def decide(self, relative: str, *, is_directory: bool) -> bool | None:
+    def decide(self, relative: str, *, is_directory: bool, check: Callable[[], None]) -> bool | None:
         """Whether the path is ignored; `None` if no line matches it."""
+        check()
         name = posixpath.basename(relative)
         name_hit = self.any_name.fullmatch(name) is not None
         if not name_hit and self.any_path.fullmatch(relative) is None:
             return None
-        for rule in self.rules:
+        for number, rule in enumerate(self.rules):
+            if not number % CHECKED_RULES:
+                check()
             if rule.for_directories and not is_directory:
                 continue
             if rule.compiled.fullmatch(name if rule.for_names else relative) is not None:
@@ -50,20 +77,27 @@ class _File:
 
 
 class IgnoreRules:
-    """The rules of any number of files. Values do not change: `with_file` returns another one."""
+    """The rules of any number of files. Values do not change: `with_file` returns another one.
 
-    def __init__(self, files: Mapping[str, _File]) -> None:
+    `check`: called again and again while something is looked at; what it raises ends that.
+    """
+
+    def __init__(self, files: Mapping[str, _File], check: Callable[[], None]) -> None:
         self._files = files
+        self._check = check
         self._directories: dict[str, bool] = {}
 
     @classmethod
-    def empty(cls) -> "IgnoreRules":
+    def empty(cls, check: Callable[[], None] = lambda: None) -> "IgnoreRules":
         """Rules that ignore nothing."""
-        return cls({})
+        return cls({}, check)
 
     def with_file(self, directory: str, text: str) -> "IgnoreRules":
-        """Add the file of a directory, given by its absolute path. Lines that match nothing are left out."""
-        return IgnoreRules({**self._files, directory.rstrip("/") + "/": _parse(text)})
+        """Add the file of a directory, given by its absolute path. Left out is what matches nothing, or is too much."""
+        self._check()
+        have = [rule for file in self._files.values() for rule in file.rules]
+        room = MAX_RULES - len(have), MAX_CHARS - sum(len(rule.source) for rule in have)
+        return IgnoreRules({**self._files, directory.rstrip("/") + "/": _parse(text, *room)}, self._check)
 
     def ignores(self, path: str, is_directory: bool) -> bool:
         """Whether an absolute path is ignored, itself or with a directory above it."""
@@ -89,26 +123,28 @@ class IgnoreRules:
         while (end := path.rfind("/", 0, end)) >= 0:
             file = self._files.get(path[: end + 1])
             if file is not None:
-                decided = file.decide(path[end + 1 :], is_directory=is_directory)
+                decided = file.decide(path[end + 1 :], is_directory=is_directory, check=self._check)
                 if decided is not None:
                     return decided
         return False
 
 
-def _parse(text: str) -> _File:
-    names: list[str] = []
-    paths: list[str] = []
+def _parse(text: str, most: int, most_chars: int) -> _File:
     rules: list[_Rule] = []
-    for line in text.removeprefix("\ufeff").split("\n")[:MAX_LINES]:
-        parsed = _parse_line(line.removesuffix("\r")) if len(line) <= MAX_LINE_CHARS else None
-        if parsed is not None:
-            source, rule = parsed
+    for line in text.removeprefix("\ufeff").split("\n"):
+        rule = _parse_line(line.removesuffix("\r")) if len(line) <= MAX_LINE_CHARS else None
+        if rule is not None:
+            most_chars -= len(rule.source)
+            if len(rules) == most or most_chars < 0:
+                break
             rules.append(rule)
-            (names if rule.for_names else paths).append(source)
-    return _File(tuple(reversed(rules)), _prefilter(names), _prefilter(paths))
+    names, any_name = _tested([rule for rule in rules if rule.for_names])
+    paths, any_path = _tested([rule for rule in rules if not rule.for_names])
+    kept = {id(rule) for rule in (*names, *paths)}
+    return _File(tuple(rule for rule in reversed(rules) if id(rule) in kept), any_name, any_path)
 
 
-def _parse_line(line: str) -> tuple[str, _Rule] | None:
+def _parse_line(line: str) -> _Rule | None:
     if line.startswith("#") or not is_encodable(line):
         return None
     pattern = _without_trailing_spaces(line)
@@ -121,18 +157,15 @@ def _parse_line(line: str) -> tuple[str, _Rule] | None:
     if not pattern:
         return None
     source = translate(pattern, closes_brackets=True)
-    try:
-        return source, _Rule(compile_any([source]), is_negated, for_directories, for_names)
-    except FileFailed:
-        return None
+    return _Rule(source, is_negated, for_directories, for_names)
 
 
-def _prefilter(sources: list[str]) -> Any:
-    """All of them as one; where that is too large, an expression that matches everything, so each is tried."""
+def _tested(rules: list[_Rule]) -> tuple[list[_Rule], Any]:
+    """The rules that can be compiled, and a quick test whether any matches: where it is too large, each is tried."""
     try:
-        return compile_any(sources) if sources else compile_any([r"\z."])
+        return rules, compile_any([rule.source for rule in rules] or [r"\z."])
     except FileFailed:
-        return compile_any([".*"])
+        return [rule for rule in rules if rule.is_possible], compile_any([".*"])
 
 
 def _without_trailing_spaces(line: str) -> str:

@@ -132,9 +132,13 @@ def translate(pattern: str, *, closes_brackets: bool) -> str:
     return "".join(made)
 
 
-def compile_any(sources: Sequence[str]) -> Any:
-    """Compile regular expressions so that a text matches if one of them does. Errors: `FileFailed` (`EINVAL`)."""
+def compile_any(sources: Sequence[str], *, max_bytes: int = 8 << 20) -> Any:
+    """Compile regular expressions so that a text matches if one of them does. Errors: `FileFailed` (`EINVAL`).
+
+    `max_bytes`: of memory; with little of it a match takes longer.
+    """
     options = re2.Options()
+    options.max_mem = max_bytes
     options.log_errors = False
     options.dot_nl = True
     options.never_capture = True

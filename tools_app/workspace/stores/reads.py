@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import IO, Final
 
 from tools_app.core.files.diffs import unified
 from tools_app.core.files.failures import failed
-from tools_app.core.files.gitignore import IgnoreRules
+from tools_app.core.files.gitignore import MAX_RULES
 from tools_app.core.files.globs import GlobPattern, compile_glob
 from tools_app.core.files.paths import below, chain, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
@@ -17,6 +17,7 @@ from tools_app.core.guard.reach import is_reading, note_here
 from tools_app.core.guard.rules import MAX_SOURCES
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
+from tools_app.workspace.ignoring import ignored_ones
 from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
 from tools_app.workspace.stores.planning import Plan
 from tools_app.workspace.stores.tree import Tree
@@ -118,7 +119,13 @@ class Reads(Bridge):
     async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
         """Entries whose path matches, sorted by path; see `Workspace.glob`."""
         compiled = compile_glob(pattern)
-        found, above = await self._reading(partial(_matching, pattern=compiled, limit=limit, ignored=ignored))
+        work = partial(_matching, pattern=compiled, limit=limit if ignored else None, ignored=ignored)
+        found, above, files = await self._reading(work)
+        if files:
+            paths = [(entry.path, entry.kind is EntryKind.DIRECTORY) for entry in found]
+            flags = await ignored_ones(files, paths)
+            found = [entry for entry, is_ignored in zip(found, flags, strict=True) if not is_ignored]
+        found = found if limit is None else found[:limit]
         self._note_names(found, above)
         return found
 
@@ -238,13 +245,16 @@ def _children(tree: Tree, *, path: str, limit: int, offset: int) -> list[Entry]:
 
 def _matching(
     tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool
-) -> tuple[list[Entry], dict[str, Origin]]:
-    """The entries, and the origins of the directories that their paths name, as far as these have one."""
+) -> tuple[list[Entry], dict[str, Origin], list[tuple[str, str]]]:
+    """The entries, and the origins of the directories that their paths name, as far as these have one.
+
+    And the `.gitignore` files that count, each as directory and text; none if `ignored`.
+    """
     prefix = below(normalise(pattern.prefix))
     start = normalise(prefix)
     anchor = _entry(tree, path=start, follow=False)
     if anchor is None or anchor.path != start or anchor.kind is not EntryKind.DIRECTORY:
-        return [], {}  # also where a link is on the way: links are not entered
+        return [], {}, []  # also where a link is on the way: links are not entered
     found: list[Entry] = []
     files: list[Entry] = []
     above: dict[str, Origin] = {}
@@ -257,9 +267,7 @@ def _matching(
             files.append(entry)
         if ignored and limit is not None and len(found) >= limit:
             break
-    if not ignored:
-        found = _without_ignored(tree, found, [*_above(tree, start), *files])
-    return found if limit is None else found[:limit], above
+    return found, above, [] if ignored else _texts(tree, [*_above(tree, start), *files])
 
 
 def _above(tree: Tree, directory: str) -> list[Entry]:
@@ -269,22 +277,11 @@ def _above(tree: Tree, directory: str) -> list[Entry]:
     return [found[path] for path in paths if path in found and found[path].kind is EntryKind.FILE]
 
 
-def _without_ignored(tree: Tree, entries: Sequence[Entry], files: Sequence[Entry]) -> list[Entry]:
-    small = [entry for entry in files if entry.size <= _MAX_IGNORE_BYTES]
-    rules = IgnoreRules.empty()
-    for entry, data in sorted(zip(small, tree.read_all(small), strict=True), key=lambda pair: len(pair[0].path)):
-        rules = rules.with_file(parent_of(entry.path), (data or b"").decode(errors="replace"))
-    seen: dict[str, bool] = {"/": False}
-
-    def is_ignored(path: str) -> bool:
-        """Whether a directory is excluded, or one above it."""
-        if path not in seen:
-            seen[path] = is_ignored(parent_of(path)) or rules.ignores(path, is_directory=True)
-        return seen[path]
-
-    def is_left(entry: Entry) -> bool:
-        if entry.kind is EntryKind.DIRECTORY:
-            return not is_ignored(entry.path)
-        return not is_ignored(parent_of(entry.path)) and not rules.ignores(entry.path, is_directory=False)
-
-    return [entry for entry in entries if is_left(entry)]
+def _texts(tree: Tree, files: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Directory and text of `.gitignore` files, the nearest to the root first, as long as they are few and small."""
+    small = sorted((each for each in files if each.size <= _MAX_IGNORE_BYTES), key=lambda each: len(each.path))
+    few = small[:MAX_RULES]
+    sizes = accumulate(each.size for each in few)
+    few = [each for each, size in zip(few, sizes, strict=True) if size <= _MAX_IGNORE_BYTES]
+    contents = zip(few, tree.read_all(few), strict=True)
+    return [(parent_of(each.path), (data or b"").decode(errors="replace")) for each, data in contents]

@@ -38,6 +38,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.runtime.workspaces import ViewedWorkspace, view_workspace
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.threads import acting_for
 from tools_app.core.files.failures import failed
 from tools_app.core.files.globs import containing
 from tools_app.core.files.paths import normalise
@@ -247,7 +248,8 @@ async def workspace_find(
         raise InputInvalid("A search has a `pattern` or a `name`, not both.")
     viewed = await _viewed(request, instance_id)
     wanted = pattern if name is None else containing(name)
-    found = await viewed.workspace.glob(wanted or "", limit=limit + 1, ignored=ignored)
+    with acting_for(caller_of(request).user.pk):
+        found = await viewed.workspace.glob(wanted or "", limit=limit + 1, ignored=ignored)
     return {"items": [_entry(entry) for entry in found[:limit]], "is_cut": len(found) > limit}
 
 
