@@ -1,6 +1,9 @@
 """Each setting, command and error code is documented; links between the pages lead somewhere."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,8 @@ from thinkproject.reference import PAGES, is_current
 
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
 _PYTHON_FILE = re.compile(r"`([\w/-]+\.py)(?:::\w+)?`")
+_SETTING = re.compile(r"\bTHINK_[A-Z0-9_]+")
+DOCUMENTS = (".md", ".yml", ".conf", "Dockerfile", "Procfile", "Makefile")
 _WRITTEN_BY_USERS = {"agents.py", "tests/test_agents.py"}
 
 
@@ -26,6 +31,39 @@ def test_the_types_of_the_page_are_in_step_with_the_api() -> None:
 
 def test_every_setting_has_a_description() -> None:
     assert [name for name, doc in documented().items() if len(doc) < 10] == []
+
+
+def test_every_setting_that_documents_name_can_be_set() -> None:
+    """In a process that has loaded its settings and no more, as `make run` has when it checks the environment."""
+    loaded = run_alone("print('\\n'.join(documented()))")
+    known = set(loaded.stdout.splitlines())
+    unknown = [
+        f"{path}: {name}"
+        for path in committed()
+        if path.endswith(DOCUMENTS) and not path.startswith("tests/")
+        for name in _SETTING.findall((ROOT / path).read_text(encoding="utf-8"))
+        if not (any(each.startswith(name) for each in known) if name.endswith("_") else name in known)
+    ]
+    assert loaded.returncode == 0, loaded.stderr
+    assert unknown == []
+    assert len(known) > 100
+
+
+def test_every_setting_of_an_app_can_come_from_the_environment() -> None:
+    values = {name: "7" for name, setting in registry.items() if isinstance(setting.default, int | float | str | list)}
+    flags = {name: "true" for name, setting in registry.items() if isinstance(setting.default, bool)}
+    names = ", ".join(repr(name) for name in registry if name in values or name in flags)
+    code = f"print([name for name in ({names}) if not hasattr(thinkproject.settings, name)])"
+    loaded = run_alone(code, {**values, **flags})
+    assert loaded.stdout == "[]\n", loaded.stderr
+
+
+def run_alone(code: str, more: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run code in a process that has loaded its settings. Those of this process's environment are not in it."""
+    head = "import thinkproject.settings; from thinkproject.config.app_settings import documented"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("THINK_")} | (more or {})
+    words = [sys.executable, "-c", f"{head}; {code}"]
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_every_setting_of_the_apps_has_our_prefix() -> None:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from thinkproject.kernel.conf import Setting
+from thinkproject.kernel.conf_kernel import secret_settings
 from thinkproject.kernel.errors import Unavailable
 
 _PURPOSE = b"think-for-django secrets in the database, version 1"
@@ -25,20 +25,6 @@ class SecretUnreadable(Unavailable):
     code = "secret_unreadable"
     http_status = 500
     retryable = False
-
-
-class SecretSettings:
-    """Settings of encryption."""
-
-    keys: Setting[list[str]] = Setting(
-        "THINK_ENCRYPTION_KEYS",
-        [],
-        doc="Keys that encrypt stored secrets, the newest first; any long random texts. Empty: the site's `SECRET_KEY` "
-        "and its fallbacks.",
-    )
-
-
-_conf = SecretSettings()
 
 
 def encrypt(text: str) -> str:
@@ -55,7 +41,7 @@ def decrypt(token: str) -> str:
 
 
 def _sources() -> tuple[str, ...]:
-    return tuple(_conf.keys) or (settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS))
+    return tuple(secret_settings.keys) or (settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS))
 
 
 @functools.lru_cache(maxsize=8)

@@ -17,28 +17,12 @@ from typing import Any, TypeVar
 
 from django.db import connections
 
-from thinkproject.kernel.conf import Setting
+from thinkproject.kernel.conf_kernel import thread_settings
 from thinkproject.kernel.errors import Saturated
 
 R = TypeVar("R")
 
 _acting_for: contextvars.ContextVar[object | None] = contextvars.ContextVar("think_acting_for", default=None)
-
-
-class ThreadSettings:
-    """Sizes of the pools of one process."""
-
-    hook_threads = Setting("THINK_HOOK_THREADS", 32, doc="Threads of a process for sync hooks and callables of agents.")
-    tool_threads = Setting("THINK_TOOL_THREADS", 64, doc="Threads of a process for sync tools of agents.")
-    threads_per_user = Setting(
-        "THINK_THREADS_PER_USER", 16, doc="Threads of each kind that code for one user may have; 0: no limit."
-    )
-    thread_wait_seconds = Setting(
-        "THINK_THREAD_WAIT_SECONDS", 15.0, doc="How long code waits for a thread before it fails as saturated."
-    )
-
-
-thread_settings = ThreadSettings()
 
 
 @contextlib.contextmanager
