@@ -26,7 +26,8 @@ Fact = TypeVar("Fact")
 class KnownModel:
     """The facts of one model. Nothing known: limits are 0, the price is `None`, there are no efforts to choose.
 
-    `inputs`: the files that it reads besides text; `None` where only its server knows.
+    `inputs`: the files that it reads besides text; `None` where only its server knows. `calls_tools`: as its server
+    reported, `None` where it did not.
     """
 
     name: str
@@ -36,6 +37,7 @@ class KnownModel:
     reasoning_efforts: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     inputs: tuple[Medium, ...] | None
+    calls_tools: bool | None = None
 
     @property
     def provider(self) -> str:

@@ -22,7 +22,8 @@ import httpx2
 from chat.llm.endpoint import is_loopback
 from chat.llm.local_server import CONTEXT_TOKENS
 from chat.llm.providers import DEFAULT_OPENAI_MODEL, LOCAL_MODEL_NAME, LOOPBACK
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from chat.llm.server_facts import read_context
+from thinkproject.kernel.jsonvalue import JSONValue
 
 PROBE_SECONDS: Final = 0.3
 REMOTE_PROBE_SECONDS: Final = 5.0
@@ -32,7 +33,6 @@ _NOT_CHAT: Final = re.compile(
     r"|transcribe|realtime|[-_]audio|image",
     re.IGNORECASE,
 )
-_CONTEXT_WORDS: Final = ("loaded_context_length", "max_model_len", "context_length")
 _NAMES: Final = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 CONNECT_HINT: Final = (
@@ -216,22 +216,10 @@ def _read_models(listing: JSONValue) -> list[Listed]:
                 Listed(
                     id=entry["id"],
                     created=float(created) if isinstance(created, int | float) else 0.0,
-                    context_tokens=_read_context(entry),
+                    context_tokens=read_context(entry),
                 )
             )
     return models
-
-
-def _read_context(entry: JSONObject) -> int:
-    """The context size in a listing: LM Studio, vLLM, OpenRouter and llama.cpp each have their own field.
-
-    A context that the model was trained with does not count: its server may have been started with less.
-    """
-    meta = entry.get("meta")
-    reported = [entry.get(name) for name in _CONTEXT_WORDS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
-    return next(
-        (value for value in reported if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0
-    )
 
 
 def main(arguments: list[str] | None = None) -> int:

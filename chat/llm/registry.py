@@ -4,26 +4,30 @@
 "default" is what configuration or discovery chose (`chat.llm.discovery`).
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast, get_args
 
+from chat.core.model.catalogue import Medium
 from chat.core.model.fallbacks import Fallbacks, Unusable, models_of
 from chat.core.model.language_model import LanguageModel, ToolSpec
 from chat.core.model.overflow import Limits
+from chat.core.model.prices import Price, read_prices
 from chat.errors import ModelNotConfigured
 from chat.llm.catalogue import KnownModel, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.endpoint import Endpoint
 from chat.llm.health import resting_models
-from chat.llm.model_limits import model_limits
+from chat.llm.model_limits import declared_limits, with_output
 from chat.llm.model_memory import NOTHING, Learned, declaration_mark, model_memory
-from chat.llm.providers import Credentials, route, split_name
+from chat.llm.providers import Credentials, Route, route, split_name
+from chat.llm.server_facts import inquire
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
 
 logger = logging.getLogger(__name__)
@@ -170,8 +174,25 @@ def default_choice() -> Choice:
 
 def limits_of(model: LanguageModel) -> Limits:
     """Return the limits of a model by its name; zeros where they are unknown."""
-    choice = default_choice()
-    return model_limits(model.name, reported=(choice.name, choice.context_tokens))
+    return with_output(_declared(model.name))
+
+
+def _declared(name: str) -> Limits:
+    """The limits by the settings, else of its server, else by the list; the longest answer as far as it is known."""
+    learned = learned_of(name)
+    reported = (name, learned.context_tokens)
+    if not learned.context_tokens:
+        choice = default_choice()
+        reported = (choice.name, choice.context_tokens)
+    limits = declared_limits(name, reported)
+    return limits if limits.output_tokens else replace(limits, output_tokens=learned.output_tokens)
+
+
+async def inquire_of(models: Iterable[LanguageModel | str]) -> None:
+    """Ask the servers of these models what they can do, where that is not known yet. Never raises."""
+    names = {model if isinstance(model, str) else model.name for model in models}
+    routes = [(found, name.partition("/")[2]) for name in names if (found := _route_of(name)) is not None]
+    await asyncio.gather(*(inquire(found.endpoint, model) for found, model in routes))
 
 
 def cuts_silently(model: LanguageModel) -> bool:
@@ -186,9 +207,22 @@ def learned_of(name: str) -> Learned:
 
 
 def facts_of(name: str) -> KnownModel:
-    """Give the facts of the model of this name, its server's report at discovery included."""
-    choice = default_choice()
-    return known_model(name, (choice.name, choice.context_tokens))
+    """Give the facts of the model of this name, its server's report included. What settings and list say goes first."""
+    learned = learned_of(name)
+    known = known_model(name)
+    price = known.price or reported_price(name)
+    inputs = known.inputs if known.inputs is not None else _media(learned.inputs)
+    return replace(known, limits=_declared(name), price=price, inputs=inputs, calls_tools=learned.calls_tools)
+
+
+def reported_price(name: str) -> Price | None:
+    """Give the price that the server of `provider/model` reported."""
+    price = learned_of(name).price
+    return read_prices({name: price})[name] if price else None
+
+
+def _media(inputs: tuple[str, ...] | None) -> tuple[Medium, ...] | None:
+    return None if inputs is None else tuple(medium for medium in get_args(Medium) if medium in inputs)
 
 
 def refused_tools(name: str, tools: Iterable[ToolSpec]) -> set[str]:
@@ -204,9 +238,14 @@ def refused_tools(name: str, tools: Iterable[ToolSpec]) -> set[str]:
 
 def _place_of(name: str) -> tuple[str, str] | None:
     """The address and the name there of `provider/model`; `None` for one that is not behind an address."""
+    found = _route_of(name)
+    return None if found is None else (found.endpoint.base_url, name.strip().partition("/")[2])
+
+
+def _route_of(name: str) -> Route | None:
     try:
-        provider, model = split_name(name)
-        return route(provider, _credentials(default_choice()), llm_settings.providers).endpoint.base_url, model
+        provider, _model = split_name(name)
+        return route(provider, _credentials(default_choice()), llm_settings.providers)
     except ModelNotConfigured:
         return None
 

@@ -16,7 +16,7 @@ from chat.core.model.chosen_model import NOTHING, ChosenModel, check_parameters,
 from chat.errors import ModelChoiceInvalid
 from chat.instances.model_choice import allowed_models, effect_of, find_stored, fit, store_choice
 from chat.llm.catalogue import KnownModel
-from chat.llm.registry import facts_of
+from chat.llm.registry import facts_of, inquire_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.phrases import Phrase
@@ -77,6 +77,7 @@ class ModelChoices:
         allowed = allowed_models(get_agent_class(self.key.agent))
         own = await self.own_model() if allowed else None
         names = allowed if own is None or own in allowed else (own, *allowed)
+        await inquire_of(names)
         return [OfferedModel(known=facts_of(name), is_default=name == own) for name in names]
 
     async def check(self, value: JSONValue) -> ChosenModel:

@@ -18,6 +18,9 @@ from thinkproject.kernel.phrases import Phrase
 ATTACHED: Final = re.compile(r'\[The user attached "([^"\n]{1,200})" \([^)\n]*\):\]\n')
 """The line before the text of an attached file."""
 
+WIDEN: Final = " (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx in the model's file.)"
+"""How a server that cuts silently is given a larger context."""
+
 LEAST_CHARS: Final = 2_000
 """So much is left at least of a message or a result that is cut."""
 
@@ -116,8 +119,11 @@ class Share:
         return is_most or 0 < self.context_chars < self.fixed
 
 
-def too_large(request: ModelRequest, model_name: str, context_tokens: int = 0) -> Phrase:
-    """Say what of a request is too large for a model, and what to do. `context_tokens`: its limit, 0 if unknown."""
+def too_large(request: ModelRequest, model_name: str, context_tokens: int = 0, *, is_cut: bool = False) -> Phrase:
+    """Say what of a request is too large for a model, and what to do. `context_tokens`: its limit, 0 if unknown.
+
+    `is_cut`: its server would cut the request without a word, and can be set up with a larger context.
+    """
     parts = parts_of(request)
     total = sum(part.chars for part in parts)
     largest = parts[0]
@@ -126,6 +132,7 @@ def too_large(request: ModelRequest, model_name: str, context_tokens: int = 0) -
         "tokens": f"{max(1, largest.chars // CHARS_PER_TOKEN):,}",
         "limit": f" of {context_tokens:,}" if context_tokens else "",
         "name": largest.name,
+        "how": WIDEN if is_cut else "",
     }
     if largest.chars < total * _MOSTLY and largest.kind is not PartKind.EARLIER:
         values["tokens"] = f"{estimate_request(request):,}"
@@ -136,30 +143,30 @@ def too_large(request: ModelRequest, model_name: str, context_tokens: int = 0) -
 _SENTENCES: Final = {
     PartKind.SYSTEM: (
         "The system prompt of this agent is too large for {model}: about {tokens} tokens{limit}. "
-        "Choose a model with a larger context, or have the agent's instructions shortened."
+        "Choose a model with a larger context, or have the agent's instructions shortened.{how}"
     ),
     PartKind.TOOLS: (
         "The tools of this agent are too large for {model}: about {tokens} tokens{limit}. Switch "
-        "some of them off, or choose a model with a larger context."
+        "some of them off, or choose a model with a larger context.{how}"
     ),
     PartKind.MESSAGE: (
         "The message is too large for {model}: about {tokens} tokens{limit}. Send it in parts, "
-        "shorten it, or choose a model with a larger context."
+        "shorten it, or choose a model with a larger context.{how}"
     ),
     PartKind.FILE: (
         "The file {name} is too large for {model}: about {tokens} tokens{limit}. Attach a shorter "
-        "one, or choose a model with a larger context."
+        "one, or choose a model with a larger context.{how}"
     ),
     PartKind.RESULTS: (
         "The results of the tool {name} are too large for {model}: about {tokens} tokens{limit}. "
-        "Ask for less at once, or choose a model with a larger context."
+        "Ask for less at once, or choose a model with a larger context.{how}"
     ),
     PartKind.EARLIER: (
         "The conversation is too large for {model}: about {tokens} tokens{limit}. Begin a new "
-        "one, or choose a model with a larger context."
+        "one, or choose a model with a larger context.{how}"
     ),
 }
 _TOGETHER: Final = (
     "Messages, results and instructions together are too large for {model}: about {tokens} tokens{limit}. "
-    "Begin a new conversation, or choose a model with a larger context."
+    "Begin a new conversation, or choose a model with a larger context.{how}"
 )

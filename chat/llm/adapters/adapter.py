@@ -25,6 +25,7 @@ from chat.core.model.language_model import (
     ModelSettings,
     ToolCallContent,
 )
+from chat.core.model.overflow import estimate_request
 from chat.errors import ModelRejected, NetworkLost, SchemaRefused
 from chat.llm.adapters.overflow_words import named_limit
 from chat.llm.adapters.provider_errors import from_exception
@@ -49,6 +50,11 @@ TAIL_SECONDS = 3.0
 MAX_LESSONS: Final = 8
 """Refusals of one request that are learned from; each costs a request, once."""
 
+LEAST_WINDOW: Final = 1_000
+CUT_RATIO: Final = 2.5
+"""Estimates are never so much too high: a server that counts less by this has cut what it was sent, to its window."""
+
+WIDEN: Final = "Give it a larger context there; Ollama has OLLAMA_CONTEXT_LENGTH for it, and num_ctx in a model's file."
 _SCHEMA_REFUSED: Final = re.compile(
     r"response_format|json_schema|text\.format|supplied: text\b|structured[ _]outputs?", re.IGNORECASE
 )
@@ -150,9 +156,7 @@ class HttpModel(ABC):
                     if not reader.is_done:
                         await self._read_tail(batches, reader)
                     for item in reader.end():
-                        yield (
-                            replace(item, warnings=self._warnings(request, sent)) if isinstance(item, Finish) else item
-                        )
+                        yield await self._finished(item, request, sent) if isinstance(item, Finish) else item
                     await drain(batches)
         except TRANSPORT_ERRORS as error:
             # Without the cause: its text quotes the provider's body, which is for the log alone.
@@ -205,6 +209,21 @@ class HttpModel(ABC):
             made.append(lambda learned: replace(learned, context_tokens=limit))
         if made:
             await model_memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
+
+    async def _finished(self, finish: Finish, request: ModelRequest, sent: Sent) -> Finish:
+        """The end of an answer, with what was not sent, or was not read: a server that cuts says so by its count."""
+        warnings = self._warnings(request, sent)
+        read, known = finish.usage.input_tokens, self._known()
+        is_window = read >= LEAST_WINDOW and not 0 < known.context_tokens <= read * 1.1
+        if is_window and estimate_request(request) > read * CUT_RATIO:
+            await model_memory.learn(
+                self._endpoint.base_url,
+                self._model,
+                lambda learned: replace(learned, context_tokens=read, cuts_silently=True),
+            )
+            cut = f"{self.name} read {read} tokens, the end of what was sent, and nothing of the rest. {WIDEN}"
+            warnings = (*warnings, cut)
+        return replace(finish, warnings=warnings)
 
     def _warnings(self, request: ModelRequest, sent: Sent) -> tuple[str, ...]:
         """Parts of the request that were left out."""

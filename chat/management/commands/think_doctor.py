@@ -32,7 +32,7 @@ from chat.agent.registry import list_agents
 from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
-from chat.llm.registry import default_choice
+from chat.llm.registry import default_choice, facts_of, inquire_of
 from chat.turns.guarding.handed_down import rules_of
 from fibers.schedules.services import broken_schedules
 from fibers.selectors import without_function
@@ -267,7 +267,20 @@ def model() -> tuple[State, str]:
             State.WRONG,
             f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
         )
-    return State.OK, f"{choice.name} at {base_url}"
+    return State.OK, f"{choice.name} at {base_url}{_abilities(choice.name)}"
+
+
+def _abilities(name: str) -> str:
+    """The server's report on the model, in words."""
+    asyncio.run(inquire_of([name]))
+    known = facts_of(name)
+    words = [
+        f"{known.limits.context_tokens:,} tokens" if known.limits.context_tokens else "a context that is not known"
+    ]
+    if known.calls_tools is not None:
+        words.append("tools" if known.calls_tools else "no tools")
+    words += [f"reads {medium}s" for medium in known.inputs or ()]
+    return f": {', '.join(words)}"
 
 
 def background_work() -> tuple[State, str]:

@@ -18,6 +18,7 @@ from chat.conf import chat_settings
 from chat.core.context.compaction_policy import V2, CompactionPolicy
 from chat.core.context.session_setup import ContextUsage, SessionSetup
 from chat.core.loop.loop import TurnTotals, totals_of
+from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import (
     Finish,
     LanguageModel,
@@ -29,7 +30,7 @@ from chat.core.model.language_model import (
 )
 from chat.errors import ContextOverflow
 from chat.instances.notifications import SessionFailed, SessionPhaseChanged, group_of, send_notification
-from chat.llm.registry import guarded, limits_of, resolve_model
+from chat.llm.registry import guarded, inquire_of, limits_of, resolve_model
 from chat.turns.background.ask_model import ask
 from chat.turns.background.costs import price_calls, usage_of_call
 from chat.turns.state.policies import check_call
@@ -187,6 +188,7 @@ class CompactionJob:
         with _failing():
             chosen = self.agent.compaction_model
             model = resolve_model(await call_hook(self.agent, "get_model") if chosen is None else chosen)
+            await inquire_of(models_of(model))
             return guarded(model, gap_seconds=self.agent.stall_timeout_seconds)
 
     async def when_full(self, history: Sequence[Message]) -> CompactionResult | None:

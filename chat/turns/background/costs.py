@@ -7,6 +7,7 @@ from chat.core.loop.loop import CostOf, TurnTotals
 from chat.core.model.language_model import Usage
 from chat.core.model.prices import NOTHING, cost_of, find_price
 from chat.llm.prices import price_table
+from chat.llm.registry import reported_price
 from chat.models import Turn
 from sessions_app.messages.usage import SessionUsage, add_usage
 from tools_app.workspace.turn_files import count_in_turn
@@ -15,11 +16,14 @@ TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
 
 def price_calls() -> CostOf:
-    """A function from model calls to their cost at current prices. A model without a price costs nothing."""
+    """A function from model calls to their cost at current prices. A model without a price costs nothing.
+
+    The price is the table's, else the one that the model's server reported.
+    """
     table = price_table()
 
     def cost(names: tuple[str, ...], usage: Any) -> Any:
-        price = find_price(filter(None, names), table)
+        price = find_price(filter(None, names), table) or reported_price(names[0])
         return NOTHING if price is None else cost_of(usage, price)
 
     return cost

@@ -100,7 +100,7 @@ class TurnContextReducer:
         """Errors: `ContextOverflow` for a model whose server cuts what is too large and says nothing."""
         if was_refused or self._request is None or not cuts_silently(model):
             return
-        raise ContextOverflow(too_large(self._request, model.name, limits_of(model).context_tokens))
+        raise ContextOverflow(too_large(self._request, model.name, limits_of(model).context_tokens, is_cut=True))
 
     def resume(self, *, was_refused: bool) -> None:
         """Drop and shorten again; a compaction is already part of the history that was read.

@@ -22,7 +22,7 @@ from chat.core.model.language_model import FileContent, LanguageModel, ModelMess
 from chat.errors import TurnConfigInvalid, WorkspaceMissing
 from chat.files import attachments
 from chat.instances.model_choice import effect_of, fit
-from chat.llm.registry import guarded, resolve_model
+from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
 from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
@@ -169,6 +169,7 @@ async def build_model_input(
     """
     choice = await _choose(agent, place.model_choice)
     model = guarded_model(agent, choice)
+    await inquire_of(models_of(model))
     history = await history_at(agent, place)
     await extensions_of(agent, has_stored=place.has_extensions)
     context = await agent.host.open_context(agent, place.session_id)

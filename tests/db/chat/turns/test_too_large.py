@@ -57,10 +57,12 @@ def narrow(body: JSON) -> Reply:
 
 
 @contextmanager
-def provider_of(answer: Callable[[JSON], Reply], **settings: Any) -> Iterator[OddProvider]:
+def provider_of(
+    answer: Callable[[JSON], Reply], pages: dict[str, Any] | None = None, **settings: Any
+) -> Iterator[OddProvider]:
     model_memory.clear()
     with (
-        odd_provider(answer) as provider,
+        odd_provider(answer, pages) as provider,
         override_settings(THINK_PROVIDERS={"odd": {"base_url": provider.base_url}}, **settings),
     ):
         yield provider
@@ -156,3 +158,46 @@ async def test_a_summary_reads_the_ends_of_what_is_too_large_for_it(make_room: M
         [summary] = provider.bodies[before:]
         assert "The beginning." in dump(summary)
         assert "The end." in dump(summary)
+
+
+OLLAMA = {
+    "/v1/models": {"object": "list", "data": [{"id": "m", "owned_by": "library"}]},
+    "/api/show": {"model_info": {"llama.context_length": 131_072}, "parameters": "num_ctx 4096"},
+}
+
+
+async def test_a_server_that_cuts_silently_is_not_sent_what_it_would_cut(make_room: MakeRoom) -> None:
+    """Real world 9."""
+    with provider_of(lambda _body: Reply(text="fits"), OLLAMA) as provider:
+        room = make_room("confined")
+        turn = await room.say(LARGE)
+        assert turn.error_code == "context_overflow"
+        assert "about 15,005 tokens of 4,096" in turn.error_text
+        assert "OLLAMA_CONTEXT_LENGTH" in turn.error_text
+        assert provider.bodies == []
+        await next_works(room, provider, 1)
+        assert len(dump(provider.bodies[-1])) < 4_096 * 4
+        assert provider.asked.count("GET /v1/models") == 1
+
+
+async def test_a_window_that_was_noticed_by_usage_is_kept_to(make_room: MakeRoom) -> None:
+    with provider_of(
+        lambda body: Reply(text="fits", usage={"prompt_tokens": min(2_050, len(dump(body)) // 4)})
+    ) as provider:
+        room = make_room("confined")
+        await room.say("word " * 6_000)
+        assert len(dump(provider.bodies[-1])) > 30_000
+        await next_works(room, provider, 2)
+        assert len(dump(provider.bodies[-1])) < 2_050 * 4
+
+
+async def test_a_question_that_was_cut_away_is_an_overflow(make_room: MakeRoom) -> None:
+    def answer(body: JSON) -> Reply:
+        if len(dump(body)) <= LIMIT_CHARS:
+            return narrow(body)
+        return refused("no user query found in messages", status=500)
+
+    with provider_of(answer) as provider:
+        room = make_room("confined")
+        assert status_of(await room.say("Read three pages.")) == "completed"
+        assert len(provider.bodies) == 3
