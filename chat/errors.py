@@ -337,6 +337,27 @@ class StreamStalled(ModelError, Unavailable):
     retryable = True
 
 
+class AnswerFailed(ModelError):
+    """The model ended its answer, and it is none. `finish`: how it ended, with what it cost."""
+
+    code = "answer_failed"
+    finish: object = None
+
+
+class AnswerEmpty(AnswerFailed, Unavailable):
+    """The model ended its answer without a word. Send the message again, or choose another model."""
+
+    code = "answer_empty"
+    http_status = 502
+    retryable = True
+
+
+class ContentFiltered(AnswerFailed):
+    """The provider's content filter stopped the answer. Put the question in other words."""
+
+    code = "content_filtered"
+
+
 class ModelsExhausted(ModelError, Unavailable):
     """None of the models could answer. Data: `failed`, the error codes by the models' names."""
 

@@ -10,6 +10,7 @@ from chat.core.model.language_model import (
     ModelEvent,
     ModelRequest,
     TextDelta,
+    TextWasReasoning,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -77,6 +78,8 @@ class AnswerCalls:
                     yield TextDelta(text=_unwrapped(arguments) if self._is_wrapped else arguments)
             case TextDelta():
                 self._waiting.append(event)
+            case TextWasReasoning():
+                self._waiting = []
             case Finish():
                 yield from self._flush()
                 is_end = self._answered and not self._others and event.reason is FinishReason.TOOL_CALLS

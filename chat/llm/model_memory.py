@@ -32,7 +32,8 @@ class Learned:
 
     `asked_at`: epoch seconds of the last answer about the model, or of the attempt. `left_out`: options that are not
     sent, `renamed`: those that are sent under another name. `refused_tools`: by name, a mark of the declaration that
-    was refused, so that a mended one is sent again. `price`: as `THINK_PRICES` has it.
+    was refused, so that a mended one is sent again. `price`: as `THINK_PRICES` has it. `demands`: what its history has
+    to have (`adapters/demands.py`).
     """
 
     asked_at: float = 0.0
@@ -45,6 +46,7 @@ class Learned:
     left_out: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
     refused_tools: dict[str, str] = field(default_factory=dict)
+    demands: tuple[str, ...] = ()
 
 
 NOTHING: Final = Learned()
@@ -118,6 +120,7 @@ def _load(base_url: str, model: str) -> Learned | None:
         **{
             **stored,
             "left_out": tuple(stored.get("left_out", ())),
+            "demands": tuple(stored.get("demands", ())),
             "inputs": None if inputs is None else tuple(inputs),
         }
     )

@@ -12,6 +12,7 @@ from chat.core.model.language_model import (
     ReasoningDelta,
     TextContent,
     TextDelta,
+    TextWasReasoning,
     ToolSpec,
     UserMessage,
 )
@@ -55,8 +56,14 @@ async def collect_until_error(
 
 
 def text_of(events: Iterable[ModelEvent]) -> str:
-    """The text that a reader sees."""
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
+    """The text that a reader sees in the end."""
+    texts: list[str] = []
+    for event in events:
+        if isinstance(event, TextDelta):
+            texts.append(event.text)
+        elif isinstance(event, TextWasReasoning):
+            texts.clear()
+    return "".join(texts)
 
 
 def reasoning_of(events: Iterable[ModelEvent]) -> str:

@@ -18,7 +18,7 @@ from chat.core.model.language_model import (
     ModelSettings,
     RetryNotice,
 )
-from chat.errors import ModelError, SchemaRefused, StreamStalled
+from chat.errors import AnswerFailed, ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
@@ -34,13 +34,14 @@ def may_retry(policy: RetryPolicy, attempt: int, error: ModelError, max_retries:
     """Whether another attempt may follow the failed attempt `attempt` (from 1). A request may have a limit of its own.
 
     What the provider says about it counts for more than the kind of the error, and a wait that it asks for is never
-    cut short: it would refuse again.
+    cut short: it would refuse again. An answer without a word is asked for once more, not as often as an outage.
     """
     if (error.data.get("retry_after_seconds") or 0.0) > policy.asked_cap_seconds:
         return False
     should = error.data.get("should_retry")
     wanted = should if isinstance(should, bool) else error.retryable
-    return wanted and attempt < attempts_of(policy, max_retries)
+    most = attempts_of(policy, max_retries)
+    return wanted and attempt < (min(most, 2) if isinstance(error, AnswerFailed) else most)
 
 
 def attempts_of(policy: RetryPolicy, max_retries: int | None) -> int:

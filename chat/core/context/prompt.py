@@ -26,7 +26,7 @@ from chat.core.wire.accumulator import to_input_object, tool_name
 from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
-from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
@@ -139,6 +139,11 @@ def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...
     return (*messages, UserMessage(content=(TextContent(text=GO_ON_TEXT if messages else NOTHING_TEXT),)))
 
 
+def goes_on(messages: Sequence[ModelMessage]) -> bool:
+    """Whether a model is asked to go on with the answer that is the last of the history. There may be no more of it."""
+    return len(messages) > 1 and messages[-1] == _GO_ON and isinstance(messages[-2], AssistantMessage)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Builder:
     """The list under construction. `content` and `results` are the assistant's current step, not yet in the list."""
@@ -221,7 +226,11 @@ class _Builder:
     def _add_call(self, part: Part) -> None:
         call_id = self._unused_id(part["toolCallId"])
         name = _safe_name(tool_name(part))
-        self.content.append(ToolCallContent(call_id=call_id, tool_name=name, input=to_input_object(_said_input(part))))
+        call_input = to_input_object(_said_input(part))
+        metadata = _of_provider(part.get("callProviderMetadata"))
+        self.content.append(
+            ToolCallContent(call_id=call_id, tool_name=name, input=call_input, provider_metadata=metadata)
+        )
         output, is_error = _result(part)
         if _is_edited(part):
             output = _with_edit(part, output)
@@ -266,13 +275,18 @@ def clean_text(text: str) -> str:
 def _texts(part: Part) -> Iterable[TextContent]:
     text = part.get("text")
     if isinstance(text, str) and text.strip():
-        yield TextContent(text=clean_text(text))
+        metadata = _of_provider(part.get("providerMetadata")) if part.get("state") != "streaming" else {}
+        yield TextContent(text=clean_text(text), provider_metadata=metadata)
+
+
+def _of_provider(given: JSONValue) -> JSONObject:
+    """What a provider gave with a part, without our own."""
+    return {key: value for key, value in given.items() if key != OURS} if isinstance(given, dict) else {}
 
 
 def _reasoning(part: Part) -> Iterable[ReasoningContent]:
-    """Return the provider's signed data; truncated reasoning has no valid signature and is left out."""
-    given = part.get("providerMetadata")
-    metadata = {key: value for key, value in given.items() if key != OURS} if isinstance(given, dict) else {}
+    """Reasoning with the provider's data; what was cut in the middle has none, and is left out."""
+    metadata = _of_provider(part.get("providerMetadata"))
     if metadata and part.get("state") != "streaming":
         yield ReasoningContent(text=clean_text(str(part.get("text") or "")), provider_metadata=metadata)
 

@@ -6,12 +6,11 @@ loop, and the next model goes on from there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from chat.core.model.fallbacks import Fallbacks, exhausted
-from chat.core.model.language_model import AssistantMessage, LanguageModel, ModelMessage, ReasoningContent
+from chat.core.model.language_model import LanguageModel
 from chat.errors import ContextOverflow, ModelError, StreamStalled
 from sessions_app.core.messages.shapes import OURS
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -107,10 +106,6 @@ class ModelFailover:
         if isinstance(self._asked, Fallbacks):
             self._asked.health.answered(model.name)
 
-    def readable(self, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-        """The messages of a request; after a switch without reasoning, which only the model that made it can read."""
-        return tuple(messages) if self.last is None else tuple(map(_without_reasoning, messages))
-
     def instead_of(self, model: LanguageModel) -> JSONObject:
         """The fact for people that a model answers in another one's place; nothing where it does not."""
         if self.last is None or self.last["to"] != model.name:
@@ -155,9 +150,3 @@ def with_models(metadata: JSONObject | None, report: JSONObject | None) -> JSONO
         return metadata
     named = {"models": [model["name"] for model in report["models"]]} if "models" in report else {}
     return {**(metadata or {}), OURS: {**report, **named}}
-
-
-def _without_reasoning(message: ModelMessage) -> ModelMessage:
-    if not isinstance(message, AssistantMessage):
-        return message
-    return replace(message, content=tuple(part for part in message.content if not isinstance(part, ReasoningContent)))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 
-from chat.core.context.prompt import with_checkpoint
+from chat.core.context.prompt import goes_on, with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import FAILOVER_PREFIX, ContextSize, ModelFailover, switch_of, with_models
@@ -376,10 +376,11 @@ class TurnLoop:
         messages = with_checkpoint(context.messages if config.messages is None else config.messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=self._failover.readable(messages),
+            messages=messages,
             tools=tools,
             tool_choice=choice,
             settings=settings,
+            continues=goes_on(messages),
         )
         self._view.number, self._view.messages = context.step_number, request.messages
         self._view.shared = context.shared if config.shared is None else config.shared

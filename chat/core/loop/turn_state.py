@@ -16,11 +16,14 @@ from chat.core.model.language_model import (
     ReasoningDelta,
     RetryNotice,
     TextDelta,
+    TextEnd,
+    TextWasReasoning,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
     Usage,
 )
+from chat.core.model.provider_data import KEY
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
@@ -233,6 +236,10 @@ class EventTranslator:
                 return self._text(text)
             case ReasoningDelta():
                 return self._reasoning(event)
+            case TextEnd(provider_metadata=metadata):
+                return self._text_end(metadata)
+            case TextWasReasoning():
+                return self._text_end({OURS: {"wasThought": True}})  # who folds the stream has reasoning from then on
             case ToolCallStart(call_id=call_id, tool_name=name):
                 return self._call_start(call_id, name)
             case ToolCallDelta(call_id=call_id, text=text):
@@ -260,6 +267,10 @@ class EventTranslator:
         assert self._fold.open_text_id is not None
         yield chunks.text_delta(self._fold.open_text_id, text)
 
+    def _text_end(self, metadata: JSONObject) -> Iterator[Chunk]:
+        if self._fold.open_text_id is not None:
+            yield chunks.text_end(self._fold.open_text_id, provider_metadata=metadata)
+
     def _reasoning(self, event: ReasoningDelta) -> Iterator[Chunk]:
         if not self._send_reasoning or not (event.text or event.provider_metadata):
             return
@@ -273,6 +284,8 @@ class EventTranslator:
         self.shown = True
         assert self._fold.open_reasoning_id is not None
         yield chunks.reasoning_delta(self._fold.open_reasoning_id, event.text, provider_metadata=metadata)
+        if not event.text and KEY in event.provider_metadata:
+            yield from self._end_reasoning()  # what has to go back ends the part: the next one has data of its own
 
     def _end_reasoning(self) -> Iterator[Chunk]:
         """Close the open reasoning part, with the time that it took.
@@ -303,9 +316,19 @@ class EventTranslator:
         name = self._repair(event.tool_name)
         checked = self._check(name, event.arguments)
         if checked.error is None:
-            yield chunks.tool_input_available(event.call_id, name, checked.input, title=self._titles.get(name))
+            title = self._titles.get(name)
+            yield chunks.tool_input_available(
+                event.call_id, name, checked.input, title=title, provider_metadata=event.provider_metadata or None
+            )
         else:
-            yield chunks.tool_input_error(event.call_id, name, checked.input, checked.error, dynamic=checked.is_unknown)
+            yield chunks.tool_input_error(
+                event.call_id,
+                name,
+                checked.input,
+                checked.error,
+                dynamic=checked.is_unknown,
+                provider_metadata=event.provider_metadata or None,
+            )
 
 
 def _retry_status(notice: RetryNotice) -> Chunk:

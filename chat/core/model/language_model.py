@@ -15,9 +15,10 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextContent:
-    """Text of a user or of the assistant."""
+    """Text of a user or of the assistant. `provider_metadata`: as in `ReasoningContent`."""
 
     text: str
+    provider_metadata: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,10 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningContent:
-    """Earlier reasoning of the model. Sent back only by adapters whose API requires it (`provider_metadata`)."""
+    """Earlier reasoning of a model, with what its provider wants back.
+
+    `chat.core.model.provider_data` decides which model that is for; without such data reasoning is not sent.
+    """
 
     text: str
     provider_metadata: JSONObject = field(default_factory=dict)
@@ -42,11 +46,12 @@ class ReasoningContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallContent:
-    """A call the model made. `input` is always an object."""
+    """A call the model made. `input` is always an object. `provider_metadata`: as in `ReasoningContent`."""
 
     call_id: str
     tool_name: str
     input: JSONObject
+    provider_metadata: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +146,7 @@ class ModelRequest:
     """One model call.
 
     Shape: `messages` oldest first; each tool call has exactly one `ToolMessage` after it; the last message is never an
-    `AssistantMessage`.
+    `AssistantMessage`. `continues`: the history has the beginning of the answer, which may be all of it.
     """
 
     system: str
@@ -149,6 +154,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["auto", "none", "required"] | str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
+    continues: bool = False
 
 
 class FinishReason(StrEnum):
@@ -194,11 +200,23 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextEnd:
+    """The text part ends here, with what its provider wants back. Parts without such data end by themselves."""
+
+    provider_metadata: JSONObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningDelta:
     """More reasoning. A delta with empty text may carry `provider_metadata` for the whole reasoning part."""
 
     text: str
     provider_metadata: JSONObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextWasReasoning:
+    """The text of this answer so far was reasoning: its end mark came, and its beginning had never been marked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +242,7 @@ class ToolCallEnd:
     call_id: str
     tool_name: str
     arguments: str
+    provider_metadata: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +274,17 @@ class RetryNotice:
     code: str
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolCallDelta | ToolCallEnd | Finish | RetryNotice
+ModelEvent: TypeAlias = (
+    TextDelta
+    | TextEnd
+    | TextWasReasoning
+    | ReasoningDelta
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallEnd
+    | Finish
+    | RetryNotice
+)
 
 
 class LanguageModel(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias, cast
 
 from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
-from sessions_app.core.messages.shapes import Approval, Message, Part
+from sessions_app.core.messages.shapes import OURS, Approval, Message, Part
 from sessions_app.core.messages.tool_states import SETTLED, ToolState, states_before
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
@@ -273,6 +273,15 @@ def _text_end(draft: _Draft, chunk: Chunk) -> None:
         _merge_metadata(part, "providerMetadata", chunk)
         if "citations" in chunk:
             part["citations"] = chunk["citations"]
+        if kind == "text" and _was_thought(part):
+            part["type"] = "reasoning"
+            draft.last["reasoning"] = draft.last.pop("text")
+
+
+def _was_thought(part: Part) -> bool:
+    """Whether the end of a text says that it was reasoning."""
+    ours = part.get("providerMetadata", {}).get(OURS)
+    return isinstance(ours, dict) and ours.get("wasThought") is True
 
 
 def _copy(draft: _Draft, chunk: Chunk) -> None:

@@ -123,9 +123,17 @@ def reasoning_end(part_id: str, *, provider_metadata: JSONObject | None = None) 
     return _with({"type": "reasoning-end", "id": part_id}, providerMetadata=provider_metadata)
 
 
-def tool_input_start(call_id: str, name: str, *, dynamic: bool = False, title: str | None = None) -> Chunk:
+def tool_input_start(
+    call_id: str,
+    name: str,
+    *,
+    dynamic: bool = False,
+    title: str | None = None,
+    provider_metadata: JSONObject | None = None,
+) -> Chunk:
     """Begin a tool call whose input is still being written."""
-    return _with({"type": "tool-input-start", "toolCallId": call_id, "toolName": name}, dynamic=dynamic, title=title)
+    chunk: Chunk = {"type": "tool-input-start", "toolCallId": call_id, "toolName": name}
+    return _with(chunk, dynamic=dynamic, title=title, providerMetadata=provider_metadata)
 
 
 def tool_input_delta(call_id: str, text: str) -> Chunk:
@@ -134,15 +142,27 @@ def tool_input_delta(call_id: str, text: str) -> Chunk:
 
 
 def tool_input_available(
-    call_id: str, name: str, tool_input: JSONValue, *, dynamic: bool = False, title: str | None = None
+    call_id: str,
+    name: str,
+    tool_input: JSONValue,
+    *,
+    dynamic: bool = False,
+    title: str | None = None,
+    provider_metadata: JSONObject | None = None,
 ) -> Chunk:
-    """Complete a call's input."""
+    """Complete a call's input; the metadata carries the data that the provider needs again."""
     chunk: Chunk = {"type": "tool-input-available", "toolCallId": call_id, "toolName": name, "input": tool_input}
-    return _with(chunk, dynamic=dynamic, title=title)
+    return _with(chunk, dynamic=dynamic, title=title, providerMetadata=provider_metadata)
 
 
 def tool_input_error(
-    call_id: str, name: str, tool_input: JSONValue, error_text: str, *, dynamic: bool = False
+    call_id: str,
+    name: str,
+    tool_input: JSONValue,
+    error_text: str,
+    *,
+    dynamic: bool = False,
+    provider_metadata: JSONObject | None = None,
 ) -> Chunk:
     """End a call whose input is malformed or cut; `tool_input` is what there was of it."""
     chunk: Chunk = {
@@ -152,7 +172,7 @@ def tool_input_error(
         "input": tool_input,
         "errorText": error_text,
     }
-    return _with(chunk, dynamic=dynamic)
+    return _with(chunk, dynamic=dynamic, providerMetadata=provider_metadata)
 
 
 def tool_output_available(

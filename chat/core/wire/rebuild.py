@@ -65,10 +65,13 @@ def _part(part: Part, part_id: str) -> Iterator[Chunk]:
 def _call(part: Part) -> Iterator[Chunk]:
     call_id, name, dynamic = part["toolCallId"], tool_name(part), part["type"] == "dynamic-tool"
     tool_input, approval = part.get("input"), part.get("approval")
+    metadata = part.get("callProviderMetadata")
     if part.get("state") == ToolState.INPUT_AVAILABLE and not approval:
-        yield chunks.tool_input_available(call_id, name, tool_input, dynamic=dynamic, title=part.get("title"))
+        yield chunks.tool_input_available(
+            call_id, name, tool_input, dynamic=dynamic, title=part.get("title"), provider_metadata=metadata
+        )
         return
-    yield chunks.tool_input_start(call_id, name, dynamic=dynamic, title=part.get("title"))
+    yield chunks.tool_input_start(call_id, name, dynamic=dynamic, title=part.get("title"), provider_metadata=metadata)
     if tool_input is not None:
         yield chunks.tool_input_delta(call_id, dump(tool_input))
     if isinstance(approval, dict) and approval.get("id"):

@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal
 
 import httpx2
 import openai
@@ -27,6 +27,8 @@ from chat.core.model.language_model import (
 )
 from chat.core.model.overflow import estimate_request
 from chat.errors import ModelRejected, NetworkLost, SchemaRefused
+from chat.llm.adapters.demands import demanding
+from chat.llm.adapters.endings import Reader, ended
 from chat.llm.adapters.overflow_words import named_limit
 from chat.llm.adapters.provider_errors import from_exception
 from chat.llm.adapters.redaction import redact_body
@@ -72,29 +74,6 @@ def _all(lessons: list[Lesson], learned: Learned) -> Learned:
     for lesson in lessons:
         learned = lesson(learned)
     return learned
-
-
-class Reader(Protocol):
-    """The state of one answer. `finish_seen`: the answer is complete; `is_done`: nothing more can come."""
-
-    is_done: bool
-
-    @property
-    def finish_seen(self) -> bool:
-        """Whether the answer is complete."""
-        ...
-
-    def feed(self, data: bytes) -> list[ModelEvent]:
-        """Take the data of one event."""
-        ...
-
-    def feed_tail(self, data: bytes) -> None:
-        """Take the data of an event after the end of the answer."""
-        ...
-
-    def end(self) -> list[ModelEvent]:
-        """Flush the remaining events."""
-        ...
 
 
 class HttpModel(ABC):
@@ -145,17 +124,17 @@ class HttpModel(ABC):
                 reader = self._reader(request)
                 async with contextlib.aclosing(sse_batches(response)) as batches:
                     async for batch in batches:
-                        for event in batch:
-                            for item in reader.feed(event.data):
-                                yield item
+                        for item in _fed(reader, batch):
+                            yield item
                         if reader.finish_seen:
                             break
                     if not reader.finish_seen:
                         text = f"The connection to {provider} ended in the middle of the answer."
                         raise NetworkLost(text, provider=provider)
-                    if not reader.is_done:
-                        await self._read_tail(batches, reader)
-                    for item in reader.end():
+                    async for batch in _rest(batches, reader):
+                        for item in _fed(reader, batch):
+                            yield item
+                    for item in ended(self.name, reader, request):
                         yield await self._finished(item, request, sent) if isinstance(item, Finish) else item
                     await drain(batches)
         except TRANSPORT_ERRORS as error:
@@ -195,12 +174,16 @@ class HttpModel(ABC):
         shorter = too_long_answer(sent.body, refusal)
         if shorter is not None:
             return replace(sent, body=shorter)
-        lesson = lesson_of(sent.body, refusal)
-        if lesson is None or len(lessons.made) >= MAX_LESSONS:
-            return None
-        lessons.made.append(lesson)
-        lessons.known = lesson(lessons.known)
-        return as_learned(self._body(request, lessons.known), lessons.known)
+        for lesson in (demanding(refusal.words), lesson_of(sent.body, refusal)):
+            if lesson is None or len(lessons.made) >= MAX_LESSONS:
+                continue
+            known = lesson(lessons.known)
+            again = as_learned(self._body(request, known), known)
+            if again.body != sent.body:
+                lessons.made.append(lesson)
+                lessons.known = known
+                return again
+        return None
 
     async def _keep(self, lessons: "_Lessons", known: Learned, *, was_refused: bool = False, limit: int = 0) -> None:
         """Remember what was learned, but of a request that is refused all the same only the limit that was named."""
@@ -256,15 +239,19 @@ class HttpModel(ABC):
     def _reader(self, request: ModelRequest) -> Reader:
         """Begin an answer."""
 
-    async def _read_tail(self, batches: AsyncGenerator[list[SSEEvent], None], reader: Reader) -> None:
-        """Wait a while for the usage that may follow. The answer is complete: nothing that goes wrong here matters."""
-        with contextlib.suppress(TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
+
+def _fed(reader: Reader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:
+    for event in batch:
+        yield from reader.feed(event.data)
+
+
+async def _rest(batches: AsyncGenerator[list[SSEEvent], None], reader: Reader) -> AsyncGenerator[list[SSEEvent], None]:
+    """What comes after a finish, until the end mark, the close, or a while of silence; the close may be a break."""
+    with contextlib.suppress(StopAsyncIteration, TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
+        while not reader.is_done:
             async with asyncio.timeout(TAIL_SECONDS):
-                async for batch in batches:
-                    for event in batch:
-                        reader.feed_tail(event.data)
-                    if reader.is_done:
-                        return
+                batch = await anext(batches)
+            yield batch
 
 
 def known_call_ids(messages: tuple[ModelMessage, ...]) -> set[str]:

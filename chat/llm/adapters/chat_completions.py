@@ -15,19 +15,20 @@ from chat.core.model.language_model import (
     ModelMessage,
     ModelRequest,
     ModelSettings,
-    ReasoningContent,
     TextContent,
-    ToolCallContent,
     ToolMessage,
     ToolSpec,
     UserMessage,
 )
+from chat.core.model.provider_data import wire_ids
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.chat_reader import ChatReader
+from chat.llm.adapters.chat_returns import assistant_message, wants_reasoning
 from chat.llm.adapters.content import data_url, file_note, files_label, is_image, is_pdf, output_text, plain_text
+from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import JSONObject
 
 
 class ChatCompletionsModel(HttpModel):
@@ -45,7 +46,7 @@ class ChatCompletionsModel(HttpModel):
                 yield response
 
     def _reader(self, request: ModelRequest) -> ChatReader:
-        return ChatReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+        return ChatReader(self.name, self._endpoint.secrets, known_call_ids(request.messages))
 
     def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
         settings = request.settings
@@ -53,8 +54,10 @@ class ChatCompletionsModel(HttpModel):
             "model": self._model,
             "messages": chat_messages(
                 request,
+                self.name,
                 accepts_images=self._sends("image", known),
                 accepts_documents=self._sends("document", known),
+                demands=demands_of(self._endpoint, known),
             ),
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -89,8 +92,18 @@ def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_token
     return {key: value for key, value in optional.items() if value is not None}
 
 
-def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
-    """The request's messages on the Chat Completions wire, the system prompt first."""
+def chat_messages(
+    request: ModelRequest,
+    model: str,
+    *,
+    accepts_images: bool,
+    accepts_documents: bool,
+    demands: frozenset[str] = frozenset(),
+) -> list[JSONObject]:
+    """The request's messages on the Chat Completions wire for `provider/model`, the system prompt first."""
+    ids = wire_ids(request.messages, model, is_strict="ids" in demands)
+    if wants_reasoning(request.messages, model):
+        demands |= {"reasoning"}
     messages: list[JSONObject] = [{"role": "system", "content": request.system}] if request.system else []
     for message in _with_files_of_tools(request.messages):
         match message:
@@ -99,12 +112,13 @@ def chat_messages(request: ModelRequest, *, accepts_images: bool, accepts_docume
                 is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
                 _add_user(messages, plain_text(message.content) if is_text else parts)
             case AssistantMessage():
-                converted = _assistant(message)
+                converted = assistant_message(message, model, ids=ids, wants=demands)
                 if converted["content"] or "tool_calls" in converted:
                     messages.append(converted)  # a message of reasoning alone is empty here, which servers refuse
             case ToolMessage():
                 content = output_text(message.output, is_error=message.is_error)
-                messages.append({"role": "tool", "tool_call_id": message.call_id, "content": content})
+                call_id = ids.get(message.call_id, message.call_id)
+                messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
             case _:
                 assert_never(message)
     return messages
@@ -152,24 +166,6 @@ def _user_parts(message: UserMessage, *, accepts_images: bool, accepts_documents
         else:
             parts.append({"type": "text", "text": file_note(item)})
     return parts
-
-
-def _assistant(message: AssistantMessage) -> JSONObject:
-    text, calls = "", []
-    for item in message.content:
-        match item:
-            case TextContent():
-                text += item.text
-            case ToolCallContent():
-                function = {"name": item.tool_name, "arguments": dump(item.input)}
-                calls.append({"id": item.call_id, "type": "function", "function": function})
-            case ReasoningContent():
-                pass  # this wire has no place for it that servers agree on
-            case _:
-                assert_never(item)
-    if calls:
-        return {"role": "assistant", "content": text or None, "tool_calls": calls}
-    return {"role": "assistant", "content": text}
 
 
 def _tool(tool: ToolSpec) -> JSONObject:

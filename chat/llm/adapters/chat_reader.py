@@ -1,10 +1,13 @@
 """Read one streamed Chat Completions answer: decoded chunks in, model events out. Does no I/O.
 
-The tolerance for what compatible servers really send is all here: reasoning under two names, calls without ids, with
-repeated ids, without an index, with whole arguments at once, content as a list of parts, errors inside the stream.
+The tolerance for what compatible servers really send begins here: reasoning under several names or in tags, calls
+without ids, with repeated ids, without an index, with whole arguments at once, content as a list of parts, errors
+inside the stream, an end in the middle. What counts is what comes before the end mark or the close; the last finish
+reason wins.
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,17 +19,33 @@ from chat.core.model.language_model import (
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    TextEnd,
+    TextWasReasoning,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
     Usage,
 )
+from chat.core.model.provider_data import ProviderData, is_odd
 from chat.errors import Overloaded
+from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_whole
+from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras, thought_mark
+from chat.llm.adapters.chat_wire import (
+    HalfCharacters,
+    WireChoice,
+    WireChunk,
+    WireDelta,
+    decode,
+    decode_odd,
+    is_end_mark,
+    odd_error,
+)
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
-from chat.llm.adapters.transport import DONE
+from chat.llm.adapters.thought_tags import Kind, ThoughtTags
+from chat.llm.adapters.usage import read_usage
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 logger = logging.getLogger("chat.llm")
 
@@ -38,63 +57,27 @@ _FINISH: Final = {
     "length": FinishReason.LENGTH,
     "max_tokens": FinishReason.LENGTH,
     "model_length": FinishReason.LENGTH,
+    "model_context_window_exceeded": FinishReason.LENGTH,
     "tool_calls": FinishReason.TOOL_CALLS,
     "tool_use": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
     "content_filter": FinishReason.CONTENT_FILTER,
+    "content-filter": FinishReason.CONTENT_FILTER,
     "safety": FinishReason.CONTENT_FILTER,
     "refusal": FinishReason.CONTENT_FILTER,
+    "sensitive": FinishReason.CONTENT_FILTER,
+    "recitation": FinishReason.CONTENT_FILTER,
+    "blocklist": FinishReason.CONTENT_FILTER,
+    "prohibited_content": FinishReason.CONTENT_FILTER,
+    "spii": FinishReason.CONTENT_FILTER,
     "error": FinishReason.ERROR,
+    "network_error": FinishReason.ERROR,
+    "insufficient_system_resource": FinishReason.ERROR,
+    "malformed_function_call": FinishReason.ERROR,
 }
-
-
-class WireFunction(msgspec.Struct, gc=False):
-    """Name and a piece of the arguments (text; an object from servers that do not encode it)."""
-
-    name: str | None = None
-    arguments: JSONValue = None
-
-
-class WireCall(msgspec.Struct, gc=False):
-    """A piece of a tool call."""
-
-    index: int | None = None
-    id: JSONValue = None
-    function: WireFunction | None = None
-
-
-class WireDelta(msgspec.Struct, gc=False):
-    """A piece of the answer."""
-
-    content: JSONValue = None
-    reasoning_content: str | None = None
-    reasoning: JSONValue = None
-    refusal: str | None = None
-    tool_calls: list[WireCall] | None = None
-
-
-class WireChoice(msgspec.Struct, gc=False):
-    """One alternative; only the first is read. `message` comes from servers that answer in one piece."""
-
-    index: int | None = 0
-    delta: WireDelta | None = None
-    message: WireDelta | None = None
-    finish_reason: str | None = None
-
-
-class WireChunk(msgspec.Struct, gc=False):
-    """One event of the stream."""
-
-    id: JSONValue = None
-    model: JSONValue = None
-    choices: list[WireChoice] | None = None
-    usage: JSONValue = None
-    error: JSONValue = None
-    service_tier: JSONValue = None
-    system_fingerprint: JSONValue = None
-
-
-_decode = msgspec.json.Decoder(WireChunk).decode
+_TEXT: Final = "text"
+_REASONING: Final = "reasoning"
+_CONTENT: Final = "content"
 
 
 @dataclass(slots=True)
@@ -106,13 +89,16 @@ class _Call:
     name: str = ""
     started: bool = False
     pieces: list[str] = field(default_factory=list)
+    extras: JSONObject = field(default_factory=dict)
 
 
 class ChatReader:
-    """The state of one answer. `finish_seen`: the answer is complete; `is_done`: nothing more can come."""
+    """The state of one answer. `finish_seen`: the answer may be over; `is_done`: nothing more can come."""
 
-    def __init__(self, provider: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
-        self._provider = provider
+    def __init__(self, model: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
+        """`model`: `provider/model`."""
+        self._model = model
+        self._provider = model.partition("/")[0]
         self._secrets = secrets
         self._used_ids = set(used_call_ids)
         self._calls: dict[int, _Call] = {}
@@ -122,6 +108,12 @@ class ChatReader:
         self._response_id = ""
         self._model_name = ""
         self._reported: dict[str, str] = {}
+        self._tags = ThoughtTags()
+        self._flows = False  # text is text: nothing is open that a piece of it could end or continue
+        self._late: str | None = None  # text after a finish, as long as it repeats the answer's
+        self._reasoning_field = ""  # in which the open reasoning comes
+        self._details = ReasoningDetails()
+        self._halves: HalfCharacters | None = None
         self.is_done = False
 
     @property
@@ -129,56 +121,83 @@ class ChatReader:
         """Whether the provider reported the answer as complete."""
         return self._finish is not None or self.is_done
 
-    def feed(self, data: bytes) -> list[ModelEvent]:
-        """Process one event. Errors: the error contained in the stream; `Overloaded` for unreadable data."""
-        if data == DONE:
-            self.is_done = True
-            return []
-        try:
-            chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._garbage(data) from error
-        if chunk.error:
-            raise from_error_object(self._provider, chunk.error, secrets=self._secrets)
-        if chunk.usage:
-            self._usage = read_usage(chunk.usage)
-        if not chunk.choices:
-            return []
-        if not self._response_id:
-            self._response_id = chunk.id if isinstance(chunk.id, str) else ""
-            self._model_name = chunk.model if isinstance(chunk.model, str) else ""
-            reported = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
-            self._reported = {name: value for name, value in reported.items() if isinstance(value, str)}
-        choice = chunk.choices[0]
-        if self._finish is not None or choice.index:
-            return []
-        delta = choice.delta or choice.message
-        events = self._read_delta(delta) if delta is not None else []
-        if choice.finish_reason:
-            self._finish = choice.finish_reason
-        return events
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything in the answer for a person, or a call."""
+        return bool(self._calls) or any(piece.strip() for piece in self._tags.said)
 
-    def feed_tail(self, data: bytes) -> None:
-        """Take an event after the finish: only usage matters, garbage does not."""
-        if data == DONE:
-            self.is_done = True
-            return
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """Process one event. Errors: the error contained in the stream; `Overloaded` for unreadable data.
+
+        After a finish neither is one: the answer is there, and ends with it.
+        """
+        if self.is_done:
+            return []
         try:
-            chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return
-        if chunk.usage:
-            self._usage = read_usage(chunk.usage)
+            chunk = decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return self._read_odd(data, error)
+        choices = chunk.choices
+        if not choices:
+            return self._read_rest(chunk, data)
+        choice = choices[0]
+        delta = choice.delta
+        if (
+            self._flows
+            and delta is not None
+            and choice.finish_reason is None
+            and delta.tool_calls is None
+            and chunk.usage is None
+            and delta.reasoning is None
+            and not choice.index
+            and chunk.error is None
+            and delta.refusal is None
+            and delta.extra_content is None
+            and delta.reasoning_details is None
+            and delta.thinking_blocks is None
+            and delta.reasoning_opaque is None
+            and delta.reasoning_text is None
+            and choice.usage is None
+            and choice.error is None
+        ):
+            # Nearly every chunk is this: a piece of what the chunk before was, and nothing else.
+            text, reasoning = delta.content, delta.reasoning_content
+            if not reasoning and type(text) is str and text and "<" not in text and not self._reasoning_field:
+                self._tags.said.append(text)
+                return [TextDelta(text=text)]
+            if not text and type(reasoning) is str and reasoning and self._reasoning_field == "reasoning_content":
+                return [ReasoningDelta(text=reasoning)]
+        return self._read_chunk(chunk, choice)
+
+    def _read_odd(self, data: bytes, error: Exception) -> list[ModelEvent]:
+        """The end mark, a chunk with half a character in it, or garbage."""
+        if is_end_mark(data):
+            self.is_done = True
+            return []
+        chunk = decode_odd(data)
+        if chunk is None:
+            return self._failed(self._garbage(data), error)
+        self._halves = self._halves or HalfCharacters()
+        return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
+
+    def _read_chunk(self, chunk: WireChunk, choice: WireChoice) -> list[ModelEvent]:
+        if chunk.error:
+            return self._failed(self._error(chunk.error))
+        if not self._response_id:
+            self._read_head(chunk)
+        if chunk.usage or choice.usage:
+            self._usage = read_usage(chunk.usage or choice.usage)
+        events = [] if choice.index else self._read_choice(choice)
+        self._flows = self._tags.passes and self._late is None and self._halves is None
+        return events
 
     def end(self) -> list[ModelEvent]:
         """Close the calls and report the finish reason."""
-        events: list[ModelEvent] = []
+        events = self._end_text()
         for _, call in sorted(self._calls.items()):
             if not call.started:
                 events.extend(self._start(call))
-            events.append(
-                ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments="".join(call.pieces) or "{}")
-            )
+            events.append(self._end_call(call))
         events.append(
             Finish(
                 reason=self._reason(),
@@ -190,6 +209,42 @@ class ChatReader:
         )
         return events
 
+    def _read_rest(self, chunk: WireChunk, data: bytes) -> list[ModelEvent]:
+        """An event without an answer: an error, usage, or nothing."""
+        groq = chunk.x_groq if isinstance(chunk.x_groq, dict) else {}
+        error = chunk.error or groq.get("error") or (None if chunk.usage else odd_error(data))
+        if error:
+            return self._failed(self._error(error))
+        if chunk.usage or groq.get("usage"):
+            self._usage = read_usage(chunk.usage or groq["usage"])
+        return []
+
+    def _read_head(self, chunk: WireChunk) -> None:
+        self._response_id = chunk.id if isinstance(chunk.id, str) else ""
+        self._model_name = chunk.model if isinstance(chunk.model, str) else ""
+        reported = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
+        self._reported = {name: value for name, value in reported.items() if isinstance(value, str)}
+
+    def _read_choice(self, choice: WireChoice) -> list[ModelEvent]:
+        delta = choice.delta or choice.message
+        events = self._read_delta(delta) if delta is not None else []
+        if choice.error:
+            return events + self._failed(self._error(choice.error))
+        if choice.finish_reason and isinstance(choice.finish_reason, str):
+            self._finish = choice.finish_reason
+            self._late = "" if self._tags.said else None
+        return events
+
+    def _failed(self, error: Exception, cause: Exception | None = None) -> list[ModelEvent]:
+        """Errors: the error; none where the answer has been given, which ends here."""
+        if self._finish is None or not self.has_words:
+            raise error from cause
+        self.is_done = True
+        return []
+
+    def _error(self, error: JSONValue) -> Exception:
+        return from_error_object(self._provider, error, secrets=self._secrets)
+
     def _reason(self) -> FinishReason:
         reason = _FINISH.get((self._finish or "").lower(), FinishReason.OTHER)
         if self._calls and reason in (FinishReason.STOP, FinishReason.OTHER):
@@ -198,46 +253,154 @@ class ChatReader:
             return FinishReason.STOP
         return reason
 
+    # Text and reasoning
+
     def _read_delta(self, delta: WireDelta) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        reasoning = delta.reasoning_content or (delta.reasoning if isinstance(delta.reasoning, str) else None)
-        if reasoning:
-            events.append(ReasoningDelta(text=reasoning))
+        if delta.reasoning_details or delta.thinking_blocks or delta.reasoning_opaque or delta.extra_content:
+            self._keep(delta)
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_text:
+            events += self._read_reasoning(delta)
         if delta.content:
-            if isinstance(delta.content, str):
-                events.append(TextDelta(text=delta.content))
-            else:
-                events.extend(_read_parts(delta.content))
-        if delta.refusal:
+            events += self._read_content(delta)
+        if isinstance(delta.refusal, str) and delta.refusal:
+            self._tags.said.append(delta.refusal)
             events.append(TextDelta(text=delta.refusal, refusal=True))
         if delta.tool_calls:
-            for piece in delta.tool_calls:
-                events.extend(self._read_call(piece))
+            events += self._end_text() if not self._calls else []
+            for piece in delta.tool_calls if isinstance(delta.tool_calls, list) else [delta.tool_calls]:
+                if isinstance(piece, dict):
+                    events.extend(self._read_call(piece))
         return events
 
-    def _read_call(self, piece: WireCall) -> list[ModelEvent]:
-        wire_id = piece.id if isinstance(piece.id, str) else ""
-        name = (piece.function.name if piece.function else None) or ""
-        call = self._find_call(piece.index, wire_id, name)
+    def _read_content(self, delta: WireDelta) -> list[ModelEvent]:
+        content = delta.content
+        if not isinstance(content, str):
+            events: list[ModelEvent] = []
+            for kind, text in _parts(content):
+                events += self._reason_in(text, _CONTENT) if kind is Kind.THOUGHT else self._read_text(text)
+            return events
+        is_thought = delta.extra_content is not None and thought_mark(delta.extra_content)
+        if is_thought and not self._tags.takes(content):
+            return self._reason_in(content, _CONTENT)
+        return self._read_text(content)
+
+    def _keep(self, delta: WireDelta) -> None:
+        self._details.add("reasoning_details", delta.reasoning_details)
+        self._details.add("thinking_blocks", delta.thinking_blocks)
+        self._details.put("reasoning_opaque", delta.reasoning_opaque)
+        if not thought_mark(delta.extra_content):
+            self._details.put("extra_content", delta.extra_content)
+
+    def _read_reasoning(self, delta: WireDelta) -> list[ModelEvent]:
+        for name in ("reasoning_content", "reasoning", "reasoning_text"):
+            text: JSONValue = getattr(delta, name)
+            if isinstance(text, str) and text:
+                return self._reason_in(text, name)
+        return []
+
+    def _reason_in(self, text: str, name: str) -> list[ModelEvent]:
+        """Reasoning that came in a field of its own."""
+        if self._halves is not None:
+            text = self._halves.join(_REASONING, text)
+        events = [] if self._tags.passes else [item for kind in self._tags.stop() for item in self._of_tags(*kind)]
+        self._reasoning_field = name
+        events.append(ReasoningDelta(text=text))
+        return events
+
+    def _read_text(self, text: str) -> list[ModelEvent]:
+        if self._halves is not None:
+            text = self._halves.join(_TEXT, text)
+        if self._late is not None:
+            self._late += text
+            if "".join(self._tags.said).startswith(self._late):
+                return []  # what a server says again after the end, as far as it goes
+            text, self._late = self._late, None
+        events = self._end_reasoning() if self._reasoning_field else []
+        tags = self._tags
+        if tags.passes and "<" not in text:
+            tags.said.append(text)
+            events.append(TextDelta(text=text))
+            return events
+        for kind, piece in tags.feed(text):
+            events += self._of_tags(kind, piece)
+        return events
+
+    def _of_tags(self, kind: Kind, text: str) -> Iterable[ModelEvent]:
+        match kind:
+            case Kind.TEXT:
+                return (TextDelta(text=text),)
+            case Kind.THOUGHT:
+                return (ReasoningDelta(text=text),)
+            case Kind.WAS_THOUGHT:
+                return (TextWasReasoning(),)
+
+    def _end_reasoning(self) -> list[ModelEvent]:
+        """The end of reasoning that came in a field, with what has to go back of it."""
+        fields: JSONObject = {}
+        if self._details.has_lists:
+            fields["message"] = self._details.take()
+        elif self._reasoning_field not in ("", _CONTENT):
+            fields["text_in"] = self._reasoning_field
+        self._reasoning_field = ""
+        rest = self._halves.rest(_REASONING) if self._halves is not None else ""
+        events: list[ModelEvent] = [ReasoningDelta(text=rest)] if rest else []
+        return [*events, ReasoningDelta(text="", provider_metadata=self._data(fields))] if fields else events
+
+    def _end_text(self) -> list[ModelEvent]:
+        """What of the text was held back, and what has to go back with it."""
+        events = self._end_reasoning() if self._reasoning_field else []
+        late, self._late = self._late or "", None
+        rest = self._halves.rest(_TEXT) if self._halves is not None else ""
+        if late != "".join(self._tags.said) and late + rest:
+            events += self._read_text(late + rest)
+        for kind, text in self._tags.end():
+            events += self._of_tags(kind, text)
+        if self._details and self._tags.said:
+            events.append(TextEnd(provider_metadata=self._data({"message": self._details.take()})))
+        return events
+
+    def _data(self, fields: JSONObject) -> JSONObject:
+        return ProviderData(model=self._model, fields=fields).metadata()
+
+    # Calls
+
+    def _read_call(self, piece: JSONObject) -> list[ModelEvent]:
+        given = piece.get("function")
+        if len(piece) == 2 and self._halves is None and given and len(given) == 1:
+            call = self._calls.get(piece.get("index", -1))
+            text: JSONValue = given.get("arguments")
+            if call is not None and call.started and type(text) is str and text and text[0] != "{":
+                # Nearly every piece is this: more of the arguments of a call that has begun.
+                self._last_index = piece["index"]
+                call.pieces.append(text)
+                return [ToolCallDelta(call_id=call.call_id, text=text)]
+        function: JSONObject = given if isinstance(given, dict) else {}
+        wire_id = piece["id"] if isinstance(piece.get("id"), str) else ""
+        name = function["name"] if isinstance(function.get("name"), str) else ""
+        arguments = function.get("arguments")
+        call = self._find_call(_index(piece.get("index")), wire_id, name, arguments)
+        call.extras.update(call_extras(piece, function))
         events: list[ModelEvent] = []
         if not call.started and name:
             call.name = name
             events.extend(self._start(call))
-        arguments = piece.function.arguments if piece.function else None
         if arguments not in (None, ""):
             text = arguments if isinstance(arguments, str) else dump(arguments)
+            if self._halves is not None:
+                text = self._halves.join(call.call_id, text)
+            is_shown = call.started and not is_repeated(call.pieces, text)
             call.pieces.append(text)
-            if call.started:
+            if is_shown:
                 events.append(ToolCallDelta(call_id=call.call_id, text=text))
         return events
 
-    def _find_call(self, index: int | None, wire_id: str, name: str) -> _Call:
+    def _find_call(self, index: int | None, wire_id: str, name: str, arguments: JSONValue) -> _Call:
         """The call that a piece belongs to; a new one when it names another id, or an unknown index."""
         if index is None:
             index = max(self._last_index, 0)
             last = self._calls.get(index)
-            is_another = last is not None and bool(name) and last.started and (not wire_id or wire_id != last.wire_id)
-            if is_another or (last is not None and wire_id and last.wire_id and wire_id != last.wire_id):
+            if last is not None and _is_another(last, wire_id, name, arguments):
                 index = max(self._calls) + 1
         else:
             known = self._calls.get(index)
@@ -262,6 +425,14 @@ class ChatReader:
             events.append(ToolCallDelta(call_id=call.call_id, text="".join(call.pieces)))
         return events
 
+    def _end_call(self, call: _Call) -> ToolCallEnd:
+        fields: JSONObject = {"call": call.extras} if call.extras else {}
+        if self._details:  # of the message; any of its calls may carry it
+            fields["message"] = self._details.take()
+        metadata = self._data(fields) if fields or is_odd(call.call_id) else {}
+        arguments = arguments_of(call.pieces)
+        return ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=arguments, provider_metadata=metadata)
+
     def _garbage(self, data: bytes) -> Overloaded:
         logger.warning(
             "model provider sent what is not a chunk",
@@ -274,62 +445,34 @@ class ChatReader:
         return Overloaded(f"{self._provider} sent something that is not a piece of an answer.", provider=self._provider)
 
 
-def _read_parts(content: JSONValue) -> list[ModelEvent]:
+def _is_another(last: _Call, wire_id: str, name: str, arguments: JSONValue) -> bool:
+    """Whether a piece without an index begins another call than the last one."""
+    if wire_id and last.wire_id and wire_id != last.wire_id:
+        return True
+    if not name or not last.started:
+        return False
+    return not wire_id or (is_whole(last.pieces) and arguments not in (None, "", "".join(last.pieces)))
+
+
+def _index(value: JSONValue) -> int | None:
+    """The place of a call, also where a server writes it as a text."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else None
+    return value if isinstance(value, int) else None
+
+
+def _parts(content: JSONValue) -> Iterable[tuple[Kind, str]]:
     """Content as a list of parts, as some servers send it around their reasoning."""
-    events: list[ModelEvent] = []
     for part in content if isinstance(content, list) else []:
         if isinstance(part, dict):
             thoughts = part.get("thinking")
-            events += [ReasoningDelta(text=text) for text in map(_part_text, thoughts or []) if text]
+            for text in [thoughts] if isinstance(thoughts, str) else map(_part_text, thoughts or []):
+                if text:
+                    yield Kind.THOUGHT, text
             if text := _part_text(part):
-                events.append(TextDelta(text=text))
-    return events
+                yield Kind.TEXT, text
 
 
 def _part_text(part: JSONValue) -> str:
     text = part.get("text") if isinstance(part, dict) else None
     return text if isinstance(text, str) else ""
-
-
-def read_usage(usage: JSONValue) -> Usage:
-    """Token counts in either vendor's spelling; missing and non-numeric values count as zero.
-
-    Made equal: the input includes what was read from a cache or written into one, the output includes reasoning, also
-    where a provider counts them apart.
-    """
-    if not isinstance(usage, dict):
-        return Usage()
-    given, read, written = _read_input(usage)
-    output = _count(usage, "completion_tokens", "output_tokens")
-    details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-    reasoning = _count(details, "reasoning_tokens")
-    if reasoning and (reasoning > output or _count(usage, "total_tokens") == given + output + reasoning):
-        output += reasoning
-    return Usage(
-        input_tokens=given,
-        output_tokens=output,
-        reasoning_tokens=reasoning,
-        cached_tokens=read,
-        cache_write_tokens=written,
-    )
-
-
-def _read_input(usage: "dict[str, JSONValue]") -> tuple[int, int, int]:
-    """Tokens of the input, of those read from a cache, and of those written into it."""
-    given = _count(usage, "prompt_tokens", "input_tokens")
-    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    read = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens", "cache_read_input_tokens")
-    written = _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens")
-    # The words of a provider that counts them besides its `input_tokens`; who says `prompt_tokens` includes them.
-    is_apart = "prompt_tokens" not in usage and {"cache_read_input_tokens", "cache_creation_input_tokens"} & set(usage)
-    if is_apart or given < read + written:
-        given += read + written
-    return given, read, written
-
-
-def _count(values: JSONValue, *names: str) -> int:
-    for name in names:
-        value = values.get(name) if isinstance(values, dict) else None
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12:
-            return int(value)
-    return 0

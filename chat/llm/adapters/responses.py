@@ -1,7 +1,7 @@
 """Adapter for the Responses API.
 
 Nothing is stored at the provider (`store` is false): the conversation is ours, and reasoning travels back and forth
-encrypted, in the `provider_metadata` of reasoning parts.
+encrypted, as the data of reasoning parts (`chat.core.model.provider_data`).
 """
 
 import re
@@ -23,10 +23,12 @@ from chat.core.model.language_model import (
     ToolSpec,
     UserMessage,
 )
+from chat.core.model.provider_data import returned, wire_ids
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text
+from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.refusals import Sent
-from chat.llm.adapters.responses_reader import METADATA_KEY, ResponsesReader
+from chat.llm.adapters.responses_reader import ResponsesReader
 from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject, dump
@@ -55,7 +57,7 @@ class ResponsesModel(HttpModel):
                 yield response
 
     def _reader(self, request: ModelRequest) -> ResponsesReader:
-        return ResponsesReader(self._endpoint.provider, self._endpoint.secrets, known_call_ids(request.messages))
+        return ResponsesReader(self.name, self._endpoint.secrets, known_call_ids(request.messages))
 
     def _warnings(self, request: ModelRequest, sent: Sent) -> tuple[str, ...]:
         """As people know it: reasoning without a chosen effort was asked for by us."""
@@ -70,8 +72,10 @@ class ResponsesModel(HttpModel):
             "model": self._model,
             "input": responses_input(
                 request,
+                self.name,
                 accepts_images=self._sends("image", known),
                 accepts_documents=self._sends("document", known),
+                demands=demands_of(self._endpoint, known),
             ),
             "stream": True,
             "store": False,
@@ -104,8 +108,16 @@ class ResponsesModel(HttpModel):
         return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}
 
 
-def responses_input(request: ModelRequest, *, accepts_images: bool, accepts_documents: bool) -> list[JSONObject]:
-    """The request's messages as input items, in order."""
+def responses_input(
+    request: ModelRequest,
+    model: str,
+    *,
+    accepts_images: bool,
+    accepts_documents: bool,
+    demands: frozenset[str] = frozenset(),
+) -> list[JSONObject]:
+    """The request's messages as input items for `provider/model`, in order."""
+    ids = wire_ids(request.messages, model, is_strict="ids" in demands)
     items: list[JSONObject] = []
     for message in request.messages:
         match message:
@@ -113,10 +125,11 @@ def responses_input(request: ModelRequest, *, accepts_images: bool, accepts_docu
                 content = _content(message.content, accepts_images=accepts_images, accepts_documents=accepts_documents)
                 items.append({"role": "user", "content": content})
             case AssistantMessage():
-                items.extend(_assistant_items(message))
+                items.extend(_assistant_items(message, model, ids))
             case ToolMessage():
                 output = _output(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
-                items.append({"type": "function_call_output", "call_id": message.call_id, "output": output})
+                call_id = ids.get(message.call_id, message.call_id)
+                items.append({"type": "function_call_output", "call_id": call_id, "output": output})
             case _:
                 assert_never(message)
     return items
@@ -148,35 +161,26 @@ def _content(
     return parts
 
 
-def _assistant_items(message: AssistantMessage) -> list[JSONObject]:
+def _assistant_items(message: AssistantMessage, model: str, ids: Mapping[str, str]) -> list[JSONObject]:
     items: list[JSONObject] = []
     for item in message.content:
+        own = returned(item.provider_metadata, model) or {}
         match item:
             case TextContent():
                 if item.text:
-                    items.append({"role": "assistant", "content": item.text})
+                    phase = {"phase": own["phase"]} if "phase" in own else {}
+                    items.append({"role": "assistant", "content": item.text, **phase})
             case ToolCallContent():
-                arguments = dump(item.input)
-                items.append(
-                    {"type": "function_call", "call_id": item.call_id, "name": item.tool_name, "arguments": arguments}
-                )
+                call_id = ids.get(item.call_id, item.call_id)
+                call = {"type": "function_call", "call_id": call_id, "name": item.tool_name}
+                items.append({**call, "arguments": dump(item.input)})
             case ReasoningContent():
-                items.extend(_reasoning_item(item))
+                if sealed := own.get("reasoning"):  # text alone is not taken
+                    summary = [{"type": "summary_text", "text": item.text}] if item.text else []
+                    items.append({"type": "reasoning", **sealed, "summary": sealed.get("summary") or summary})
             case _:
                 assert_never(item)
     return items
-
-
-def _reasoning_item(item: ReasoningContent) -> list[JSONObject]:
-    """Reasoning is sent back only with the provider's encrypted form; text alone is ignored."""
-    metadata = item.provider_metadata.get(METADATA_KEY)
-    if not isinstance(metadata, dict):
-        return []
-    sealed = metadata.get("reasoningEncryptedContent")
-    if not isinstance(sealed, str) or not sealed:
-        return []
-    summary = [{"type": "summary_text", "text": item.text}] if item.text else []
-    return [{"type": "reasoning", "id": metadata.get("itemId"), "summary": summary, "encrypted_content": sealed}]
 
 
 def _tool(tool: ToolSpec) -> JSONObject:

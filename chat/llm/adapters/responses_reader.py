@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass, field
-from typing import Final
 
 import msgspec
 
@@ -12,23 +11,23 @@ from chat.core.model.language_model import (
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    TextEnd,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
     Usage,
 )
+from chat.core.model.provider_data import ProviderData, is_odd
 from chat.errors import Overloaded
-from chat.llm.adapters.chat_reader import read_usage
+from chat.llm.adapters.call_arguments import arguments_of
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
 from chat.llm.adapters.transport import DONE
+from chat.llm.adapters.usage import read_usage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 logger = logging.getLogger("chat.llm")
-
-# The key and the names inside are those of the AI SDK's provider metadata, so that its clients understand them.
-METADATA_KEY: Final = "openai"
 
 
 class WireItem(msgspec.Struct, gc=False):
@@ -40,6 +39,8 @@ class WireItem(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
     encrypted_content: str | None = None
+    summary: JSONValue = None
+    phase: str | None = None
 
 
 class WireResponse(msgspec.Struct, gc=False):
@@ -83,8 +84,10 @@ class _Call:
 class ResponsesReader:
     """The state of one answer. `is_done`: the provider has sent its end."""
 
-    def __init__(self, provider: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
-        self._provider = provider
+    def __init__(self, model: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
+        """`model`: `provider/model`."""
+        self._model = model
+        self._provider = model.partition("/")[0]
         self._secrets = secrets
         self._used_ids = set(used_call_ids)
         self._calls: dict[str, _Call] = {}
@@ -93,12 +96,18 @@ class ResponsesReader:
         self._response_id = ""
         self._model_name = ""
         self._reported: JSONObject = {}
+        self._has_text = False
         self.is_done = False
 
     @property
     def finish_seen(self) -> bool:
         """Whether the answer is complete."""
         return self.is_done
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything in the answer for a person, or a call."""
+        return self._has_text or bool(self._calls)
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """Process one event. Errors: the error contained in the stream; `Overloaded` for unreadable data."""
@@ -110,7 +119,10 @@ class ResponsesReader:
             raise self._garbage(data) from error
         kind = event.type
         if kind == "response.output_text.delta":
-            return [TextDelta(text=event.delta)] if isinstance(event.delta, str) and event.delta else []
+            if not isinstance(event.delta, str) or not event.delta:
+                return []
+            self._has_text = self._has_text or not event.delta.isspace()
+            return [TextDelta(text=event.delta)]
         if kind.endswith(".delta"):
             return self._read_delta(kind, event)
         if kind in ("response.output_item.added", "response.output_item.done") and event.item is not None:
@@ -119,14 +131,11 @@ class ResponsesReader:
             return [ReasoningDelta(text="\n\n")]
         return self._read_lifecycle(kind, event)
 
-    def feed_tail(self, _data: bytes) -> None:
-        """Nothing follows the end here."""
-
     def end(self) -> list[ModelEvent]:
         """Close open parts and report the finish reason."""
         events: list[ModelEvent] = []
         for call in self._calls.values():
-            events.extend(_end_call(call, None))
+            events.extend(self._end_call(call, None))
         reason = FinishReason.TOOL_CALLS if self._calls and self._reason is FinishReason.STOP else self._reason
         events.append(
             Finish(
@@ -144,6 +153,7 @@ class ResponsesReader:
         if not text:
             return []
         if kind == "response.refusal.delta":
+            self._has_text = True
             return [TextDelta(text=text, refusal=True)]
         if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             return [ReasoningDelta(text=text)]
@@ -159,8 +169,10 @@ class ResponsesReader:
         if item is None:
             return []
         if item.type == "reasoning" and is_over and item.encrypted_content:
-            sealed: JSONObject = {"itemId": item.id or "", "reasoningEncryptedContent": item.encrypted_content}
-            return [ReasoningDelta(text="", provider_metadata={METADATA_KEY: sealed})]
+            sealed = {"id": item.id or "", "summary": item.summary or [], "encrypted_content": item.encrypted_content}
+            return [ReasoningDelta(text="", provider_metadata=self._data({"reasoning": sealed}))]
+        if item.type == "message" and is_over and item.phase and self._has_text:
+            return [TextEnd(provider_metadata=self._data({"phase": item.phase}))]
         if item.type != "function_call":
             return []
         key = _key(event)
@@ -170,8 +182,25 @@ class ResponsesReader:
             call = self._calls[key] = _Call(call_id=self._new_call_id(item.call_id or ""), name=item.name or "")
             events.append(ToolCallStart(call_id=call.call_id, tool_name=call.name))
         if is_over:
-            events.extend(_end_call(call, item.arguments))
+            events.extend(self._end_call(call, item.arguments))
         return events
+
+    def _data(self, fields: JSONObject) -> JSONObject:
+        return ProviderData(model=self._model, fields=fields).metadata()
+
+    def _end_call(self, call: _Call, arguments: str | None) -> list[ModelEvent]:
+        """The end of a call, with the arguments that came only now, if its deltas never did."""
+        if call.is_over:
+            return []
+        call.is_over = True
+        events: list[ModelEvent] = []
+        if arguments and not call.pieces:
+            call.pieces.append(arguments)
+            events.append(ToolCallDelta(call_id=call.call_id, text=arguments))
+        text = arguments_of([arguments] if arguments else call.pieces)
+        metadata = self._data({}) if is_odd(call.call_id) else {}
+        end = ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=text, provider_metadata=metadata)
+        return [*events, end]
 
     def _new_call_id(self, wire_id: str) -> str:
         call_id = wire_id if wire_id and wire_id not in self._used_ids else new_id("call")
@@ -214,20 +243,6 @@ def _key(event: WireEvent) -> str:
     if event.output_index is not None:
         return str(event.output_index)
     return event.item_id or (event.item.id if event.item is not None else None) or ""
-
-
-def _end_call(call: _Call, arguments: str | None) -> list[ModelEvent]:
-    """The end of a call, with the arguments that came only now, if its deltas never did."""
-    if call.is_over:
-        return []
-    call.is_over = True
-    events: list[ModelEvent] = []
-    if arguments and not call.pieces:
-        call.pieces.append(arguments)
-        events.append(ToolCallDelta(call_id=call.call_id, text=arguments))
-    text = arguments or "".join(call.pieces) or "{}"
-    events.append(ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=text))
-    return events
 
 
 def _incomplete(response: WireResponse) -> FinishReason:

@@ -110,11 +110,15 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
 
     Errors: `SSEOverflow`; what the client raises. Closing the generator closes the connection's iterator.
     """
-    if response.headers.get("content-type", "").startswith("application/json"):
-        yield [SSEEvent(b"", await _whole(response))]
-        return
     decoder = SSEDecoder(MAX_EVENT_BYTES)
     async with contextlib.aclosing(_pieces(response)) as source:
+        first = await _beginning(source)
+        if first.startswith(b"{"):
+            yield [SSEEvent(b"", await _whole(first, source))]
+            return
+        events = decoder.feed(first)
+        if events:
+            yield events
         async for data in source:
             events = decoder.feed(data)
             if events:
@@ -133,14 +137,24 @@ def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", response.stream.__aiter__())
 
 
-async def _whole(response: httpx2.Response) -> bytes:
+async def _beginning(source: AsyncGenerator[bytes, None]) -> bytes:
+    """The bytes up to the first that is no white space. Media types do not say whether a server streams: this does."""
+    data = b""
+    while not data:
+        try:
+            data = (await anext(source)).lstrip()
+        except StopAsyncIteration:
+            break
+    return data
+
+
+async def _whole(first: bytes, source: AsyncGenerator[bytes, None]) -> bytes:
     """The body of a server that does not stream and answers in one piece."""
-    body = bytearray()
-    async with contextlib.aclosing(response.aiter_bytes()) as source:
-        async for data in source:
-            body += data
-            if len(body) > MAX_EVENT_BYTES:
-                raise SSEOverflow("an answer of more than the limit")
+    body = bytearray(first)
+    async for data in source:
+        body += data
+        if len(body) > MAX_EVENT_BYTES:
+            raise SSEOverflow("an answer of more than the limit")
     return bytes(body)
 
 

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--model", action="append", help="name listed by /v1/models; may be repeated")
     parser.add_argument("--reject", action="append", default=[], help="refuse bodies with this key")
     parser.add_argument("--api-key", default="")
+    parser.add_argument("--recordings", type=Path, default=Path(), help="folder of recorded answers, for `play`")
     parser.add_argument(
         "--script", action="append", default=[], metavar="MATCH=FILE", help="script for matching messages"
     )
@@ -42,6 +43,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         rejects=tuple(arguments.reject),
         api_key=arguments.api_key,
         log_bodies=not arguments.no_bodies,
+        recordings=arguments.recordings,
     )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -129,6 +129,7 @@ class ScriptedServer:
         command += [part for key in options.rejects for part in ("--reject", key)]
         command += ["--api-key", options.api_key] if options.api_key else []
         command += [] if options.log_bodies else ["--no-bodies"]
+        command += ["--recordings", str(options.recordings)]
         self._child = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - our own module
         assert self._child.stdout is not None
         line = self._child.stdout.readline()

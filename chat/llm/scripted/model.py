@@ -1,7 +1,8 @@
 """`ScriptedModel`: the script language without a server, for tests of agents that need no HTTP."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 from typing import Final
 
 from chat.core.model.language_model import ModelEvent, ModelRequest
@@ -9,14 +10,16 @@ from chat.errors import NetworkLost
 from chat.llm.adapters.adapter import known_call_ids
 from chat.llm.adapters.chat_completions import chat_messages, chat_settings, chat_tool_choice
 from chat.llm.adapters.chat_reader import ChatReader
+from chat.llm.adapters.endings import ended
 from chat.llm.adapters.provider_errors import Failure, classify, retry_after_seconds
 from chat.llm.adapters.redaction import redact_body
 from chat.llm.adapters.sse import SSEDecoder
 from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, Unit, make_plan, read_chat
+from chat.llm.scripted.recordings import read_recording
 from chat.llm.scripted.script import Cut
-from chat.llm.scripted.server import finish_of
+from chat.llm.scripted.server import finish_of, refused_history
 from chat.llm.scripted.wires import ChatWire
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -27,13 +30,22 @@ class ScriptedModel:
     """A model in this process that answers like the scripted provider.
 
     `script`, if given, answers every message; otherwise the user's message is the script. `requests` keeps the bodies.
+    `recordings`: the folder that `play` takes answers from.
     """
 
-    def __init__(self, script: str = "", *, defaults: Defaults | None = None, name: str = "scripted/model") -> None:
+    def __init__(
+        self,
+        script: str = "",
+        *,
+        defaults: Defaults | None = None,
+        name: str = "scripted/model",
+        recordings: Path = Path(),
+    ) -> None:
         self._name = name
         self._scripts = [("", script)] if script else []
         self._defaults = defaults or Defaults()
         self._memory = Memory()
+        self._recordings = recordings
         self.requests: list[JSONObject] = []
 
     @property
@@ -62,9 +74,17 @@ class ScriptedModel:
         system, messages = read_chat(body)
         plan = make_plan(system, messages, self._scripts, self._defaults, read_asked(body))
         await self._refuse(plan, body, len(system) + sum(len(message.text) for message in messages))
+        if plan.plays:
+            for item in self._play(plan, request):
+                yield item
+            return
+        async for item in self._speak(plan, request):
+            yield item
+
+    async def _speak(self, plan: Plan, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         cut = self._memory.first_cut(plan)
         wire = ChatWire("in-process", "model", with_usage=True)
-        reader = ChatReader("scripted", (), known_call_ids(request.messages))
+        reader = ChatReader(self._name, (), known_call_ids(request.messages))
         decoder = SSEDecoder()
         sent = 0
         lies = {lie.at: lie.how for lie in plan.lies}
@@ -84,14 +104,22 @@ class ScriptedModel:
             sent += unit.kind != "call_end"
         for event in decoder.feed(wire.end(finish_of(plan), plan.usage)):
             reader.feed(event.data)
-        for item in reader.end():
+        for item in ended(self._name, reader, request):
             yield item
+
+    def _play(self, plan: Plan, request: ModelRequest) -> Iterator[ModelEvent]:
+        reader = ChatReader(self._name, (), known_call_ids(request.messages))
+        decoder = SSEDecoder()
+        body = read_recording(self._recordings, plan.plays).body
+        for event in (*decoder.feed(body), *decoder.flush()):
+            yield from reader.feed(event.data)
+        yield from ended(self._name, reader, request)
 
     def _body(self, request: ModelRequest) -> JSONObject:
         tools = [{"name": tool.name, "parameters": tool.input_schema} for tool in request.tools]
         body: JSONObject = {
             "model": self._name,
-            "messages": chat_messages(request, accepts_images=True, accepts_documents=True),
+            "messages": chat_messages(request, self._name, accepts_images=True, accepts_documents=True),
             "tools": tools,
         }
         if request.tools and request.tool_choice != "auto":
@@ -100,7 +128,7 @@ class ScriptedModel:
         return {**body, **chat_settings(request.settings), **request.settings.extra, **options}
 
     async def _refuse(self, plan: Plan, body: JSONObject, size: int) -> None:
-        error = self._memory.refusal(plan, body, size)
+        error = self._memory.refusal(plan, body, size) or refused_history(self._recordings, plan, body)
         if error is not None:
             wait = retry_after_seconds(dict(error.headers), now=0.0)
             raise classify(

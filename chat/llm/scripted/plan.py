@@ -22,6 +22,7 @@ from chat.llm.scripted.script import (
     Misbehave,
     Option,
     Pace,
+    Play,
     Say,
     Wait,
     Words,
@@ -76,6 +77,8 @@ class Plan:
     lies: tuple[Misbehave, ...] = ()
     finish: str = ""
     usage: JSONObject = field(default_factory=dict)
+    plays: str = ""  # the recording that is the answer
+    played: tuple[str, ...] = ()  # those that answered the rounds before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +122,10 @@ class _Planner:
     def plan(self, asked: Asked) -> Plan:
         directives = asked.apply(_of_round(self.directives, self.rounds))
         units = self._units(directives)
-        if not any(unit.kind in ("text", "refusal", "call_start") for unit in units):
+        rounds = [_of_round(self.directives, number) for number in range(self.rounds + 1)]
+        plays = [next((item.name for item in found if isinstance(item, Play)), "") for found in rounds]
+        is_silent = bool(plays[-1]) or Say(text="") in directives
+        if not is_silent and not any(unit.kind in ("text", "refusal", "call_start") for unit in units):
             text = self._default_text() if asked.schema is None else json.dumps(sample(asked.schema))
             units += self._text_units("text", text, self.defaults.rate)
         text = "".join(unit.text for unit in units if unit.kind in ("text", "refusal"))
@@ -143,6 +149,8 @@ class _Planner:
             lies=() if self.partial else tuple(item for item in directives if isinstance(item, Misbehave)),
             finish=options.get("finish", ""),
             usage=_usage(options.get("usage", ""), units, self.messages),
+            plays=plays[-1],
+            played=tuple(name for name in plays[:-1] if name),
         )
 
     def _take_partial(self) -> str:
@@ -270,11 +278,11 @@ def _of_round(directives: list[Directive], wanted: int) -> list[Directive]:
     rounds: list[list[Directive]] = [[]]
     called = False
     for item in directives:
-        if called and isinstance(item, Say | Words | Echo | Pace | Wait):
+        if called and isinstance(item, Say | Words | Echo | Pace | Wait | Play):
             paces = [pace for pace in rounds[-1] if isinstance(pace, Pace)]
             rounds.append([*paces[-1:]])
             called = False
-        called = called or isinstance(item, Call)
+        called = called or isinstance(item, Call | Play)
         rounds[-1].append(item)
     return rounds[wanted] if wanted < len(rounds) else []
 

@@ -64,6 +64,13 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """A recorded answer of a provider, byte for byte. `name`: `provider/name` in the folder of recordings."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Misbehave:
     """A deliberate fault: the log records chunk `at` as sent, the wire skips or repeats it."""
 
@@ -100,7 +107,7 @@ class Echo:
     what: str
 
 
-Directive: TypeAlias = Say | Words | Call | HttpError | Cut | Misbehave | Pace | Wait | Option | Echo
+Directive: TypeAlias = Say | Words | Call | HttpError | Cut | Misbehave | Pace | Wait | Option | Echo | Play
 
 _DEFAULT_CODES: Final = {
     400: "invalid_request_error",
@@ -250,5 +257,6 @@ _PATTERNS: Final = (
         r"(?P<name>finish|usage|marker):? (?P<value>.+)", lambda _, m: Option(name=m["name"].lower(), value=m["value"])
     ),
     _rule(r"parallel calls", lambda *_: Option(name="parallel", value="interleaved")),
+    _rule(r"play (?P<name>[\w.-]+/[\w.-]+)", lambda _, m: Play(name=m["name"])),
     _rule(r"echo (?P<what>request|system)", lambda _, m: Echo(what=m["what"].lower())),
 )

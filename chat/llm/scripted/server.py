@@ -20,13 +20,14 @@ import msgspec
 from chat.llm.scripted.asked import read_asked
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, ScriptMessage, Unit, make_plan, read_chat, read_responses
+from chat.llm.scripted.recordings import read_recording
 from chat.llm.scripted.script import HttpError
 from chat.llm.scripted.wires import ChatWire, ResponsesWire, Wire, chat_answer
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 _STREAM_HEAD: Final = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"  # one header a line
-    b"cache-control: no-store\r\ntransfer-encoding: chunked\r\n\r\n"
+    "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\n"  # one header a line
+    "cache-control: no-store\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 _BURST: Final = 64
 _MAX_BODY: Final = 64 * 1024 * 1024
@@ -34,13 +35,17 @@ _MAX_BODY: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """Faults of the provider beyond its scripts. `rejects`: body keys refused with status 400."""
+    """Faults of the provider beyond its scripts. `rejects`: body keys refused with status 400.
+
+    `recordings`: the folder that `play` takes answers from.
+    """
 
     defaults: Defaults = field(default_factory=Defaults)
     models: tuple[str, ...] = ("scripted",)
     rejects: tuple[str, ...] = ()
     api_key: str = ""
     log_bodies: bool = True
+    recordings: Path = Path()
 
 
 class Log:
@@ -211,7 +216,7 @@ class Connection(asyncio.Protocol):
                 self._ask(value, read_responses(value), is_chat=False)
             else:
                 self.send_json(404, {"error": {"message": f"no such path {path}", "code": "not_found"}})
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OSError) as error:
             self.send_json(400, {"error": {"message": f"not a request: {error!r}", "code": "invalid_request_error"}})
 
     def _ask(self, body: JSONObject, conversation: tuple[str, list[ScriptMessage]], *, is_chat: bool) -> None:
@@ -230,8 +235,12 @@ class Connection(asyncio.Protocol):
             body=body if provider.options.log_bodies else None,
         )
         error = provider.memory.refusal(plan, body, len(system) + sum(len(message.text) for message in messages))
+        error = error or refused_history(provider.options.recordings, plan, body)
         if error is not None:
             self._refuse(request_id, plan, error)
+            return
+        if plan.plays:
+            self._play(request_id, plan)
             return
         model = str(body.get("model") or "scripted")
         wire: Wire = (
@@ -245,6 +254,18 @@ class Connection(asyncio.Protocol):
             return
         self._answer = Answer(self, request_id, plan, wire)
         self._answer.start()
+
+    def _play(self, request_id: str, plan: Plan) -> None:
+        """Send a recorded answer, an event at a time."""
+        recording = read_recording(self.provider.options.recordings, plan.plays)
+        self.write_plain(_STREAM_HEAD.format(media_type=recording.media_type).encode())
+        log = self.provider.log
+        for number, event in enumerate(recording.body.split(b"\n\n")):
+            self.write(event if number == 0 else b"\n\n" + event)
+            text = event.decode("utf-8", "replace")
+            log.write(kind="chunk", request=request_id, marker=plan.marker, index=number, unit="recorded", text=text)
+        self.write_plain(b"0\r\n\r\n")
+        log.write(kind="end", request=request_id, marker=plan.marker, how="played")
 
     def _refuse(self, request_id: str, plan: Plan, error: HttpError) -> None:
         headers = []
@@ -290,7 +311,7 @@ class Answer:
 
     def _begin(self) -> None:
         self._cut = None if self._cut is not None and self._cut.how == "hang" else self._cut
-        self._connection.write_plain(_STREAM_HEAD)
+        self._connection.write_plain(_STREAM_HEAD.format(media_type="text/event-stream").encode())
         self._send(self._wire.begin())
         self._due = self._connection.loop.time()
         self._schedule()
@@ -373,6 +394,15 @@ class Answer:
     def _end_log(self, how: str) -> None:
         if self._request_id:
             self._log.write(kind="end", request=self._request_id, marker=self._plan.marker, how=how, chunks=self._sent)
+
+
+def refused_history(folder: Path, plan: Plan, body: JSONObject) -> HttpError | None:
+    """The refusal of a request that lacks what a recorded answer of an earlier round wants back."""
+    for name in plan.played:
+        refusal = read_recording(folder, name).refusal_of(body.get("messages") or [])
+        if refusal:
+            return HttpError(line=-1, status=400, code="invalid_request_error", message=refusal)
+    return None
 
 
 def finish_of(plan: Plan) -> str:

@@ -5,7 +5,8 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from chat.agent.think import Think
-from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, Usage
+from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, TextWasReasoning, Usage
+from chat.errors import AnswerFailed
 from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.costs import price_calls, usage_of_call
 from chat.user_code.call_hook import call_hook
@@ -34,15 +35,22 @@ async def ask(
     """
     texts: list[str] = []
     length = 0
-    async with asyncio.timeout(seconds), aclosing(model.stream(request)) as events:
-        async for event in events:
-            if isinstance(event, Finish):
-                return "".join(texts), event
-            if isinstance(event, TextDelta):
-                texts.append(event.text)
-                length += len(event.text)
-                if max_characters is not None and length > max_characters:
-                    break
+    try:
+        async with asyncio.timeout(seconds), aclosing(model.stream(request)) as events:
+            async for event in events:
+                if isinstance(event, Finish):
+                    return "".join(texts), event
+                if isinstance(event, TextWasReasoning):
+                    texts.clear()
+                elif isinstance(event, TextDelta):
+                    texts.append(event.text)
+                    length += len(event.text)
+                    if max_characters is not None and length > max_characters:
+                        break
+    except AnswerFailed as error:
+        if not isinstance(error.finish, Finish):
+            raise
+        return "", error.finish  # no answer, which callers know; what it cost counts
     return "".join(texts), None
 
 

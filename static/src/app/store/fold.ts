@@ -134,7 +134,14 @@ function close(message: Foldable, chunk: TextChunk): boolean {
   if (part.startedAt) part.endedAt = Date.now();
   noteProvider(part, chunk);
   if (part.type === "text" && "citations" in chunk) part.citations = chunk.citations;
+  if (part.type === "text" && wasThought(part)) (part as Prose).type = "reasoning";
   return true;
+}
+
+/** Whether the end of a text says that it was reasoning. */
+function wasThought({ providerMetadata }: Prose): boolean {
+  const ours = providerMetadata?.think;
+  return isObject(ours) && ours.wasThought === true;
 }
 
 // --- tool calls -----------------------------------------------------------------------------------------------------

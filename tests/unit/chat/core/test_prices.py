@@ -8,7 +8,7 @@ import pytest
 from chat.core.model.catalogue import PUBLISHED
 from chat.core.model.language_model import Usage
 from chat.core.model.prices import Price, cost_of, find_price, read_prices
-from chat.llm.adapters.chat_reader import read_usage
+from chat.llm.adapters.usage import read_usage
 
 LONG = Price(input=Decimal(6), output=Decimal(20), cache_read=Decimal("0.6"), cache_write=Decimal("7.5"))
 PRICE = Price(input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), cache_write=Decimal("3.75"), long=LONG)

@@ -24,6 +24,7 @@ from chat.core.model.language_model import (
     ToolSpec,
     UserMessage,
 )
+from chat.core.model.provider_data import ProviderData
 from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.responses import ResponsesModel
@@ -33,15 +34,14 @@ from chat.llm.testing import collect, collect_until_error, make_request, text_of
 
 PICTURE = FileContent(media_type="image/png", data=b"\x89PNG" + b"x" * 600, filename="a.png")
 READ = ToolSpec(name="read", description="Read a file.", input_schema={"type": "object"})
+SEALED = ProviderData(model="acme/scripted", fields={"reasoning": {"id": "rs_1", "encrypted_content": "opaque"}})
 HISTORY = ModelRequest(
     system="Be brief.",
     messages=(
         UserMessage(content=(TextContent(text="look"), PICTURE)),
         AssistantMessage(
             content=(
-                ReasoningContent(
-                    text="hmm", provider_metadata={"openai": {"itemId": "rs_1", "reasoningEncryptedContent": "opaque"}}
-                ),
+                ReasoningContent(text="hmm", provider_metadata=SEALED.metadata()),
                 ReasoningContent(text="half a thought"),
                 TextContent(text="Reading."),
                 ToolCallContent(call_id="c1", tool_name="read", input={"path": "a"}),

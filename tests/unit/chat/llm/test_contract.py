@@ -22,7 +22,7 @@ from chat.core.model.language_model import (
     ToolMessage,
     ToolSpec,
 )
-from chat.errors import ContextOverflow, ModelAuth, NetworkLost, Overloaded, RateLimited
+from chat.errors import AnswerEmpty, ContentFiltered, ContextOverflow, ModelAuth, NetworkLost, Overloaded, RateLimited
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.endpoint import Endpoint
@@ -164,13 +164,24 @@ async def test_a_refusal_is_marked(model: LanguageModel) -> None:
     assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta(text="No.", refusal=True)]
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"), [("length", FinishReason.LENGTH), ("content_filter", FinishReason.CONTENT_FILTER)]
-)
-async def test_the_finish_reason_is_reported(model: LanguageModel, said: str, reason: FinishReason) -> None:
-    finish = (await collect(model, make_request(f"say: half a sen\nfinish {said}")))[-1]
+async def test_the_finish_reason_is_reported(model: LanguageModel) -> None:
+    finish = (await collect(model, make_request("say: half a sen\nfinish length")))[-1]
     assert isinstance(finish, Finish)
-    assert finish.reason is reason
+    assert finish.reason is FinishReason.LENGTH
+
+
+async def test_an_answer_that_a_filter_stopped_ends_with_an_error_behind_its_text(model: LanguageModel) -> None:
+    events, error = await collect_until_error(model, make_request("say: half a sen\nfinish content_filter"))
+    assert text_of(events) == "half a sen"
+    assert isinstance(error, ContentFiltered)
+    assert not error.data["should_retry"]
+
+
+async def test_an_answer_without_a_word_is_an_error(model: LanguageModel) -> None:
+    events, error = await collect_until_error(model, make_request("reason: Hm.\nsay: \nfinish stop"))
+    assert text_of(events) == ""
+    assert isinstance(error, AnswerEmpty)
+    assert "choose another model" in error.message
 
 
 async def test_usage_is_counted(model: LanguageModel) -> None:

@@ -14,6 +14,7 @@ from chat.core.model.language_model import (
     ToolCallEnd,
     ToolCallStart,
 )
+from chat.core.model.provider_data import ProviderData
 from chat.errors import ContextOverflow, Overloaded, RateLimited
 from chat.llm.adapters.responses_reader import ResponsesReader
 
@@ -21,7 +22,7 @@ COMPLETED = {"type": "response.completed", "response": {"id": "r1", "model": "m"
 
 
 def read(*events: dict[str, Any], used: tuple[str, ...] = ()) -> list[ModelEvent]:
-    reader = ResponsesReader("acme", (), set(used))
+    reader = ResponsesReader("acme/m", (), set(used))
     out: list[ModelEvent] = []
     for event in events:
         out += reader.feed(json.dumps(event).encode())
@@ -47,8 +48,9 @@ def test_summary_parts_are_paragraphs() -> None:
 
 def test_sealed_reasoning_is_metadata_of_the_part() -> None:
     events = read(item("done", type="reasoning", encrypted_content="opaque"), COMPLETED)
-    metadata = {"openai": {"itemId": "i0", "reasoningEncryptedContent": "opaque"}}
-    assert events[0] == ReasoningDelta(text="", provider_metadata=metadata)
+    sealed = {"id": "i0", "summary": [], "encrypted_content": "opaque"}
+    data = ProviderData(model="acme/m", fields={"reasoning": sealed})
+    assert events[0] == ReasoningDelta(text="", provider_metadata=data.metadata())
 
 
 def test_arguments_that_come_only_at_the_end() -> None:
@@ -140,4 +142,4 @@ def test_refusals_are_marked() -> None:
 @pytest.mark.parametrize("data", [b"{", b"[1]", b'{"type": 5}', b"\xff"])
 def test_garbage_is_the_providers_failure(data: bytes) -> None:
     with pytest.raises(Overloaded):
-        ResponsesReader("acme", (), set()).feed(data)
+        ResponsesReader("acme/m", (), set()).feed(data)

@@ -1,0 +1,104 @@
+"""The recordings beside this module, and what the product makes of an answer, in the words of their files."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from chat.core.context.prompt import to_model_messages
+from chat.core.loop.turn_state import EventTranslator, TurnState
+from chat.core.model.language_model import (
+    Finish,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    TextWasReasoning,
+    ToolCallEnd,
+)
+from chat.core.wire import chunks
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.responses import ResponsesModel
+from chat.llm.endpoint import Endpoint
+from chat.llm.scripted.recordings import Recording, read_recording
+from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONObject, load
+from tools_app.core.execution import CheckedCall
+
+FOLDER: Final = Path(__file__).parent
+NAMES: Final = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*.sse"))
+QUESTION: Final[Message] = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Look it up."}]}
+NEXT_QUESTION: Final[Message] = {"id": "m3", "role": "user", "parts": [{"type": "text", "text": "Thanks."}]}
+RESULT: Final = "found"
+
+Adapter = ChatCompletionsModel | ResponsesModel
+
+
+def recording(name: str) -> Recording:
+    """One of the corpus."""
+    return read_recording(FOLDER, name)
+
+
+def model_for(found: Recording, base_url: str = "http://127.0.0.1:9/v1", name: str = "") -> Adapter:
+    """The adapter that the recording's provider is asked through; `name`: another model instead."""
+    provider, _, model = (name or str(found.facts["model"])).partition("/")
+    endpoint = Endpoint(provider=provider, base_url=base_url)
+    return (ResponsesModel if found.facts.get("wire") == "responses" else ChatCompletionsModel)(endpoint, model)
+
+
+def in_words(events: list[ModelEvent]) -> list[JSONObject]:
+    """Events as the files write them: what was said, in order, pieces joined."""
+    said: list[JSONObject] = []
+    for event in events:
+        match event:
+            case TextDelta(text=text) if text:
+                _join(said, "text", text)
+            case ReasoningDelta(text=text) if text:
+                _join(said, "reasoning", text)
+            case TextWasReasoning():
+                said = [{"reasoning": "".join(entry.get("text", "") for entry in said)}]
+            case ToolCallEnd():
+                said.append({"call": event.tool_name, "id": event.call_id, "input": load(event.arguments)})
+            case Finish():
+                usage = event.usage
+                counts = {"input": usage.input_tokens, "output": usage.output_tokens}
+                more = {"reasoning": usage.reasoning_tokens, "cached": usage.cached_tokens}
+                said.append({"finish": event.reason.value, "usage": counts | {key: n for key, n in more.items() if n}})
+            case _:
+                pass
+    return said
+
+
+def _join(said: list[JSONObject], kind: str, text: str) -> None:
+    if said and kind in said[-1]:
+        said[-1][kind] += text
+    else:
+        said.append({kind: text})
+
+
+def stored(events: list[ModelEvent]) -> Message:
+    """The message that is stored of an answer, with a result for each call."""
+    fold = TurnState("m2")
+    fold.apply(chunks.start("m2"))
+    fold.apply(chunks.start_step())
+    checked = EventTranslator(
+        fold,
+        lambda _name, arguments: CheckedCall(input=load(arguments)),
+        repair=str,
+        send_reasoning=True,
+        titles={},
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    for event in events:
+        for chunk in checked(event):
+            fold.apply(chunk)
+    for chunk in (*checked.close(), *(chunks.tool_output_available(c.call_id, RESULT) for c in fold.unsettled_calls())):
+        fold.apply(chunk)
+    fold.apply(chunks.finish_step())
+    return fold.message
+
+
+def next_messages(model: Adapter, answer: Message) -> list[JSONObject]:
+    """The messages of the request after an answer, for a model."""
+    request = ModelRequest(system="", messages=to_model_messages([QUESTION, answer, NEXT_QUESTION]))
+    body = model.describe(request)
+    return list(body.get("messages") or body["input"])
