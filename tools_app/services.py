@@ -131,6 +131,11 @@ def _call_fields(call: ToolCall) -> dict[str, Any]:
     return {"tool_name": call.tool_name, "input": call.input}
 
 
+def keep_open(row_ids: Collection[int]) -> None:
+    """Let questions last: what the conversation goes on with neither answers nor ends them."""
+    ToolCallRecord.objects.filter(pk__in=row_ids, status=CallStatus.ASKED).update(lasting=True)
+
+
 @transaction.atomic
 def keep_early_answer(
     call_id: str, result: ToolResult, *, turn_id: str, scope: str, owner_id: int | None, continues: bool

@@ -60,10 +60,8 @@ class ClientCommands:
                 await self._cancel(request_id)
             case frames.Clear():
                 await self._clear()
-            case frames.ResumeRequest(probe_id=probe_id):
-                await self._resume(probe_id)
-            case frames.ResumeAck(id=request_id):
-                await self._acknowledge(request_id)
+            case frames.ResumeRequest() | frames.ResumeAck():
+                await self._follow(frame)
             case frames.ToolResult() | frames.ToolApproval():
                 await self._answer_call(frame)
             case frames.StateUpdate() | frames.ChooseModel():
@@ -145,6 +143,13 @@ class ClientCommands:
         generation = await db(clear_instance, connection.key, origin=connection.client.id)
         await connection.feed.clear(generation, is_own=True)
         await connection.send_transcript()
+
+    async def _follow(self, frame: frames.ResumeRequest | frames.ResumeAck) -> None:
+        """Say what runs, or send what was offered."""
+        if isinstance(frame, frames.ResumeRequest):
+            await self._resume(frame.probe_id)
+        else:
+            await self._acknowledge(frame.id)
 
     async def _resume(self, probe_id: str | None) -> None:
         """Report whether there is a stream to resume."""

@@ -246,11 +246,6 @@ def has_lasting(turn: Turn) -> bool:
     return calls_of(turn.pk).filter(lasting=True).exists()
 
 
-def answered_meanwhile(turn_id: str) -> Callable[[Message], Message]:
-    """A function that merges answers received during a turn into its message, in its last transaction."""
-    return with_answers(calls_of(turn_id))
-
-
 def supersede_open_calls(
     instance: AgentInstance,
     actor: Actor,

@@ -3,17 +3,18 @@
 All functions are sync and run on the database bridge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from chat.files.attachments import bind
 from chat.instances.rows import hold_if_there
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.tool_answers import answered_meanwhile
+from chat.turns.admission.tool_answers import with_answers
 from chat.turns.background.costs import TOKENS, used_since
 from chat.turns.execution.after_turn import EndedTurn, TurnEnd, run_after_turn
 from chat.turns.execution.turn_facts import TurnFacts, has_calls, has_content
+from chat.turns.state.active import has_queued_turns
 from fibers.context import FiberContext
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
@@ -21,6 +22,9 @@ from sessions_app.messages.services import archive_beyond, prune_outputs, put_as
 from sessions_app.messages.usage import SessionUsage, add_usage
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.statements import Columns, Statement, instant
+from tools_app.core.tool_calls import CallStatus
+from tools_app.selectors import calls_of
+from tools_app.services import keep_open
 from tools_app.workspace.turn_files import COUNT_OF_TURN
 
 COMPLETED: Final = "completed"
@@ -97,7 +101,7 @@ def _store(
     """Put the answer below its question, fitted to its row. The fiber's row is locked, so no clear is on its way."""
     if not has_content(message):
         return False
-    answered = answered_meanwhile(facts.turn_id)(message) if has_calls(message) else message
+    answered = _outlasting(facts)(message) if has_calls(message) else message
     place = partial(
         selectors.end_of_turn, facts.session_id, facts.turn_id, below=facts.leaf_id, besides=facts.assistant_id
     )
@@ -118,3 +122,12 @@ def _store(
 def note_retry(turn_id: str, status: JSONObject) -> None:
     """Store the time of the next model retry, for clients that are not connected."""
     Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)
+
+
+def _outlasting(facts: TurnFacts) -> Callable[[Message], Message]:
+    """Keep questions open for messages that wait already: they were written before the person could know of any."""
+    rows = list(calls_of(facts.turn_id))
+    asked = [row.pk for row in rows if row.status == CallStatus.ASKED and not row.lasting]
+    if asked and has_queued_turns(facts.key.instance_id):
+        keep_open(asked)
+    return with_answers(rows)

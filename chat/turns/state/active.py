@@ -4,8 +4,9 @@ from typing import Final
 
 from django.db.models import QuerySet
 
+from chat.core.durable_names import TURN_FIBER
 from chat.models import AgentInstance, Turn
-from fibers.core.states import TERMINAL
+from fibers.core.states import TERMINAL, FiberStatus
 from fibers.models import Fiber
 from fibers.selectors import is_silent
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -40,6 +41,11 @@ def active_turns(instance_id: str) -> QuerySet[Turn]:
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
     turns = Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")
     return turns.annotate(is_silent=is_silent("fiber__"))
+
+
+def has_queued_turns(instance_id: str) -> bool:
+    """Whether turns wait for the one that runs. One query, by an index."""
+    return Fiber.objects.live_in(lane_of(instance_id)).filter(name=TURN_FIBER, status=FiberStatus.PENDING).exists()
 
 
 def turns_here(instance: AgentInstance) -> list[Turn]:

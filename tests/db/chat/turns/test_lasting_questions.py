@@ -255,3 +255,27 @@ async def test_an_approved_action_whose_continuation_is_stopped_does_not_run_lat
     await asked_clerk.room.say(NEXT)
     assert EFFECTS == []
     assert (await part(asked_clerk))["errorText"] == NOT_RUN_TEXT
+
+
+# --- a question that messages were waiting behind ---------------------------------------------------------------------
+
+
+async def test_a_message_that_waited_already_does_not_decide_a_question(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("banker"))
+    await desk.room.admit('call tool pay {"amount": 3} id=one\nsay: {results}')
+    later = await desk.room.admit("say: And this.")
+    await run_until_idle(skip_delays=True)
+    assert (await part(desk))["state"] == "approval-requested"
+    assert status_of(await desk.room.turn(later.turn.pk)) == "completed"
+    assert text_of((await desk.room.transcript())[-1]) == "And this."
+    assert [event[0] for event in await desk.events("one")] == ["asked"]
+    await approve(desk)
+    assert CALLS == [(3, 0)]
+    assert (await part(desk))["output"] == "paid 3"
+
+
+async def test_one_that_is_written_at_a_question_still_passes_it_by(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("banker"))
+    await desk.room.say('call tool pay {"amount": 3} id=one\nsay: {results}')
+    await desk.room.say(NEXT)
+    assert (await part(desk))["state"] == "output-denied"
