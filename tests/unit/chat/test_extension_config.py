@@ -94,6 +94,9 @@ def test_a_model_tools_messages_and_credentials_are_not_theirs() -> None:
         {"plugins": [{"id": "web"}]},
         {"service_tier": "priority"},
         {"temperature": {"a": 1}},
+        {"temperature": "hot"},
+        {"stop": [{"a": 1}]},
+        {"user": 7},
         {"an_option_of_next_year": 1},
     ],
 )

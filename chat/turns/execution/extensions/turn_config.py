@@ -29,7 +29,7 @@ from tools_app.extensions.loaded import LoadedExtension
 
 logger = logging.getLogger(__name__)
 
-_OPTIONS: Final = frozenset(
+_NUMBERS: Final = frozenset(
     {
         "temperature",
         "top_p",
@@ -39,13 +39,9 @@ _OPTIONS: Final = frozenset(
         "frequency_penalty",
         "presence_penalty",
         "repetition_penalty",
-        "stop",
-        "reasoning_effort",
-        "verbosity",
-        "service_tier",
-        "user",
     }
 )
+_TEXTS: Final = frozenset({"stop", "reasoning_effort", "verbosity", "service_tier", "user"})
 """Options of providers that say how to answer, and nothing else."""
 
 _TIERS: Final = frozenset({"auto", "default", "flex"})
@@ -151,8 +147,9 @@ def _merged_options(
 
 
 def _is_option(name: str, value: Any) -> bool:
-    is_plain = isinstance(value, str | int | float) or (name == "stop" and isinstance(value, list))
-    return name in _OPTIONS and is_plain and (name != "service_tier" or value in _TIERS)
+    if name in _NUMBERS:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return name in _TEXTS and isinstance(value, str) and (name != "service_tier" or value in _TIERS)
 
 
 def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
