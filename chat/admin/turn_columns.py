@@ -14,6 +14,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, agent_title, amount, linked, noted, shortened, title_of, tokens, turn_state
 from chat.models import Turn, TurnTrigger
 from chat.reads.provider_requests import ProviderRequest, provider_requests
+from chat.turns.state.sent_requests import sent_before
 from fibers.admin import waits_text
 from fibers.models import FiberStep
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -140,7 +141,8 @@ class TurnColumns(ActionAdmin):
     @admin.display(description=_("requests to the model"))
     def requests(self, turn: Turn) -> str:
         """The requests sent to the provider, step by step, without credentials."""
-        found = provider_requests(_steps(turn).values_list("step_key", "value"))
+        records = list(_steps(turn).values_list("step_key", "value"))
+        found = provider_requests(records, sent_before(turn.session_id, turn.position, records))
         return _folds((_request_title(request), request.body) for request in found)
 
 

@@ -1,12 +1,13 @@
 """The exact requests that a turn sent to its model, put together again from the step records. Pure.
 
-A record holds what the step before had not: how many leading messages are shared, the rest of the body, and a hash of
-the whole, by which a reader sees that nothing is missing.
+A record holds what the step before had not, in this turn or in the one that it names, and a hash of the whole, by which
+a reader sees that nothing is missing (`chat/core/loop/request_records.py`).
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chat.core.loop.request_records import NOTHING_SENT, SentRequest, body_of, request_in, restored
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 
 
@@ -19,18 +20,19 @@ class ProviderRequest:
     is_exact: bool
 
 
-def provider_requests(records: Iterable[tuple[str, JSONValue]]) -> list[ProviderRequest]:
-    """Requests of a turn, in order of its step records (key and value); steps without one are left out."""
+def provider_requests(
+    records: Iterable[tuple[str, JSONValue]], before: SentRequest = NOTHING_SENT
+) -> list[ProviderRequest]:
+    """Requests of a turn, in order of its step records (key and value); steps without one are left out.
+
+    `before`: the request of an earlier turn that the first record goes on from.
+    """
     found: list[ProviderRequest] = []
-    before: list[JSONValue] = []
     for step_key, record in records:
-        stored = record.get("request") if isinstance(record, dict) else None
-        if not isinstance(stored, dict) or not isinstance(stored.get("body"), dict):
-            continue
-        key = str(stored.get("messages_key", "messages"))
-        shared = stored.get("shared_messages")
-        fresh = stored["body"].get(key)
-        before = before[: shared if isinstance(shared, int) else 0] + (fresh if isinstance(fresh, list) else [])
-        body = {**stored["body"], key: before}
-        found.append(ProviderRequest(step_key=step_key, body=body, is_exact=fingerprint(body) == stored.get("hash")))
+        stored = request_in(record)
+        if stored is not None:
+            before = restored(stored, before)
+            body = body_of(stored, before)
+            is_exact = fingerprint(body) == stored.get("hash")
+            found.append(ProviderRequest(step_key=step_key, body=body, is_exact=is_exact))
     return found

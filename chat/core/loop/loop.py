@@ -18,6 +18,7 @@ from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import FAILOVER_PREFIX, ContextSize, ModelFailover, switch_of, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
+from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.step_tools import choice_of, offered_tools, only_offered
@@ -136,6 +137,7 @@ class TurnPlan:
     titles: Mapping[str, str] = field(default_factory=dict)  # names of tools for people
     clock: Clock
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
+    requests: RequestRecorder | None = None  # goes on from the requests of the turns before
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,7 +203,7 @@ class TurnLoop:
         self._number = 0  # of the next model call
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
-        self._steps = StepHistory(fold, plan.request_id, plan.output)
+        self._steps = StepHistory(fold, plan.request_id, plan.output, plan.requests or RequestRecorder())
         self._window = ContextWindow(plan.reducer, journal)
         self._failover = ModelFailover(journal, plan.context_size, self.totals.switches)
 
@@ -401,7 +403,7 @@ class TurnLoop:
             "model": model.name,
             "model_name": finish.model_name or model.name,
             "response_id": finish.response_id,
-            "request": self._steps.describe(model.describe(request)),
+            "request": self._steps.describe(model.describe(request), now=self.plan.clock().timestamp()),
         }
         if finish.warnings:
             record["warnings"] = list(finish.warnings)

@@ -6,22 +6,23 @@ A recovered turn has the steps of its earlier attempts, with what they were aske
 from dataclasses import replace
 
 from chat.core.loop.hooks import StepRecord
+from chat.core.loop.request_records import RequestRecorder, body_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.output_schema import Output
 from chat.errors import OutputInvalid
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
 class StepHistory:
     """Finished steps, oldest first, with the parts of each request that repeat the one before."""
 
-    def __init__(self, fold: TurnState, request_id: str, output: Output | None) -> None:
+    def __init__(self, fold: TurnState, request_id: str, output: Output | None, requests: RequestRecorder) -> None:
         self._fold = fold
         self._request_id = request_id
         self._output = output
+        self._requests = requests
         self._settled: list[JSONObject] = []
         self._records: list[StepRecord] = []
-        self._sent: list[JSONValue] = []  # the messages of the last request
 
     def __len__(self) -> int:
         return len(self._settled)
@@ -31,24 +32,12 @@ class StepHistory:
         stored = record.get("request")
         whole: JSONObject = {}
         if isinstance(stored, dict):
-            key = stored["messages_key"]
-            self._sent = [*self._sent[: stored["shared_messages"]], *stored["body"][key]]
-            whole = {**stored["body"], key: self._sent}
+            whole = body_of(stored, self._requests.settled(stored))
         self._settled.append({**record, "request": whole})
 
-    def describe(self, body: JSONObject) -> JSONObject:
+    def describe(self, body: JSONObject, *, now: float) -> JSONObject:
         """A recorded request without the parts it shares with the one before: its pieces and a hash of the whole."""
-        body = dict(body)
-        key = "messages" if "messages" in body else "input"
-        sent: list[JSONValue] = list(body.get(key) or [])
-        same = 0
-        for mine, before in zip(sent, self._sent, strict=False):
-            if mine != before:
-                break
-            same += 1
-        digest = fingerprint(body)
-        body[key] = sent[same:]
-        return {"hash": digest, "shared_messages": same, "messages_key": key, "body": body}
+        return self._requests.describe(body, now=now)
 
     def records(self) -> tuple[StepRecord, ...]:
         """The steps, each made once. Ask when the calls of the last one are settled, or they are missing from it."""

@@ -18,6 +18,7 @@ from chat.core.context.result_files import READER
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
 from chat.core.loop.loop import TurnPlan
+from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_limit import StepLimit
 from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings
@@ -151,6 +152,7 @@ async def assemble(
         titles=_titles(toolset, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
+        requests=RequestRecorder(position=facts.position, before=facts.last_request, sent=facts.sent_before),
     )
     plan = _of_call(plan, facts)
     return Assembled(

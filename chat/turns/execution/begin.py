@@ -12,6 +12,7 @@ from typing import Final
 from django.utils import timezone
 
 from chat.conf import chat_settings
+from chat.core.loop.request_records import ChainEnd
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
@@ -22,6 +23,7 @@ from chat.turns.execution.finish import FINAL
 from chat.turns.execution.turn_facts import TurnFacts, facts_of
 from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
 from chat.turns.state.input_reservation import AWAITS
+from chat.turns.state.sent_requests import LAST_RECORD, chain_end
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from sessions_app.core.compaction.pruning import as_sent
@@ -54,8 +56,11 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_open_calls:
-    FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id WHERE t.id = %s
+    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_open_calls:,
+        s.fiber_id, s.step_key, s.value
+    FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id
+    LEFT JOIN think_fibers_fiberstep s ON s.id = :last_record:
+    WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
@@ -63,6 +68,7 @@ _FIND: Final = Statement(
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
     has_guard=HAS_GUARD.replace(":session:", "t.session_id"),
+    last_record=LAST_RECORD.replace(":session:", "t.session_id").replace(":position:", "t.position"),
 )
 _BEGIN: Final = Statement(
     """
@@ -108,6 +114,7 @@ class _Found:
     has_guard: bool
     has_mcp_servers: bool
     has_extensions: bool
+    last_request: ChainEnd | None
 
 
 def _find(turn_id: str) -> _Found:
@@ -116,8 +123,15 @@ def _find(turn_id: str) -> _Found:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    extensions, servers, guard, calls = (bool(value) for value in row[-4:])
-    return _Found(turn=turn, has_open_calls=calls, has_guard=guard, has_mcp_servers=servers, has_extensions=extensions)
+    extensions, servers, guard, calls = (bool(value) for value in row[-7:-3])
+    return _Found(
+        turn=turn,
+        has_open_calls=calls,
+        has_guard=guard,
+        has_mcp_servers=servers,
+        has_extensions=extensions,
+        last_request=chain_end(*row[-3:]),
+    )
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -137,6 +151,7 @@ def _begin(context: FiberContext, found: _Found) -> TurnFacts:
         has_guard=found.has_guard,
         has_mcp_servers=found.has_mcp_servers,
         has_extensions=found.has_extensions,
+        last_request=found.last_request,
     )
 
 

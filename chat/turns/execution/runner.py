@@ -60,6 +60,7 @@ from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
 from chat.turns.state import policies
 from chat.turns.state.input_reservation import wait_for_input
 from chat.turns.state.policies import StepsSoFar
+from chat.turns.state.sent_requests import sent_before
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import (
     call_hook,
@@ -164,6 +165,9 @@ class TurnRun:
         self._agent = agent = await make_think(
             self._facts.key, self._make_agent, self._facts.model_choice, turn_id=self._turn_id
         )
+        if records := list(self._context.records()):
+            before = await db(sent_before, self._facts.session_id, self._facts.position, records)
+            self._facts = replace(self._facts, sent_before=before)
         if self._is_recovering:
             self._notify_recovering(True)
             await self._ask_recovery(agent)

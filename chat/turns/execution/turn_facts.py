@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from chat.agent.base import InstanceKey
+from chat.core.loop.request_records import NOTHING_SENT, ChainEnd, SentRequest
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.background.costs import usage_of_turn
@@ -44,6 +45,9 @@ class TurnFacts:
     has_mcp_servers: bool = False  # there may be some for the conversation
     has_extensions: bool = True  # any is stored that may concern the conversation
     has_guard: bool = False  # text of others was in the conversation
+    position: int = 0  # in the conversation
+    last_request: ChainEnd | None = None  # the record of the last request before this turn
+    sent_before: SentRequest = NOTHING_SENT  # the whole of it, where an earlier attempt has gone on from it
 
     @property
     def is_continuation(self) -> bool:
@@ -84,6 +88,7 @@ def facts_of(
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,
         has_guard=has_guard,
+        position=turn.position,
     )
 
 
