@@ -179,6 +179,7 @@ def test_clearing_keeps_the_session_and_no_message(manager: SessionManager) -> N
     session.clear()
     row = Session.objects.get(pk=session.id)
     assert (session.history(), session.compactions(), row.loaded_keys, row.system_prompt) == ([], [], [], None)
+    assert [session.message(message_id) for message_id in ("u1", "a4")] == [None, None], "nothing lies there unseen"
 
 
 def test_before_the_first_and_on_all_branches(manager: SessionManager) -> None:
@@ -214,6 +215,7 @@ def test_deleting_messages_moves_up_what_hangs_below(manager: SessionManager) ->
     session.delete_messages(["a2", "u3"])
     assert ids(session.history()) == ["u1", "a4", "u5"]
     assert [message.depth for message in session.history()] == [0, 1, 2]
+    assert [session.message(message_id) for message_id in ("a2", "u3")] == [None, None], "nothing lies there unseen"
     with pytest.raises(MessageNotFound):
         session.delete_messages(["a4", "nope"])
     assert session.path_length() == 3
