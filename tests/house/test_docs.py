@@ -14,7 +14,7 @@ from thinkproject.kernel.conf import registry
 from thinkproject.reference import PAGES, is_current
 
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
-_PYTHON_FILE = re.compile(r"`([\w/-]+\.py)(?:::\w+)?`")
+_PYTHON_FILE = re.compile(r"`([\w-][\w/-]*\.py)(?:::\w+)?`")  # an absolute path is one of a workspace
 _SETTING = re.compile(r"\bTHINK_[A-Z0-9_]+")
 DOCUMENTS = (".md", ".yml", ".conf", "Dockerfile", "Procfile", "Makefile")
 _WRITTEN_BY_USERS = {"agents.py", "tests/test_agents.py"}
