@@ -7,9 +7,10 @@ from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.diffs import unified
+from tools_app.core.files.paths import normalise
 from tools_app.core.files.replacing import Replacement
 from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
-from tools_app.core.guard.reach import held_back
+from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
 from tools_app.execute.state.data import read_bytes, read_text
@@ -100,9 +101,13 @@ async def _difference(files: Workspace, path: str, content: str) -> str:
 
 async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
     """Apply edits: all or none."""
-    with held_back():  # the files keep their marks, and nothing of their text is returned
+    with held_back() as texts:  # the files keep their marks, and nothing of their text is returned
         plan = [planned.operation for planned in await _plan(files, value)]
         changes = await files.apply(plan)
+    known = {normalise(operation.path) for operation in plan}
+    for each in texts:
+        if each.source not in known:  # the name of what was below a directory that is gone
+            note_here(each.origin, each.source)
     return [{"path": change.path, "kind": change.kind} for change in changes]
 
 
