@@ -228,7 +228,7 @@ class McpConnection:
 
 
 def _place(error: ValidationError) -> str:
-    """Where an answer is wrong, and what is wanted there: words of ours and names of the protocol."""
+    """Name the place of an answer that is wrong, and what is wanted there: words of ours and names of the protocol."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}"
 

@@ -107,7 +107,7 @@ def _sum(path: str, *names: str) -> int | None:
 
 
 def _add_open(pid: int, shared: _Shared) -> None:
-    """Those to which a process has a descriptor."""
+    """Add those to which a process has a descriptor."""
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as opened:
         for each in opened:
             with contextlib.suppress(OSError):
@@ -118,7 +118,7 @@ def _add_open(pid: int, shared: _Shared) -> None:
 
 
 def _add_mapped(pid: int, shared: _Shared) -> None:
-    """Those that a process has mapped."""
+    """Add those that a process has mapped."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_bytes()
     except OSError:

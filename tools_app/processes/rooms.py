@@ -1,9 +1,9 @@
 """The place of a command's files: a file system of its own with a bound of the kernel's, where one can be had.
 
 A command in namespaces has one in memory (tmpfs). Its first process makes it in namespaces that are the command's
-already, says so, and waits; this process opens it by the way of that process, puts the files in, and lets it go on. No
-other process of the machine sees it, and it is gone with the last who has it open. So files that were unlinked, and
-paths longer than the system takes, count like all others, and nothing has to be removed.
+already, prints that it is there, and waits; this process opens it by the way of that process, puts the files in, and
+lets it go on. No other process of the machine sees it, and it is gone with the last who has it open. So files that were
+unlinked, and paths longer than the system takes, count like all others, and nothing has to be removed.
 
 Elsewhere, as in containers, the files lie on the machine's disk, and the worker measures them again and again: what
 directories name, and what only processes hold. A file that is on its way through a socket, in no process at all, is not

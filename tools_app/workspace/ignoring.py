@@ -1,6 +1,6 @@
 """Applies `.gitignore` rules apart from all else: on threads of its own, a share for each person, within a time.
 
-Rules are a stranger's text as soon as somebody's archive was unpacked, and may take long with many paths. So a search
+Rules are a stranger's text as soon as an archive was unpacked, and may take long with many paths. So a search
 first reads, and what it found is looked through here. It ends when its time is over, or when the call that wants it
 has been given up.
 """

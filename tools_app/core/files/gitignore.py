@@ -36,7 +36,7 @@ class _Rule:
 
     @cached_property
     def compiled(self) -> Any:
-        """The expression by itself, which is needed only where the quick test of its file says so."""
+        """The expression by itself, which is needed only where the quick test of its file finds a match."""
         try:
             return compile_any([self.source], max_bytes=RULE_BYTES + RULE_BYTES_A_CHAR * len(self.source))
         except FileFailed:

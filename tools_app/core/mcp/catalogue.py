@@ -168,7 +168,7 @@ def _problem_of(raw: JSONValue, names: set[str]) -> str:
 
 
 def _tool(raw: JSONObject) -> JSONObject:
-    """What is kept of one that can be offered."""
+    """Keep of a tool what models and people need."""
     hints = {name: value for name, value in raw["annotations"].items() if name in HINTS}
     tool: JSONObject = {
         "name": raw["name"],

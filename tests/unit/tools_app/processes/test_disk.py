@@ -87,7 +87,7 @@ HOLES = {
 
 
 @pytest.fixture(params=["of its own", "measured"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, isolation: Isolation) -> str:
+def file_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, isolation: Isolation) -> str:
     """With the file system that can be had here, and without."""
     if request.param == "measured":
         if not isolation.has_room:
@@ -98,7 +98,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, isolati
 
 @pytest.mark.long_for("podman", "bwrap")
 @pytest.mark.parametrize("name", HOLES)
-async def test_no_file_passes_the_bound(name: str, way: str, own_folder: str, command: Command) -> None:
+async def test_no_file_passes_the_bound(name: str, file_way: str, own_folder: str, command: Command) -> None:
     result = await command(f"python3 -c '{START}{HOLES[name]}{END}'")
     assert result["exitCode"] == 137, result
     assert result["stderr"].endswith("killed: too much was written\n")
@@ -110,7 +110,7 @@ async def test_no_file_passes_the_bound(name: str, way: str, own_folder: str, co
 
 @pytest.mark.long_for("podman", "bwrap")
 async def test_a_command_that_leaves_deep_folders_ends_as_any_other(
-    way: str, own_folder: str, workspace: MemoryWorkspace, command: Command
+    file_way: str, own_folder: str, workspace: MemoryWorkspace, command: Command
 ) -> None:
     await workspace.write_file("/here", "1\n")
     deep = f"import os\nfor _ in range({LEVELS}):\n os.mkdir('n'); os.chdir('n')\nopen('f', 'w').write('x')"
