@@ -4,9 +4,14 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+try:
+    from django.core.management import execute_from_command_line
 
-from thinkproject.config.env import EnvError
+    from thinkproject.config.env import EnvError
+except ImportError as error:
+    if error.name != "django":
+        raise
+    sys.exit("error: this Python has no Django. In a checkout: .venv/bin/python manage.py (`make run` makes .venv).")
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")

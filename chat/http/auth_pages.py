@@ -1,5 +1,8 @@
 """Login and logout pages, and the one-time sign-in link of `make run`: its button consumes it, a GET does not."""
 
+import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -49,6 +52,15 @@ def _refused(request: HttpRequest, error: SignInDenied) -> HttpResponse:
     return render(request, TEMPLATE, {"refusal": translate(error.phrase)}, status=403)
 
 
+def _link_command(request: HttpRequest) -> str:
+    """The command that prints a sign-in link for this server, as it runs in the folder of its `manage.py`."""
+    python, folder = Path(sys.executable), Path(getattr(settings, "BASE_DIR", "") or ".")
+    python = python.relative_to(folder) if python.is_relative_to(folder) else python
+    data = getattr(settings, "DATA_DIR", None)
+    named = f"THINK_DATA_DIR={shlex.quote(str(data))} " if data is not None and Path(data) != folder / "var" else ""
+    return f"{named}{shlex.quote(str(python))} manage.py sign_in_link --port {request.get_port()}"
+
+
 class SignIn(LoginView):
     """The login page. Who is signed in already goes on."""
 
@@ -57,7 +69,8 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add to the page's context whether there are sign-in links: `make run` creates a user without a password."""
-        return {**super().get_context_data(**kwargs), "has_links": sign_in.has_links()}
+        known = {"has_links": sign_in.has_links(), "command": _link_command(self.request)}
+        return {**super().get_context_data(**kwargs), **known}
 
     def get_default_redirect_url(self) -> str:
         """Go to the conversations."""

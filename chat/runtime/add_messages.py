@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from django.db import transaction
 
@@ -23,6 +23,9 @@ from sessions_app.messages import selectors
 from sessions_app.messages.services import append_here, update_message
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.phrases import Phrase
+
+WRITTEN_BY: Final = "writtenBy"
+"""Metadata of an answer that a person wrote or changed in the model's place: `owner` or `staff`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,7 @@ def add_messages(
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    taken = [_take(key, message) for message in messages]
+    taken = [_take(key, _signed(message, by)) for message in messages]
     prepared = [message for message, _ in taken]
     recount_if_due(key.owner_id, prepared)
     with transaction.atomic():
@@ -98,7 +101,7 @@ def edit_answer(
     """
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    taken, file_ids = _take(key, {**message, "id": new_id("msg"), "role": "assistant"})
+    taken, file_ids = _take(key, _signed({**message, "id": new_id("msg"), "role": "assistant"}, by))
     recount_if_due(key.owner_id, [taken])
     with transaction.atomic():
         instance = ensure_instance(key)
@@ -116,6 +119,14 @@ def edit_answer(
             by.note(session_id, taken["id"])
         notify_on_commit(group_of(key), {"type": "transcript.changed"})
         return taken["id"], selectors.leaf_id(session_id)
+
+
+def _signed(message: NewMessage, by: Author | None) -> NewMessage:
+    """An answer that a person wrote, with the mark that says so to everyone who reads it; any other as it is."""
+    if by is None or message.get("role") != "assistant":
+        return message
+    who = "staff" if by.via == "admin" else "owner"
+    return {**message, "metadata": {**(message.get("metadata") or {}), WRITTEN_BY: who}}
 
 
 def _take(key: InstanceKey, message: NewMessage) -> tuple[Message, list[str]]:

@@ -6,7 +6,7 @@ before it starts the application, so `thinkproject.run.server` asks `limit_of` i
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.urls import Resolver404, ResolverMatch, resolve
@@ -32,6 +32,7 @@ LINGER_SECONDS = 5.0
 _JSON = frozenset({"use-chat", "get-messages", "mcp"})
 _JSON_NAMESPACES = frozenset({"think-api", "admin"})
 _conf = AccessSettings()
+MIB: Final = 1024 * 1024
 
 
 def limit_of(path: str) -> int:
@@ -50,7 +51,8 @@ def smallest_limit() -> int:
 
 def refusal(limit: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Headers and body of the 413."""
-    text = Phrase("The body of this request may have {limit} bytes.", limit=limit)
+    size = f"{limit // MIB} MiB" if limit >= MIB else f"{max(1, limit // 1024)} KiB"
+    text = Phrase("This is more than the {limit} that can be sent at once. Send less, or smaller files.", limit=size)
     response = problem(413, "too_large", text, {"max_bytes": limit})
     headers = [
         (b"content-type", response["Content-Type"].encode()),

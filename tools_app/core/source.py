@@ -7,10 +7,8 @@ class Source(StrEnum):
     """A source of tools. The order of the members is the order of the merge (`tools_app.core.tool_sources`)."""
 
     WORKSPACE = "workspace"  # files and the shell over them
-    FETCH = "fetch"  # pages of the web
     SCHEDULES = "schedules"  # of the conversation
     AGENT = "agent"  # `get_tools()`, and what `before_turn` adds
-    ACTIONS = "actions"
     EXTENSIONS = "extensions"
     SESSION = "session"  # the conversation's context blocks
     SKILLS = "skills"

@@ -5,6 +5,7 @@ written back at the end, all at once. There are no packages but the standard lib
 """
 
 import functools
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,11 @@ MAX_CODE_CHARS: Final = 200_000
 MAX_FILES: Final = 500
 MAX_FILES_BYTES: Final = 20_000_000
 SLACK_SECONDS: Final = 60.0
+_NOT_HERE: Final = re.compile(
+    r"The module '([^']+)' is (?:included in|unvendored from) .*?(?:for more details\.|\Z)", re.DOTALL
+)
+"""Advice of Pyodide to those who embed it. Source: `_pyodide/_importhook.py` of Pyodide."""
+
 DESCRIPTION: Final = """Run Python 3.14 with its standard library, and read the value of the last expression.
 `await` works at the top. There is no network and no other package (no numpy, pandas or matplotlib). Output of print \
 is captured."""
@@ -129,7 +135,7 @@ class PythonRunner:
         result = await sandbox.run(script, calls=changes.answer, limits=self.limits, share=share)
         console = [line.to_json() for line in result.console]
         if result.error is not None:
-            raise ToolError(failure_text(result.error.stack or result.error.message, console))
+            raise ToolError(failure_text(for_scripts(result.error.stack or result.error.message), console))
         if self.workspace is not None and changes.operations:
             await self.workspace.apply(changes.operations)
         shown = dump(result.value)
@@ -139,6 +145,11 @@ class PythonRunner:
             "console": short_console(console),
             "files": sorted(operation.path for operation in changes.operations),
         }
+
+
+def for_scripts(error: str) -> str:
+    """The error without what Pyodide says to those who embed it: there is nothing that a script could install."""
+    return _NOT_HERE.sub(r"No module named '\1': there are no packages here but the standard library.", error)
 
 
 async def _files(workspace: Workspace) -> dict[str, bytes]:

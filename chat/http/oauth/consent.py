@@ -20,6 +20,7 @@ from chat.access.oauth import clients, grants
 from chat.access.oauth.grants import Consent
 from chat.access.oauth.scopes import SENTENCES, Scope, known_scopes
 from chat.errors import GrantNotFound
+from chat.http.auth_pages import home_url
 from chat.http.oauth.addresses import SALT, offered_agents, resource_of, title_of
 from chat.http.oauth.views import origin_of
 from chat.models import OAuthClient
@@ -92,7 +93,7 @@ def programs(request: HttpRequest) -> HttpResponse:
         {"grant": row, "agent": title_of(row.agent), "abilities": [SENTENCES[s] for s in known_scopes(row.scopes)]}
         for row in grants.live_grants(user)[:200]
     ]
-    return render(request, "chat/programs.html", {"rows": rows})
+    return render(request, "chat/programs.html", {"rows": rows, "home": home_url()})
 
 
 def _given(signed: str) -> dict[str, Any]:

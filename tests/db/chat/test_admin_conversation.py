@@ -155,6 +155,7 @@ def test_an_edited_answer_stands_beside_the_old_one_with_its_author(conversation
     entry = LogEntry.objects.get()
     assert (entry.user_id, entry.object_id) == (user.pk, conversation.pk)
     assert "Edited message a1" in entry.get_change_message()
+    assert MessageRow.objects.get(message_id=new_id).content["metadata"] == {"writtenBy": "staff"}
 
 
 def test_an_answer_may_be_corrected_without_moving_what_is_shown(conversation: AgentInstance) -> None:

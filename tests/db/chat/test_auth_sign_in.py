@@ -1,7 +1,13 @@
 """The login page and the one-time link: a GET burns nothing, a POST works once, on this machine only."""
 
+import html
+import os
+import re
+import subprocess
+import sys
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +18,7 @@ from django.utils import timezone
 
 from chat.access import sign_in
 from chat.models import SignInLink
+from tests.house.repository import ROOT
 
 LOCAL: dict[str, Any] = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000"}
 
@@ -126,6 +133,36 @@ def test_the_command_prints_a_link_that_works(alice: User) -> None:
     client = Client()
     client.post(url.removeprefix("http://127.0.0.1:8123"), **LOCAL)
     assert is_signed_in(client)
+
+
+def test_the_command_knows_the_port_of_the_running_server(alice: User, settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    (tmp_path / "run.lock").write_text("process 17, port 8765", encoding="utf-8")
+    out = StringIO()
+    call_command("sign_in_link", "alice", stdout=out)
+    assert "http://127.0.0.1:8765/sign-in/" in out.getvalue()
+
+
+def test_the_command_on_the_sign_in_page_runs(db: None, settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "var"
+    page = html.unescape(
+        Client().get("/sign-in/", headers={"host": "127.0.0.1:8765"}, SERVER_PORT="8765").content.decode()
+    )
+    [command] = re.findall(r"<code>([^<]*sign_in_link[^<]*)</code>", page)
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(("THINK_", "DJANGO", "DATABASE"))
+    }
+    ran = subprocess.run(command, shell=True, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "Traceback" in ran.stderr) == (1, False)
+    assert f"There is no database with users in {tmp_path / 'var'}" in ran.stderr  # it is asked in the right place
+    assert command.endswith("--port 8765")
+
+
+def test_a_python_without_django_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-S", "-I", str(ROOT / "manage.py"), "sign_in_link"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+    assert ".venv/bin/python manage.py" in ran.stderr
 
 
 def test_the_command_takes_the_only_user(alice: User, bob: User) -> None:

@@ -56,6 +56,9 @@ function shortened(text, most) {
   return decoder.decode(bytes.subarray(0, end)) + note;
 }
 
+/** What the interpreter says to those who embed it, which no script can follow. @param {string} text */
+const forScripts = (text) => text.replaceAll(/, increase executionLimits\.\w+/g, "");
+
 /** @param {Opened} opened */
 function limits({ seconds }) {
   return {
@@ -91,7 +94,7 @@ async function run(script) {
     const late = isLate ? `bash: timed out after ${opened.seconds} seconds\n` : "";
     const value = {
       stdout: shortened(result.stdout, opened.output),
-      stderr: shortened(isLate ? late : result.stderr, opened.output),
+      stderr: shortened(isLate ? late : forScripts(result.stderr), opened.output),
       exitCode: isLate ? TIMED_OUT : result.exitCode,
     };
     send({ t: "done", ok: true, value });

@@ -24,16 +24,16 @@ export function EditAnswer({ text, isLast, close }: Props) {
   const actions = (
     <>
       {!isLast && (
-        <button type="button" class="button" onClick={() => answer(false)}>{t("message.save-version")}</button>
+        <button type="button" class="button" onClick={() => answer(false)}>{t("answer.save-version")}</button>
       )}
       <button type="submit" class="button is-primary">
-        {isLast ? t("common.save") : t("message.save-and-continue")}
+        {isLast ? t("common.save") : t("answer.save-and-continue")}
       </button>
     </>
   );
   return (
-    <Dialog title={t("message.edit-answer")} actions={actions} onSubmit={() => answer(true)} close={close} isWide>
-      <p class="muted">{isLast ? t("message.edit-answer-last") : t("message.edit-answer-inner")}</p>
+    <Dialog title={t("answer.edit-answer")} actions={actions} onSubmit={() => answer(true)} close={close} isWide>
+      <p class="muted">{isLast ? t("answer.edit-last") : t("answer.edit-inner")}</p>
       <p>
         <textarea ref={input} rows={12} required aria-label={t("message.answer")} dir="auto" defaultValue={text} />
       </p>

@@ -2,6 +2,7 @@
 // may say them (a test reads the imports).
 
 import { addMessages } from "../lib/i18n.ts";
+import answer from "./en/answer.json" with { type: "json" };
 import approvals from "./en/approvals.json" with { type: "json" };
 import background from "./en/background.json" with { type: "json" };
 import browser from "./en/browser.json" with { type: "json" };
@@ -9,6 +10,7 @@ import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
 import extensions from "./en/extensions.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
+import find from "./en/find.json" with { type: "json" };
 import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import keys from "./en/keys.json" with { type: "json" };
@@ -20,6 +22,7 @@ import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 
 export const later = {
+  ...answer,
   ...approvals,
   ...background,
   ...browser,
@@ -27,6 +30,7 @@ export const later = {
   ...choice,
   ...extensions,
   ...files,
+  ...find,
   ...guard,
   ...histories,
   ...keys,

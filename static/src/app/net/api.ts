@@ -61,7 +61,10 @@ async function problem(response: Response): Promise<ApiError> {
   const why = body?.data?.errors?.[0]?.message; // of a value that was not as it should be
   const text = said && why ? `${said.replace(/\.$/, "")}: ${why}.` : said;
   const { status } = response;
-  if (status === 401) return new ApiError("refused", t("common.sign-in-to-continue"), { status });
+  if (status === 401) {
+    dispatchEvent(new Event("signed-out"));
+    return new ApiError("refused", t("common.sign-in-to-continue"), { status });
+  }
   const kind = status >= 500 ? "broken" : "refused";
   const fallback = kind === "broken" ? t("common.server-broken") : t("common.server-refused");
   return new ApiError(kind, text || fallback, { status, code: body?.code ?? "" });

@@ -1,7 +1,7 @@
 // What is remembered: of the person, of the conversation, of the agent. Everything can be seen; what is kept here can be changed.
 
 import { t } from "../lib/i18n.ts";
-import { grouped, Remembered } from "../store/remembered.ts";
+import { emptyMemory, grouped, Remembered } from "../store/remembered.ts";
 import { useApp } from "../ui/context.ts";
 import { BlockCard } from "./block_card.tsx";
 import { Failure } from "./panel.tsx";
@@ -32,7 +32,7 @@ export function MemoryPanel({ conversation }: PanelProps) {
         <section key={group.key} class="memory-group" aria-label={group.title}>
           <h2>{group.title}</h2>
           <p class="muted">{group.blocks.length ? group.hint : t("memory.nothing-about-you")}</p>
-          {group.blocks.map((block) => (
+          {(group.blocks.length ? group.blocks : [emptyMemory(Boolean(sessionId))]).map((block) => (
             <BlockCard
               key={block.label}
               block={block}

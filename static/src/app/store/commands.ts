@@ -1,13 +1,10 @@
 // Commands of the message field: a first line that begins with a slash. Pure.
 
-import type { MessageKey } from "../lib/i18n.ts";
-
 /** A command that can be given. */
 export interface CommandInfo {
   name: string;
   aliases: readonly string[];
   usage: string;
-  hint: MessageKey;
 }
 
 /** A command that was given, with what stands behind it. */
@@ -21,7 +18,6 @@ export const COMMANDS: readonly CommandInfo[] = [
     name: "compact",
     aliases: ["summarize", "summarise"],
     usage: "/compact",
-    hint: "composer.compact-hint",
   },
 ];
 

@@ -3,6 +3,7 @@
 import type { AgentSocket } from "../net/socket.ts";
 import { Store } from "../lib/store.ts";
 
+export const SIGNED_OUT = 4401; // close code of the server
 const GRACE_MS = 1_200; // a blink of the line is not worth a word
 
 export class Connection extends Store {
@@ -10,15 +11,20 @@ export class Connection extends Store {
   isShown = false;
   #socket: AgentSocket | null = null;
   #timer = 0;
+  #isSignedOut = false; // a request was refused: the line itself may stay
 
   constructor() {
     super();
-    addEventListener("offline", () => this.#look());
-    addEventListener("online", () => this.#look());
+    for (const name of ["offline", "online", "signed-out"]) {
+      addEventListener(name, () => {
+        this.#isSignedOut ||= name === "signed-out";
+        this.#look();
+      });
+    }
   }
 
   get state(): "open" | "connecting" | "waiting" | "refused" {
-    return (this.#socket?.state ?? "open") as "open" | "connecting" | "waiting" | "refused";
+    return (this.#isSignedOut ? "refused" : this.#socket?.state ?? "open") as "open" | "connecting" | "waiting" | "refused";
   }
 
   get isOffline(): boolean {
@@ -32,7 +38,7 @@ export class Connection extends Store {
 
   /** Why the server has closed it for good: {code, reason}. */
   get refusal(): { code: number; reason: string } {
-    return { code: this.#socket?.code ?? 0, reason: this.#socket?.reason ?? "" };
+    return { code: this.#isSignedOut ? SIGNED_OUT : this.#socket?.code ?? 0, reason: this.#socket?.reason ?? "" };
   }
 
   watch(socket: AgentSocket | null): void {

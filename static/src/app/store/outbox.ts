@@ -4,7 +4,7 @@
 import { Due } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
 import { recall, remember } from "../lib/storage.ts";
-import { isTemporary, messageOf } from "../net/api.ts";
+import { type ApiError, isTemporary, messageOf } from "../net/api.ts";
 import type { OutboxEntry } from "./types.ts";
 
 const HASTY_WAIT = 4_000;
@@ -123,7 +123,8 @@ export class Outbox extends EventStore<{ change: undefined }> {
         this.#change(requestId, { state: "refused", error: messageOf(error) });
         return true;
       }
-      this.#change(requestId, { state: "waiting", error: messageOf(error), tries: tries + 1 });
+      const isLine = (error as ApiError).kind === "offline";
+      this.#change(requestId, { state: "waiting", error: isLine ? "" : messageOf(error), tries: tries + 1 });
       if (!this.#closed) this.#due.set(this.#wake, RETRY_STEPS[Math.min(tries, RETRY_STEPS.length - 1)]);
       return false;
     } finally {

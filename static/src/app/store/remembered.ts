@@ -103,6 +103,12 @@ export function grouped(blocks: readonly Schemas["BlockOut"][], memory: readonly
   ];
 }
 
+/** A place to begin, where nothing is remembered of the person. `isElsewhere`: the shown agent does not read it. */
+export const emptyMemory = (isElsewhere: boolean): Block => ({
+  ...asBlock({ label: "memory", content: "", entry_count: 0 } as MemoryItem),
+  isElsewhere,
+});
+
 const asBlock = (item: MemoryItem): Block => ({
   ...item,
   of: "user",

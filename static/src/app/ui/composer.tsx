@@ -8,7 +8,10 @@ import type { Attachment } from "../store/attachments.ts";
 import { type CommandInfo, commandOf, offered } from "../store/commands.ts";
 import { useApp } from "./context.ts";
 import { Icon, IconButton } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 import { ModelPicker } from "./model_picker.tsx";
+
+const CommandList = lazy(async () => (await import("./later.ts")).CommandList);
 
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
 
@@ -83,17 +86,7 @@ function Commands() {
   const commands = offered(follow(composer).text);
   return (
     <div id="commands" class="commands" aria-live="polite">
-      {commands.map((command) => (
-        <button
-          key={command.name}
-          type="button"
-          class="command"
-          onClick={() => composer.fill(`${command.usage} `)}
-        >
-          <code>{command.usage}</code>
-          <span>{command.hint}</span>
-        </button>
-      ))}
+      {commands[0] && <CommandList commands={commands} />}
     </div>
   );
 }

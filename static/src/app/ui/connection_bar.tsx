@@ -3,10 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import type { Connection } from "../store/connection.ts";
+import { type Connection, SIGNED_OUT } from "../store/connection.ts";
 import { useApp } from "./context.ts";
-
-const SIGNED_OUT = 4401; // close code of the server
 
 export function ConnectionBar() {
   const connection = follow(useApp().connection);

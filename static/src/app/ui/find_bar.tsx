@@ -53,7 +53,7 @@ export function FindBar() {
       id="find-bar"
       class="find-bar"
       role="search"
-      aria-label={t("conversation.find-bar")}
+      aria-label={t("find.bar")}
       onSubmit={(event) => event.preventDefault()}
       onKeyDown={onKeyDown}
     >
@@ -71,19 +71,19 @@ export function FindBar() {
           onInput={(event) => type(event.currentTarget.value)}
         />
         <span id="find-count" class="find-count" role="status" hidden={!hits.length}>
-          {hits.length > 0 && t(hasMore ? "conversation.found-more" : "conversation.found", { count: hits.length })}
+          {hits.length > 0 && t(hasMore ? "find.found-more" : "find.found", { count: hits.length })}
         </span>
         <IconButton
           id="find-close"
           icon="close"
-          label={t("conversation.find-close")}
-          title={t("conversation.find-close-title")}
+          label={t("find.close")}
+          title={t("find.close-title")}
           onClick={close}
         />
       </div>
       <HitsNote id="find-note" search={find} />
       <div class="find-hits">
-        <Hits id="find-hits" search={find} open={open} isInside label={t("conversation.find-hits")} listRef={list} />
+        <Hits id="find-hits" search={find} open={open} isInside label={t("find.hits")} listRef={list} />
         <ShowMore
           id="more-find-hits"
           label={t("list.more-messages")}

@@ -5,6 +5,7 @@ import "../messages/later.ts"; // before any of the views
 export { AgentList } from "./agent_list.tsx";
 export { ApprovalsPage } from "./approvals_page.tsx";
 export { ArgumentsForm } from "./arguments_form.tsx";
+export { CommandList } from "./command_list.tsx";
 export { Choice } from "./model_choice.tsx";
 export { FindBar } from "./find_bar.tsx";
 export { GuardBar } from "./guard_bar.tsx";

@@ -34,7 +34,9 @@ export function PendingFoot({ context: { app }, message, pending, error }: Pendi
   return (
     <div class="message-foot">
       <span class="muted">
-        {pending === "refused" ? t("message.not-sent", { reason: error }) : t(PENDING[pending])}
+        {error
+          ? t(pending === "waiting" ? "message.not-yet-sent" : "message.not-sent", { reason: error })
+          : t(PENDING[pending as keyof typeof PENDING])}
       </span>
       {(pending === "refused" || pending === "waiting") && (
         <>
@@ -81,6 +83,7 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
           ? <More actions={actions} />
           : actions.map((action) => <Action key={action.icon} {...action} />)}
         {turn && <Facts context={context} turn={turn} />}
+        {!!message.metadata.writtenBy && <span class="meta">{t("message.by-person")}</span>}
         {!!message.metadata.schedule && <span class="meta">{t("message.scheduled")}</span>}
         {message.createdAt && (
           <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>

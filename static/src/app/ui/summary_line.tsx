@@ -49,7 +49,7 @@ export const SummaryLine = memo(Line);
 function Inside({ context: { app, conversation, reader }, compaction, isUsed }: Props) {
   const [isEditing, setEditing] = useState(false);
   const edit = useReturnFocus<HTMLButtonElement>(isEditing);
-  const save = async (text: string) => (await app.summaries.reword(compaction.id, text)) ? "" : t("message.not-stored");
+  const save = async (text: string) => (await app.summaries.reword(compaction.id, text)) ? "" : t("answer.not-stored");
   if (isEditing) {
     return (
       <Editor
@@ -94,7 +94,7 @@ function noteOf(compaction: Compaction): string {
     causeOf(compaction),
     timeLabel(created_at),
     before > 0 && t("summaries.tokens", { before, count }),
-    edited_at && t("message.edited"),
+    edited_at && t("answer.edited"),
   ].filter(Boolean).join(" · ");
 }
 

@@ -195,6 +195,15 @@ def test_the_last_answer_is_shown_as_edited(as_alice: ApiClient, conversation: A
     assert edited["leaf_id"] == edited["message_id"]
 
 
+def test_an_answer_that_its_owner_wrote_says_so_here_and_in_exports(
+    as_alice: ApiClient, conversation: AgentInstance
+) -> None:
+    as_alice.send("POST", f"/instances/{conversation.id}/messages/a1/edit", TEXT)
+    items = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"]
+    assert [(item["metadata"] or {}).get("writtenBy") for item in items] == [None, "owner"]
+    assert "".join(export_lines(str(conversation.session_id))).count('"writtenBy":"owner"') == 1
+
+
 @pytest.mark.parametrize(
     ("message_id", "body"),
     [

@@ -193,7 +193,7 @@ OF_CALLER = {"type": "object", "properties": {"of_caller": {"type": "string"}}}
 
 async def test_sources_are_merged_in_their_order(make_room: MakeRoom, provide: Any) -> None:
     provide(Source.MCP, with_prefix(burn, "mcp_"), with_prefix(look, "both_"))
-    provide(Source.FETCH, client_tool("look"), with_prefix(burn, "files_"))
+    provide(Source.SCHEDULES, client_tool("look"), with_prefix(burn, "files_"))
     of_caller = declarations_of([client_tool("look"), client_tool("ask", "", OF_CALLER)])
     room = make_room("toolbox")
     declared = [{"name": "look", "description": ""}, {"name": "ask", "description": ""}]
@@ -222,6 +222,6 @@ async def test_tools_of_every_tier_stand_side_by_side(make_room: MakeRoom, monke
 
 
 def test_a_source_has_one_provider(provide: Any) -> None:
-    provide(Source.FETCH)
-    with pytest.raises(ValueError, match="'fetch' has a provider"):
-        provide(Source.FETCH)
+    provide(Source.SCHEDULES)
+    with pytest.raises(ValueError, match="'schedules' has a provider"):
+        provide(Source.SCHEDULES)

@@ -12,7 +12,7 @@ from tests.filled_workspace import contents, filled
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import SandboxUnavailable
-from tools_app.execute.python import create_python_tool, python_limits, python_program
+from tools_app.execute.python import create_python_tool, for_scripts, python_limits, python_program
 from tools_app.executor import execute
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
@@ -134,3 +134,17 @@ async def test_without_pyodide_the_call_says_what_to_do(settings: Any, tmp_path:
     result = await call(create_python_tool(), "1")
     assert result.is_error
     assert "install_sandbox_python" in result.output
+
+
+@pytest.mark.parametrize(
+    "where", ["included in the Pyodide distribution, but it is not installed", "unvendored from x"]
+)
+def test_advice_to_those_who_embed_python_reaches_no_model(where: str) -> None:
+    said = (
+        f"ModuleNotFoundError: The module 'numpy' is {where}.\nYou can install it by calling:\n"
+        '  await micropip.install("numpy") in Python, or\n  await pyodide.loadPackage("numpy") in JavaScript\n'
+        "See https://pyodide.org/en/stable/usage/loading-packages.html for more details.\n"
+    )
+    assert for_scripts(said).strip() == (
+        "ModuleNotFoundError: No module named 'numpy': there are no packages here but the standard library."
+    )

@@ -81,6 +81,20 @@ async def test_files_have_the_names_that_programs_give_them_as_well(workspace: M
     assert result["changedFiles"] == {**NOTHING, "created": ["/d/g"]}
 
 
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("i=0; while true; do i=1; done", "too many"),
+        ("until false; do :; done", "too many"),
+        ("f() { f; }; f", "maximum recursion depth"),
+    ],
+)
+async def test_limits_are_said_in_words_for_scripts(bash: Shell, script: str, words: str) -> None:
+    result = await bash(script)
+    assert words in result["stderr"]
+    assert "executionLimits" not in result["stderr"]
+
+
 async def test_a_directory_called_workspace_is_itself(workspace: MemoryWorkspace, bash: Shell) -> None:
     await workspace.write_file("/workspace/f", "old\n")
     result = await bash("cat /workspace/f; echo new > /workspace/g; ls /")

@@ -1,0 +1,21 @@
+// The commands that what is typed may become, each with what it does.
+
+import { type MessageKey, t } from "../lib/i18n.ts";
+import type { CommandInfo } from "../store/commands.ts";
+import { useApp } from "./context.ts";
+
+const HINTS: { readonly [name: string]: MessageKey } = { compact: "summaries.compact-hint" };
+
+export function CommandList({ commands }: { commands: readonly CommandInfo[] }) {
+  const { composer } = useApp();
+  return (
+    <>
+      {commands.map(({ name, usage }) => (
+        <button key={name} type="button" class="command" onClick={() => composer.fill(`${usage} `)}>
+          <code>{usage}</code>
+          <span>{t(HINTS[name])}</span>
+        </button>
+      ))}
+    </>
+  );
+}
