@@ -5,10 +5,12 @@ Sync; runs on the database bridge.
 
 from chat.core.loop.hooks import StepRecord
 from chat.core.loop.loop import MODEL_PREFIX
+from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.turn_state import TurnState
 from chat.models import Turn
 from chat.turns.execution.turn_facts import TurnFacts
+from chat.turns.state.sent_requests import sent_before
 from fibers.models import FiberStep
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
@@ -16,7 +18,10 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 
 def earlier_steps(facts: TurnFacts) -> tuple[StepRecord, ...]:
-    """The steps, oldest first: of their journals and messages. Three queries; none for a turn that begins an answer."""
+    """The steps, oldest first: of their journals and messages. No query for a turn that begins an answer.
+
+    Three, and what it takes to read the requests that those of a turn share with.
+    """
     if not facts.goes_on_from:
         return ()
     turns = {turn.pk: turn for turn in Turn.objects.filter(pk__in=facts.goes_on_from)}
@@ -35,7 +40,9 @@ def earlier_steps(facts: TurnFacts) -> tuple[StepRecord, ...]:
 
 
 def _steps_of(turn: Turn, message: Message, journal: dict[int, JSONObject]) -> tuple[StepRecord, ...]:
-    history = StepHistory(TurnState.of(message), turn.request_id, None)
+    records = [(f"{MODEL_PREFIX}{number}", journal[number]) for number in sorted(journal)]
+    requests = RequestRecorder(sent=sent_before(turn.session_id, turn.position, records))
+    history = StepHistory(TurnState.of(message), turn.request_id, None, requests)
     for number in sorted(journal):
         if journal[number].get("ends_step"):
             history.settled(journal[number])

@@ -15,8 +15,8 @@ export function ChooseAgent({ agents, current, close }: Props) {
   const select = useRef<HTMLSelectElement>(null);
   return (
     <Dialog
-      title={t("list.import-agent")}
-      actions={<button type="submit" class="button is-primary">{t("list.import-confirm")}</button>}
+      title={t("choice.import-agent")}
+      actions={<button type="submit" class="button is-primary">{t("choice.import-confirm")}</button>}
       onSubmit={() => close(select.current!.value)}
       close={close}
     >

@@ -15,6 +15,7 @@ import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import keys from "./en/keys.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
+import menu from "./en/menu.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
@@ -35,6 +36,7 @@ export const later = {
   ...histories,
   ...keys,
   ...memory,
+  ...menu,
   ...panel,
   ...runs,
   ...schedules,

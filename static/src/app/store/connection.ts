@@ -24,7 +24,11 @@ export class Connection extends Store {
   }
 
   get state(): "open" | "connecting" | "waiting" | "refused" {
-    return (this.#isSignedOut ? "refused" : this.#socket?.state ?? "open") as "open" | "connecting" | "waiting" | "refused";
+    return (this.#isSignedOut ? "refused" : this.#socket?.state ?? "open") as
+      | "open"
+      | "connecting"
+      | "waiting"
+      | "refused";
   }
 
   get isOffline(): boolean {

@@ -44,8 +44,8 @@ export function AgentList({ agents, current, choose }: Props) {
           type="search"
           class="picker-search"
           autofocus
-          placeholder={t("agents.search")}
-          aria-label={t("agents.search")}
+          placeholder={t("choice.search-agents")}
+          aria-label={t("choice.search-agents")}
           autocomplete="off"
           spellcheck={false}
           value={query}
@@ -53,7 +53,9 @@ export function AgentList({ agents, current, choose }: Props) {
           onKeyDown={onSearchKey}
         />
       )}
-      <p class="visually-hidden" role="status">{hasSearch && query && t("agents.count", { count: shown.length })}</p>
+      <p class="visually-hidden" role="status">
+        {hasSearch && query && t("choice.agent-count", { count: shown.length })}
+      </p>
       <ul class="picker-list" ref={list} onKeyDown={onListKey}>
         {shown.map((agent) => (
           <li key={agent.name}>
@@ -74,7 +76,7 @@ export function AgentList({ agents, current, choose }: Props) {
           </li>
         ))}
       </ul>
-      {!shown.length && <p class="muted picker-none">{t("agents.none")}</p>}
+      {!shown.length && <p class="muted picker-none">{t("choice.no-agent")}</p>}
     </>
   );
 }

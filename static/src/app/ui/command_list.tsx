@@ -11,7 +11,12 @@ export function CommandList({ commands }: { commands: readonly CommandInfo[] }) 
   return (
     <>
       {commands.map(({ name, usage }) => (
-        <button key={name} type="button" class="command" onClick={() => composer.fill(`${usage} `)}>
+        <button
+          key={name}
+          type="button"
+          class="command"
+          onClick={() => composer.fill(`${usage} `)}
+        >
           <code>{usage}</code>
           <span>{t(HINTS[name])}</span>
         </button>

@@ -54,7 +54,10 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
             onClick={() => app.toggleSidebar()}
           />
         </header>
-        <SearchField field={field} down={() => rows.current!.querySelector<HTMLElement>("a:not(#approvals-link)")?.focus()} />
+        <SearchField
+          field={field}
+          down={() => rows.current!.querySelector<HTMLElement>("a:not(#approvals-link)")?.focus()}
+        />
         <div class="rows" tabIndex={-1} ref={rows} onKeyDown={onRowsKey}>
           <ApprovalsLink />
           {list.isArchive && <ArchiveHead field={field} />}

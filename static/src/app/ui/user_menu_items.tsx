@@ -7,7 +7,7 @@ import { currentTheme, setTheme, type Theme, THEMES } from "../lib/theme.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 
-const THEME_LABELS = { system: "list.theme-system", light: "list.theme-light", dark: "list.theme-dark" } as const;
+const THEME_LABELS = { system: "menu.theme-system", light: "menu.theme-light", dark: "menu.theme-dark" } as const;
 
 /** `chooseFile` opens the browser's dialog for the file to import. */
 export function UserMenuItems({ close, chooseFile }: { close: () => void; chooseFile: () => void }) {
@@ -28,9 +28,9 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
   );
   return (
     <>
-      {item("memory", t("list.memory"), () => app.panel.open("memory"))}
-      {item("box", t("list.archive-show"), () => app.list.showArchive(true))}
-      {item("open", t("list.import"), chooseFile)}
+      {item("memory", t("menu.memory"), () => app.panel.open("memory"))}
+      {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
+      {item("open", t("menu.import"), chooseFile)}
       {item("link", t("servers.programs"), () => location.assign(app.boot.urls.programs))}
       {item("keys", t("keys.title"), () => app.showShortcuts())}
       <ThemeChoice />
@@ -42,8 +42,8 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
 function ThemeChoice() {
   const [chosen, choose] = useState<Theme>(currentTheme());
   return (
-    <div role="group" class="is-apart menu-group" aria-label={t("list.theme")}>
-      <p class="menu-heading" aria-hidden="true">{t("list.theme")}</p>
+    <div role="group" class="is-apart menu-group" aria-label={t("menu.theme")}>
+      <p class="menu-heading" aria-hidden="true">{t("menu.theme")}</p>
       {THEMES.map((theme) => (
         <button
           key={theme}
@@ -71,7 +71,7 @@ function SignOut({ action }: { action: string }) {
       <input type="hidden" name="csrfmiddlewaretoken" value={csrfToken()} />
       <button type="submit" role="menuitem" tabIndex={-1}>
         <Icon name="out" />
-        {t("list.sign-out")}
+        {t("menu.sign-out")}
       </button>
     </form>
   );
