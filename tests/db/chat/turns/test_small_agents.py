@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think, Tool, tool
 from tests.house.repository import ROOT
+from thinkproject.kernel.aio import db
 
 from .agents import MODELS
 from .conftest import MakeRoom
@@ -76,10 +78,13 @@ async def test_the_figures_of_the_page_are_about_what_is_sent(
 ) -> None:
     count, tokens = figures
     room = make_room(agent)
-    shown = await preview(room.key, None, make_agent)
-    assert (len(shown.tools), shown.total_tokens) == (count, pytest.approx(tokens, rel=0.2))
     await room.say("Hello")
     assert len(room.model.requests[0].get("tools", ())) == count
+    await room.handle.clear()
+    session_id = await db(lambda: str(AgentInstance.objects.values_list("session_id", flat=True).get()))
+    shown = await preview(room.key, session_id, make_agent)
+    assert len(shown.tools) == count
+    assert shown.total_tokens == pytest.approx(tokens, rel=0.2)
 
 
 @pytest.mark.parametrize("page", ["docs/quickstart.md", "docs/howto/keep-an-agent-small.md"])
