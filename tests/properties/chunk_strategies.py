@@ -56,7 +56,7 @@ framing: st.SearchStrategy[Chunk] = st.one_of(
 )
 text_parts: st.SearchStrategy[Chunk] = st.one_of(
     st.builds(chunks.text_start, part_ids, provider_metadata=metadata),
-    st.builds(chunks.text_end, part_ids, provider_metadata=metadata),
+    st.builds(chunks.text_end, part_ids, provider_metadata=metadata | st.just({OURS: {"wasThought": True}})),
     st.builds(chunks.reasoning_start, part_ids, provider_metadata=metadata),
     st.builds(chunks.reasoning_end, part_ids, provider_metadata=metadata),
 )

@@ -62,5 +62,7 @@ def _object_in(text: str) -> str | None:
             return text
         if not isinstance(value, str):
             return None
+        if value.strip() in _NOTHING:
+            return "{}"
         text = value
-    return "{}" if text.strip() in _NOTHING else None
+    return None

@@ -185,8 +185,7 @@ class ChatReader:
             return self._failed(self._error(chunk.error))
         if not self._response_id:
             self._read_head(chunk)
-        if chunk.usage or choice.usage:
-            self._usage = read_usage(chunk.usage or choice.usage)
+        self._count(chunk.usage or choice.usage or _of_groq(chunk).get("usage"))
         events = [] if choice.index else self._read_choice(choice)
         self._flows = self._tags.passes and self._late is None and self._halves is None
         return events
@@ -211,13 +210,18 @@ class ChatReader:
 
     def _read_rest(self, chunk: WireChunk, data: bytes) -> list[ModelEvent]:
         """An event without an answer: an error, usage, or nothing."""
-        groq = chunk.x_groq if isinstance(chunk.x_groq, dict) else {}
-        error = chunk.error or groq.get("error") or (None if chunk.usage else odd_error(data))
+        groq = _of_groq(chunk)
+        usage = chunk.usage or groq.get("usage")
+        error = chunk.error or groq.get("error") or (None if usage else odd_error(data))
         if error:
             return self._failed(self._error(error))
-        if chunk.usage or groq.get("usage"):
-            self._usage = read_usage(chunk.usage or groq["usage"])
+        self._count(usage)
         return []
+
+    def _count(self, usage: JSONValue) -> None:
+        """Take the counts of the last chunk that has any: where all have, they grow."""
+        if usage:
+            self._usage = read_usage(usage)
 
     def _read_head(self, chunk: WireChunk) -> None:
         self._response_id = chunk.id if isinstance(chunk.id, str) else ""
@@ -452,6 +456,11 @@ def _is_another(last: _Call, wire_id: str, name: str, arguments: JSONValue) -> b
     if not name or not last.started:
         return False
     return not wire_id or (is_whole(last.pieces) and arguments not in (None, "", "".join(last.pieces)))
+
+
+def _of_groq(chunk: WireChunk) -> JSONObject:
+    """The field of its own in which one provider puts usage and errors."""
+    return chunk.x_groq if isinstance(chunk.x_groq, dict) else {}
 
 
 def _index(value: JSONValue) -> int | None:
