@@ -29,6 +29,7 @@ from chat.access.origins import parse_origin
 from chat.agent import declared, registry
 from chat.agent.appearance import is_symbol, problems_of
 from chat.agent.base import Agent, ConfigAccess
+from chat.agent.contracts import value_problems
 from chat.agent.think import Think
 from chat.conf import AccessSettings, chat_settings
 from chat.core.context.compaction_policy import compaction_policy, is_count
@@ -42,7 +43,6 @@ from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 from thinkproject.kernel.object_storage import object_storage
-from tools_app.core.guard.rules import InjectionGuard
 from tools_app.core.tool_names import check_patterns
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -74,6 +74,24 @@ _CAMEL_CASE = (
 
 
 _HOOKS = {
+    "on_start": 0,
+    "on_connect": 1,
+    "on_message": 2,
+    "on_close": 2,
+    "on_before_sub_agent": 2,
+    "is_read_only": 1,
+    "validate_state_change": 2,
+    "on_state_changed": 2,
+    "on_fiber_complete": 1,
+    "on_fibers_recovered": 1,
+    "on_fiber_recovered": 1,
+    "get_extensions": 0,
+    "get_skills": 0,
+    "get_mcp_servers": 0,
+    "get_scheduled_tasks": 0,
+    "get_workspace": 0,
+    "authorize_turn": 1,
+    "authorize_action": 1,
     "get_model": 0,
     "get_system_prompt": 0,
     "get_tools": 0,
@@ -127,11 +145,14 @@ def check_values(**_kwargs: Any) -> list[CheckMessage]:
     """Report class attributes with values that the product cannot serve."""
     found: list[CheckMessage] = []
     for agent_class in registry.registered_classes():
-        if issubclass(agent_class, Think):
-            found += [
-                Error(f"{_name(agent_class)}: {problem}", id="chat.E003") for problem in _value_problems(agent_class)
-            ]
+        problems = [*value_problems(agent_class), *_policies_of(agent_class)]
+        found += [Error(f"{_name(agent_class)}: {problem}", id="chat.E003") for problem in problems]
     return found
+
+
+def problems_of_class(agent_class: type[Agent]) -> list[str]:
+    """Sentences about values and hooks of a class that no turn could go well with."""
+    return [*value_problems(agent_class), *_policies_of(agent_class), *_hook_problems(agent_class)]
 
 
 @register("chat")
@@ -212,33 +233,19 @@ def _is_model_name(name: Any) -> bool:
     return name == DEFAULT or bool(provider and model and name == name.strip() and len(name) <= MAX_NAME)
 
 
-def _value_problems(agent_class: type[Think]) -> list[str]:
-    problems: list[str] = []
-    max_steps: Any = agent_class.max_steps
-    limit: Any = agent_class.max_persisted_messages
-    problems += _concurrency_problems(agent_class.message_concurrency)
+def _policies_of(agent_class: type[Agent]) -> list[str]:
+    """Problems of values that are read by a function of their own."""
+    if not issubclass(agent_class, Think):
+        return []
+    problems = _concurrency_problems(agent_class.message_concurrency)
     problems += _policy_problems(context_policy, agent_class.context_policy)
     if agent_class.compaction_policy is not None:
         problems += _policy_problems(compaction_policy, agent_class.compaction_policy)
-    if not isinstance(max_steps, int) or max_steps < 1:
-        problems.append(f"max_steps must be a positive whole number, not {max_steps!r}.")
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        problems.append(f"max_persisted_messages must be None or a positive whole number, not {limit!r}.")
-    most: Any = agent_class.max_recoveries
-    if most is not None and (type(most) is not int or most < 0):
-        problems.append(f"max_recoveries must be None or a whole number from 0, not {most!r}.")
-    given = {name: getattr(agent_class, name) for name in ("interrupted_text", "step_limit_text")}
-    problems += [f"{name} must be a text, not {text!r}." for name, text in given.items() if not _is_text(text)]
-    if not isinstance(agent_class.mcp_server, bool):
-        try:
-            check_patterns(agent_class.mcp_server)
-        except ToolDeclarationInvalid as error:
-            problems.append(f"mcp_server: {error.message}")
-    guard: Any = agent_class.injection_guard
-    if not isinstance(guard, InjectionGuard):
-        problems.append(f"injection_guard must be an InjectionGuard or Relaxed(reason=…), not {guard!r}.")
-    if (agent_class.stall_timeout_seconds or 0) < 0:
-        problems.append(f"stall_timeout_seconds must not be negative, not {agent_class.stall_timeout_seconds!r}.")
+    for name in ("enabled_tools", "code_tool", "mcp_server"):
+        given: Any = getattr(agent_class, name)
+        if (given is None) if name == "enabled_tools" else isinstance(given, bool):
+            continue
+        problems += [f"{name}: {problem}" for problem in _policy_problems(check_patterns, given)]
     return problems
 
 
@@ -249,7 +256,7 @@ def _is_text(value: Any) -> bool:
 def _policy_problems(policy: Callable[[Any], object], value: Any) -> list[str]:
     try:
         policy(value)
-    except (TurnConfigInvalid, TypeError) as error:
+    except (TurnConfigInvalid, ToolDeclarationInvalid, TypeError) as error:
         return [str(error)]
     return []
 
@@ -276,13 +283,16 @@ def check_hooks(**_kwargs: Any) -> list[CheckMessage]:
     return [
         Error(f"{_name(agent_class)}: {problem}", id="chat.E004")
         for agent_class in registry.registered_classes()
-        if issubclass(agent_class, Think)
-        for name, count in _HOOKS.items()
-        if (problem := _hook_problem(agent_class, name, count))
+        for problem in _hook_problems(agent_class)
     ]
 
 
-def _hook_problem(agent_class: type[Think], name: str, count: int) -> str:
+def _hook_problems(agent_class: type[Agent]) -> list[str]:
+    named = [(name, count) for name, count in _HOOKS.items() if hasattr(agent_class, name)]
+    return [problem for name, count in named if (problem := _hook_problem(agent_class, name, count))]
+
+
+def _hook_problem(agent_class: type[Agent], name: str, count: int) -> str:
     method = getattr(agent_class, name)
     if not callable(method):
         return f"{name} must be a method, not {method!r}."

@@ -200,6 +200,15 @@ class TurnFailed(ChatError):
     http_status = 502
 
 
+class TurnWaits(ChatError, Conflict):
+    """The turn waits for an answer, and goes on by itself when there is one.
+
+    Data: `request_id`, `turn_id`, `waits`: each with `kind`, `label`, `callId` and `since`.
+    """
+
+    code = "turn_waits"
+
+
 class NestedTurn(ChatError, Conflict):
     """A blocking turn cannot be called from inside an active turn of the same conversation."""
 
@@ -207,9 +216,21 @@ class NestedTurn(ChatError, Conflict):
 
 
 class TurnConfigInvalid(ChatError, Invalid):
-    """A hook of the agent returned a value that a turn cannot use."""
+    """The agent is set up wrongly. The server's log says how.
+
+    That is all that clients read. `reason`, also the text of the exception, is the sentence for its developer, and goes
+    to the log: it names the method, what came and what is wanted.
+    """
 
     code = "turn_config_invalid"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+        self.is_logged = False
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class TurnTimeout(ChatError, Unavailable):

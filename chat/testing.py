@@ -22,6 +22,7 @@ from django.db import connection
 from typing_extensions import Unpack
 
 from chat.agent.base import Agent, InstanceKey
+from chat.checks import problems_of_class
 from chat.core.model.language_model import LanguageModel
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
@@ -112,9 +113,12 @@ async def agent_client(
 
     Shape: `script` answers every message (docs/design/models.md has the language); without one each message is its own
     script. Whatever `get_model` names is replaced by the scripted model for the length of the block.
-    Errors: `ImproperlyConfigured` for SQLite in memory, where the threads of a turn would wait for each other.
+    Errors: `ImproperlyConfigured` for SQLite in memory, where the threads of a turn would wait for each other, and for
+    a class with hooks or values that no turn could go well with.
     """
     refuse_memory_database()
+    if problems := problems_of_class(agent_class):
+        raise ImproperlyConfigured(f"{agent_class.__name__}: {' '.join(problems)}")
     scripted = model or ScriptedModel(script)
     user = await db(_test_user)
     key = InstanceKey(owner_id=user.pk, agent=agent_class.route_name(), name=name)

@@ -67,6 +67,7 @@ from chat.core.model.language_model import (
 )
 from chat.core.model.output_schema import Output
 from chat.core.model.overflow import Formula as OverflowFormula
+from chat.errors import TurnTimeout, TurnWaits
 from fibers.waits import WaitEnd
 from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
@@ -169,6 +170,8 @@ __all__ = [
     "ToolOutput",
     "TurnConfig",
     "TurnContext",
+    "TurnTimeout",
+    "TurnWaits",
     "Undo",
     "UserMessage",
     "WaitEnd",

@@ -163,7 +163,7 @@ async def _own_model(key: InstanceKey) -> str | None:
         named = await call_hook(agent, "get_model")
     except ThinkError:  # logged where it was raised; the next turn ends with it
         return None
-    return (name_of(named) or None) if isinstance(named, str | list | tuple) or hasattr(named, "name") else None
+    return name_of(named) or None
 
 
 def _current_session(key: InstanceKey) -> str:
@@ -194,7 +194,8 @@ async def open_context(agent: Think, session_id: str) -> SessionContext:
     await declare_blocks(agent, setup)
 
     async def base() -> str:
-        return str(await call_hook(agent, "get_system_prompt"))
+        prompt: str = await call_hook(agent, "get_system_prompt")
+        return prompt
 
     counter = setup.token_counter or counter_named(chat_settings.token_counter)
     return SessionContext(session_id, setup, counter=counter, base=base)

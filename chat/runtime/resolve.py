@@ -7,11 +7,12 @@ them, and unknown and refused ones get the same `AgentNotFound`. Called on conne
 import logging
 
 from chat.agent.base import Agent, InstanceKey
+from chat.agent.contracts import answer_problem
 from chat.agent.registry import get_agent_class, is_served
-from chat.errors import AgentNotFound, AgentUnavailable
+from chat.errors import AgentNotFound, AgentUnavailable, TurnConfigInvalid
 from chat.instances.addresses import Address, is_name
 from chat.runtime.agent_factory import make_agent
-from chat.user_code.call_hook import AgentCodeFailed, call_hook, user_code_boundary
+from chat.user_code.call_hook import AgentCodeFailed, call_hook, logged, user_code_boundary
 from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
 
@@ -32,7 +33,7 @@ async def resolve(user_id: int, address: Address) -> InstanceKey:
         for hop in address.hops:
             await _admit(key, hop.agent, hop.name)
             key = key.below(hop.agent, await _named(hop.agent, hop.name, user_id))
-    except AgentCodeFailed as error:  # logged where it happened
+    except (AgentCodeFailed, TurnConfigInvalid) as error:  # logged where it happened
         raise AgentUnavailable from error
     return key
 
@@ -54,9 +55,12 @@ async def _named(agent: str, name: str, user_id: int) -> str:
         return name
     with user_code_boundary("resolve_name"):
         found = await call_user_code(get_agent_class(agent).resolve_name, name, user_id) if _asks(agent) else name
-        if not isinstance(found, str) or not is_name(found):
-            raise TypeError(f"resolve_name of {agent!r} must return a name, not {found!r}")
-    return found
+    problem = answer_problem(get_agent_class(agent), "resolve_name", found) if _asks(agent) else ""
+    if not problem and not is_name(found):
+        problem = f"{get_agent_class(agent).__name__}.resolve_name() returned a name that no instance can have."
+    if problem:
+        raise logged(TurnConfigInvalid(problem))
+    return str(found)
 
 
 async def resolve_below(parent: InstanceKey, agent: str, name: str) -> InstanceKey:
@@ -81,7 +85,7 @@ async def _admit(parent: InstanceKey, agent: str, name: str) -> None:
         raise AgentNotFound
     try:
         allowed = await call_hook(make_agent(parent), "on_before_sub_agent", agent, name)
-    except AgentCodeFailed:
+    except (AgentCodeFailed, TurnConfigInvalid):
         raise
     except ThinkError as error:
         logger.info("sub-agent refused", extra={"action": "sub_agent_refused", "agent": agent, "code": error.code})

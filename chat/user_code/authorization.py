@@ -1,13 +1,14 @@
 """Whether an action may run: asked before a person is, and again when it runs. Denied wherever that cannot be said."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.access.permissions import missing_permissions
 from chat.agent.base import Agent
 from chat.core.loop.hooks import ActionContext, AuthorizationContext
+from chat.errors import TurnConfigInvalid
 from chat.user_code.call_hook import AgentCodeFailed, call_hook, is_overridden
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -58,7 +59,7 @@ class ActionGate:
         except TimeoutError:
             return NOT_DECIDED
         except ThinkError as error:
-            return NOT_DECIDED if isinstance(error, AgentCodeFailed) else error.message
+            return NOT_DECIDED if isinstance(error, AgentCodeFailed | TurnConfigInvalid) else error.message
 
     async def _refusal(self, asked: Asked, rules: ActionRules, given: JSONObject) -> str | None:
         agent, turn = asked.agent, asked.turn
@@ -84,7 +85,7 @@ class ActionGate:
             if decision is True:
                 return None
             if decision is not None:
-                return decision if isinstance(decision, str) and decision else f"Action {rules.name!r} is not allowed."
+                return decision or f"Action {rules.name!r} is not allowed."
         if missing:
             return f"Action {rules.name!r} needs permissions that are not granted: {', '.join(missing)}."
         return None
@@ -94,7 +95,5 @@ class ActionGate:
             return ()
         if granted is None:
             return await db(missing_permissions, self.turn.user_id, rules.permissions)
-        if isinstance(granted, str) or not isinstance(granted, Iterable):
-            return rules.permissions  # no collection of names: nothing is granted
         names = set(granted)
         return tuple(name for name in rules.permissions if name not in names)

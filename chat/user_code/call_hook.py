@@ -3,21 +3,21 @@
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from chat.agent.base import Agent
+from chat.agent.contracts import answer_problem
 from chat.agent.operations import ExtensionState, HookWatcher
 from chat.agent.think import Think
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire.chunks import Chunk, validate
 from chat.errors import ChatError, TurnConfigInvalid
 from thinkproject.kernel.aio import call_user_code
+from thinkproject.kernel.described import described
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import translate
 
 logger = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
 
 
 class AgentCodeFailed(ChatError):
@@ -46,29 +46,50 @@ def is_overridden(agent: Agent, name: str) -> bool:
 
 
 async def call_hook(agent: Agent, name: str, *args: Any) -> Any:
-    """Call a getter or a deciding hook. Errors: `ThinkError` as it is; anything else as `AgentCodeFailed`."""
-    method = getattr(agent, name)
-    with user_code_boundary(name):
-        if not is_overridden(agent, name):
-            return method(*args)
-        return await call_user_code(method, *args)
+    """Call a getter or a deciding hook.
 
-
-async def call_hook_typed(agent: Agent, name: str, kind: type[Answer], *args: Any) -> Answer | None:
-    """Call an overridden deciding hook and validate its result; `None`: no decision.
-
-    Errors: those of `call_hook`, and `TurnConfigInvalid` for anything that is not of this kind.
+    Errors: `ThinkError` as it is; anything else that is raised as `AgentCodeFailed`; `TurnConfigInvalid` for an answer
+    that is none (`chat.agent.contracts`).
     """
-    value = await call_hook(agent, name, *args) if is_overridden(agent, name) else None
-    if value is None or isinstance(value, kind):
-        await _tell_watcher(agent, name, *args)
-        return value
-    known = getattr(kind, "__name__", str(kind))
-    raise TurnConfigInvalid(f"{type(agent).__name__}.{name}() must return {known} or None, not {value!r}.")
+    method = getattr(agent, name)
+    if not is_overridden(agent, name):
+        with user_code_boundary(name, type(agent)):
+            return method(*args)
+    if not callable(method):
+        raise logged(TurnConfigInvalid(f"{type(agent).__name__}.{name} is {described(method)}; it must be a method."))
+    with user_code_boundary(name, type(agent)):
+        answer = await call_user_code(method, *args)
+    problem = answer_problem(type(agent), name, answer)
+    if problem:
+        raise logged(TurnConfigInvalid(problem))
+    return answer
+
+
+async def ask_hook(agent: Agent, name: str, *args: Any) -> Any:
+    """Call a deciding hook if it is overridden, and have those who watch it hear of it; `None`: no decision.
+
+    Errors: those of `call_hook`.
+    """
+    answer = await call_hook(agent, name, *args) if is_overridden(agent, name) else None
+    await _tell_watcher(agent, name, *args)
+    return answer
+
+
+def logged(error: TurnConfigInvalid, agent_class: type[Agent] | None = None) -> TurnConfigInvalid:
+    """The error, once it stands in the log for the developer."""
+    if not error.is_logged:
+        error.is_logged = True
+        named = "" if agent_class is None or agent_class.__name__ in error.reason else f"{agent_class.__name__}: "
+        logger.error(
+            "the agent's code gave what cannot be used: %s", named + error.reason, extra={"action": error.code}
+        )
+    return error
 
 
 async def user_facing_error(agent: Agent | None, error: ThinkError, context: ChatErrorContext) -> str:
     """The client's text of an error, after `on_chat_error`, in the active language. Never raises: the error is seen."""
+    if isinstance(error, TurnConfigInvalid):
+        logged(error, None if agent is None else type(agent))
     if agent is None or not isinstance(agent, Think) or not is_overridden(agent, "on_chat_error"):
         return translate(error.phrase)
     original = error.original if isinstance(error, AgentCodeFailed) else error
@@ -80,14 +101,15 @@ async def user_facing_error(agent: Agent | None, error: ThinkError, context: Cha
 
 
 @contextmanager
-def user_code_boundary(method: str) -> Iterator[None]:
+def user_code_boundary(method: str, agent_class: type[Agent] | None = None) -> Iterator[None]:
     """Run a developer's code. Errors: `ThinkError` unchanged; any other as `AgentCodeFailed`."""
     try:
         yield
     except ThinkError:
         raise
     except Exception as error:  # a developer's method may raise anything
-        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": method})
+        of = {} if agent_class is None else {"agent_class": agent_class.__name__}
+        logger.exception("agent code failed", extra={"action": "agent_code_failed", "method": method, **of})
         raise AgentCodeFailed(error, method) from error
 
 

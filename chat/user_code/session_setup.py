@@ -14,8 +14,8 @@ async def configured_session(agent: Think) -> SessionSetup:
     """The result of `configure_session`. Errors: `AgentCodeFailed` for exceptions of the agent's code."""
     setup = SessionSetup()
     with configuring():
-        configured = await call_hook(agent, "configure_session", setup)
-    return configured if isinstance(configured, SessionSetup) else setup
+        configured: SessionSetup | None = await call_hook(agent, "configure_session", setup)
+    return setup if configured is None else configured
 
 
 SITE: Final = "THINK_OVERFLOW_FORMULA"

@@ -28,8 +28,6 @@ async def workspace_of(agent: Agent) -> Workspace:
         return agent.host.open_workspace()
     if found is False:
         raise WorkspaceMissing
-    if not hasattr(found, "read_dir"):
-        raise AgentCodeFailed(TypeError(f"get_workspace() returned {found!r}, which is no workspace"), "get_workspace")
     workspace: Workspace = found.in_turn(agent.host.turn_id) if isinstance(found, DatabaseWorkspace) else found
     return workspace
 

@@ -94,6 +94,11 @@ def _make(function: Callable[..., Any], options: ActionOptions) -> Tool:
     )(function)
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise ToolDeclarationInvalid(f"Action {made.name!r}: an action returns one result and yields none")
+    if made.takes_self:
+        raise ToolDeclarationInvalid(
+            f"Action {made.name!r} is a method, and effects are kept and undone without its object: define it as a "
+            "function, outside of the class"
+        )
     rules = ActionRules(
         name=made.name,
         function=function,

@@ -14,6 +14,7 @@ import re
 import typing
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MethodType
 from typing import Any, Protocol, TypeAlias, TypedDict, overload
 
 from pydantic import BaseModel
@@ -214,6 +215,14 @@ class Tool:
     read_only: bool = False  # it changes nothing anywhere
     open_world: bool = False  # its arguments leave this installation: an address, a query, a message
     source: Source = Source.AGENT  # of the turn's tools (`tools_app.core.tool_sources`)
+    takes_self: bool = False  # made in the body of a class, and not bound to an object of it yet
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> "Tool":
+        """Bind a method to its object, as Python does with any; other tools are what they are."""
+        if instance is None or not self.takes_self:
+            return self
+        assert self.function is not None, "tools of clients have no self"
+        return replace(self, function=MethodType(self.function, instance), takes_self=False)
 
     @property
     def is_client(self) -> bool:
@@ -334,6 +343,7 @@ def tool(
     `name`, `description`: for the model, in place of the function's name and docstring. `title`: for people.
     Units: `timeout_seconds`; sync functions go on in their thread after a timeout, but the model gets an error and
     moves on.
+    A method of a class may be one: `self.name` is bound to the object, for `get_tools()`.
     Durability: with `reruns=True` a call that a crash cut runs again with the same `ToolContext.idempotency_key`.
     `needs_approval`: a person decides before the call runs; a function gets the input and the context, and one that
     fails counts as yes.
@@ -379,6 +389,7 @@ def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
         origin=options.get("origin", Origin.TOOL),
         read_only=options.get("read_only", False),
         open_world=options.get("open_world", False),
+        takes_self=bool(_bound_self(function)),
     )
     return _with_question(made, options)
 

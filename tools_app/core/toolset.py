@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from thinkproject.kernel.described import described
 from tools_app.core.tool import Tool, with_name
 from tools_app.core.tool_names import check_patterns, excludes, grants, repaired, selects, unknown_tool_text
 from tools_app.errors import ToolDeclarationInvalid, ToolNotFound
@@ -77,4 +78,6 @@ def _renamed(item: Tool, name: str) -> Tool:
 
 def _require_tool(item: object) -> None:
     if not isinstance(item, Tool):
-        raise ToolDeclarationInvalid(f"get_tools() must give tools made by @tool, not {item!r}")
+        raise ToolDeclarationInvalid(f"it must give tools made by @tool, not {described(item)}")
+    if item.takes_self:
+        raise ToolDeclarationInvalid(f"tool {item.name!r} is a method without its object: give it as self.{item.name}")

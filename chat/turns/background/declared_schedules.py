@@ -14,7 +14,7 @@ from chat.agent.base import InstanceKey
 from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.errors import TurnConfigInvalid
-from chat.user_code.call_hook import call_hook, is_overridden
+from chat.user_code.call_hook import call_hook, is_overridden, logged
 from fibers.core.schedules.grammar import parse_sentence
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.schedules.timing import ScheduleKind, Timing
@@ -23,6 +23,7 @@ from fibers.schedule_models import Schedule
 from fibers.schedules import services
 from fibers.schedules.services import ScheduleDraft
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.described import described
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
@@ -58,6 +59,8 @@ async def declared_tasks(agent: Think) -> dict[str, Task]:
         declared = await call_hook(agent, METHOD)
         entries = list(_entries(declared))
     except ThinkError as error:
+        if isinstance(error, TurnConfigInvalid):
+            logged(error, type(agent))
         return {METHOD: Task(name=METHOD, title=METHOD, error=f"{METHOD}(): {error.message}")}
     tasks: dict[str, Task] = {}
     for name, entry in entries:
@@ -71,16 +74,12 @@ async def declared_tasks(agent: Think) -> dict[str, Task]:
 
 def _entries(declared: Any) -> Iterator[tuple[str, Any]]:
     """Names and entries. Errors: `TurnConfigInvalid` for another shape."""
-    if declared is None:
-        return
     if isinstance(declared, Mapping):
         yield from ((str(name)[:MAX_NAME], entry) for name, entry in declared.items())
         return
-    if not isinstance(declared, list | tuple):
-        raise TurnConfigInvalid(f"{METHOD}() must return a mapping of names to tasks, not {declared!r}.")
-    for entry in declared:
+    for entry in declared or ():
         if not isinstance(entry, Mapping) or not entry.get("name"):
-            raise TurnConfigInvalid(f"{METHOD}(): a task in a list needs a name: {entry!r}.")
+            raise TurnConfigInvalid(f"{METHOD}(): a task in a list is a mapping with a name, not {described(entry)}.")
         yield str(entry["name"])[:MAX_NAME], entry
 
 

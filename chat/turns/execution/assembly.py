@@ -45,7 +45,7 @@ from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.handed_down import Denied, denied_above, guard_below, negations
 from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.output_reader import output_reader
-from chat.user_code.call_hook import call_hook, call_hook_typed, is_overridden, notify_hook
+from chat.user_code.call_hook import ask_hook, call_hook, is_overridden, notify_hook
 from fibers.context import FiberContext
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.messages.shapes import Message
@@ -119,7 +119,7 @@ async def assemble(
     """
     gathered = await build_model_input(agent, facts, answer=answer, guard=guard)
     context = _turn_context(agent, facts, gathered, attempt)
-    config = await call_hook_typed(agent, "before_turn", TurnConfig, context) or TurnConfig()
+    config = await ask_hook(agent, "before_turn", context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
     overrides, toolset, reader = _with_tools(agent, facts, gathered, config)
     model = _model(agent, gathered, config)
@@ -137,7 +137,7 @@ async def assemble(
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
         limit=StepLimit(
-            max_steps=config.max_steps or int(await call_hook(agent, "get_max_steps")),
+            max_steps=config.max_steps or await call_hook(agent, "get_max_steps"),
             stop_when=overrides.stop_when,
             earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
             asks_last=overrides.tool_choice in {"auto", "none"},

@@ -52,7 +52,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
-from tools_app.core.toolset import Toolset, ToolSource
+from tools_app.core.toolset import Toolset, ToolSource, named_tools
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME as CODE_TOOL
 from tools_app.file_tools.workspace_tools import create_workspace_tools
@@ -248,8 +248,13 @@ async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
 
 
 async def _tools_of_agent(request: ToolRequest) -> ToolSource:
-    tools: ToolSource = await call_hook(request.agent, "get_tools")
-    return tools
+    given: ToolSource = await call_hook(request.agent, "get_tools")
+    of = f"{type(request.agent).__name__}.get_tools()"
+    try:
+        with user_code_boundary("get_tools", type(request.agent)):  # a generator runs now
+            return named_tools(given)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"{of}: {error.message}") from error
 
 
 async def _tools_of_session(request: ToolRequest) -> ToolSource:

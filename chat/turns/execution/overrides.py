@@ -1,5 +1,6 @@
 """Parses and validates the result of `before_turn`. An invalid one ends the turn with a reason."""
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
 from chat.turns.guarding.handed_down import Denied
 from chat.user_code.call_hook import user_code_boundary
+from thinkproject.kernel.described import described
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -52,16 +54,16 @@ def read_overrides(config: TurnConfig, *, system: str, offered: Toolset, denied:
 def _require_positive(config: TurnConfig) -> None:
     steps: Any = config.max_steps
     if steps is not None and (not isinstance(steps, int) or steps < 1):
-        raise TurnConfigInvalid(f"max_steps must be a positive whole number, not {steps!r}.")
+        raise TurnConfigInvalid(f"before_turn: max_steps must be a positive whole number, not {described(steps)}.")
     for name in ("timeout_seconds", "stall_timeout_seconds"):
         seconds: Any = getattr(config, name)
         if seconds is not None and (not isinstance(seconds, int | float) or seconds < 0):
-            raise TurnConfigInvalid(f"{name} must be a number of seconds, not {seconds!r}.")
+            raise TurnConfigInvalid(f"before_turn: {name} must be a number of seconds, not {described(seconds)}.")
 
 
 def _tools(config: TurnConfig, offered: Toolset) -> Toolset:
     if isinstance(config.active_tools, str):
-        raise TurnConfigInvalid(f"active_tools must be a list of names, not {config.active_tools!r}.")
+        raise TurnConfigInvalid("before_turn: active_tools must be a list of names, not a text.")
     try:
         return Toolset(offered, config.tools).only(config.active_tools)
     except ToolDeclarationInvalid as error:
@@ -86,6 +88,9 @@ def _guarded(condition: StopCondition) -> StopCondition:
 
     def guarded(steps: Sequence[StepRecord]) -> bool:
         with user_code_boundary("stop_when"):
-            return bool(condition(steps))
+            wants_end: Any = condition(steps)
+        if inspect.isawaitable(wants_end):
+            raise TurnConfigInvalid(f"before_turn: stop_when returned {described(wants_end)}; it is sync.")
+        return bool(wants_end)
 
     return guarded

@@ -17,7 +17,7 @@ from chat.streams.reader import read
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.finish import note_retry
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.user_code.call_hook import call_hook_typed, is_overridden, notify_hook
+from chat.user_code.call_hook import ask_hook, is_overridden, notify_hook
 from fibers.context import FiberContext
 from fibers.core.budget import RecoveryBudget
 from fibers.execution.recovery import settings_budget
@@ -106,7 +106,7 @@ async def ask_recovery(
     known = await _recovery_context(agent, facts, context, standing.partial_parts)
     known = replace(known, kind="continue" if standing.partial_output_shown else "retry")
     if known.losses > 1 and is_overridden(agent, "should_keep_recovering"):
-        wanted: bool | None = await call_hook_typed(agent, "should_keep_recovering", bool, known)
+        wanted: bool | None = await ask_hook(agent, "should_keep_recovering", known)
         if wanted is False:
             exhausted = RecoveryExhausted(
                 request_id=known.request_id,
@@ -118,7 +118,7 @@ async def ask_recovery(
             )
             await report_exhausted(context, agent, exhausted)
             return None
-    decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
+    decision: RecoveryDecision | None = await ask_hook(agent, "on_chat_recovery", known)
     return decision or RecoveryDecision(continue_turn=bool(agent.chat_recovery))
 
 
@@ -130,7 +130,7 @@ async def _ask_after_stall(
         return RecoveryDecision()
     known = await _recovery_context(agent, facts, context, tuple(fold.message["parts"]))
     known = replace(known, kind="continue" if is_shown else "retry", cause="model_stalled")
-    decision: RecoveryDecision | None = await call_hook_typed(agent, "on_chat_recovery", RecoveryDecision, known)
+    decision: RecoveryDecision | None = await ask_hook(agent, "on_chat_recovery", known)
     return decision or RecoveryDecision()
 
 

@@ -31,7 +31,7 @@ from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
 from chat.core.loop.reply_chunks import reply_chunks
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
-from chat.errors import TurnConfigInvalid, TurnTimeout
+from chat.errors import TurnTimeout
 from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
@@ -63,8 +63,8 @@ from chat.turns.state.policies import StepsSoFar
 from chat.turns.state.sent_requests import sent_before
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import (
+    ask_hook,
     call_hook,
-    call_hook_typed,
     is_heard,
     is_overridden,
     iterate,
@@ -420,7 +420,7 @@ class _StepHooks:
         await db(self._check_policies, context.step_number)
         if context.step_number == 0 and self._facts.direct_call is None and writes_summaries(self._agent):
             await db(start_summary, self._facts.key, self._facts.session_id)
-        config = await call_hook_typed(self._agent, "before_step", StepConfig, context)
+        config: StepConfig | None = await ask_hook(self._agent, "before_step", context)
         if self._guard is not None:
             await self._guard.begin_step()
         return config
@@ -442,7 +442,7 @@ class _StepHooks:
         await notify_hook(self._agent, "on_step_finish", record)
 
     async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
-        """Ask the agent. Errors: `TurnConfigInvalid` for anything but a JSON object."""
+        """Ask the agent."""
         if not is_overridden(self._agent, "get_message_metadata"):
             return None
         context = MetadataContext(
@@ -456,8 +456,5 @@ class _StepHooks:
             input_tokens=totals.usage.input_tokens,
             output_tokens=totals.usage.output_tokens,
         )
-        metadata = await call_hook_typed(self._agent, "get_message_metadata", dict, context)
-        try:
-            return None if metadata is None else load(dump(metadata))
-        except (TypeError, ValueError) as error:
-            raise TurnConfigInvalid(f"get_message_metadata() must return JSON: {error}") from error
+        metadata = await ask_hook(self._agent, "get_message_metadata", context)
+        return None if metadata is None else load(dump(metadata))

@@ -8,7 +8,6 @@ the approval.
 import functools
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.think import Think
@@ -32,7 +31,7 @@ from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.actions_above import asked_above
 from chat.turns.guarding.turn_guard import lets_run
 from chat.user_code.authorization import ActionGate
-from chat.user_code.call_hook import AgentCodeFailed, call_hook_typed, notify_hook
+from chat.user_code.call_hook import AgentCodeFailed, ask_hook, notify_hook
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
@@ -52,7 +51,6 @@ from tools_app.executor import execute
 from tools_app.selectors import has_begun
 from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
-DECISIONS: Any = Allow | Block | Substitute
 APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
 INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
@@ -300,7 +298,7 @@ class TurnTools:
             step_number=self.view.number,
             messages=self.view.messages,
         )
-        return await call_hook_typed(self._agent, "before_tool_call", DECISIONS, context) or Allow()
+        return await ask_hook(self._agent, "before_tool_call", context) or Allow()
 
     def _tool_context(self, call: ToolCall, attempt: int, inner: TurnInnerCalls, guard: CallGuard) -> ToolContext:
         # The key is that of the turn that made the call: another one may run it, and a further one run it again.

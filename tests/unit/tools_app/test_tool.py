@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from tools_app.actions.action import action
 from tools_app.core.execution import check_call, to_json
 from tools_app.core.tool import ToolContext, tool
-from tools_app.core.toolset import Toolset
+from tools_app.core.toolset import Toolset, named_tools
 from tools_app.errors import ToolDeclarationInvalid, ToolInputInvalid
 
 
@@ -133,3 +134,48 @@ def test_a_cycle_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(ValueError, match="nested"):
         to_json(loop)
+
+
+class Desk:
+    """Has tools in its body."""
+
+    name = "front"
+
+    @tool
+    def where(self) -> str:
+        """Say where."""
+        return self.name
+
+    @tool(name="where_soon")
+    async def soon(self, loud: bool) -> str:
+        """Say where, soon."""
+        return self.name.upper() if loud else self.name
+
+    @tool
+    def plain() -> str:
+        """Take no object."""
+        return "plain"
+
+
+async def test_a_tool_of_a_class_body_is_bound_to_the_object() -> None:
+    desk = Desk()
+    assert desk.where() == "front"
+    assert await desk.soon(True) == "FRONT"
+    assert "self" not in desk.where.input_schema["properties"]
+    assert not desk.where.takes_self
+    assert [item.name for item in named_tools([desk.where, desk.soon, desk.plain])] == ["where", "where_soon", "plain"]
+
+
+def test_a_method_without_its_object_is_refused_in_words() -> None:
+    with pytest.raises(ToolDeclarationInvalid, match=r"method without its object: give it as self\.where"):
+        named_tools([Desk.where])
+
+
+def test_an_action_of_a_class_body_is_refused_at_import() -> None:
+    with pytest.raises(ToolDeclarationInvalid, match="define it as a function"):
+
+        class Bank:
+            @action
+            def pay(self, amount: int) -> str:
+                """Pay."""
+                return "paid"

@@ -97,7 +97,7 @@ async def with_extensions(
         }
     )
     assert isinstance(event, dict)
-    most_steps = config.max_steps or int(await call_hook(agent, "get_max_steps"))
+    most_steps = config.max_steps or await call_hook(agent, "get_max_steps")
     for extension, given in await hooks.before_turn(event):
         config = merged(config, extension, given, most_steps=most_steps)
     return config

@@ -1,7 +1,7 @@
 """The tools of a turn that MCP servers have."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -67,9 +67,7 @@ async def _note_descriptions(guard: SeesTexts, servers: Sequence[McpServer]) -> 
 async def _declare(agent: Think) -> None:
     """Errors: `TurnConfigInvalid` for a declaration that is none."""
     given: Any = await call_hook(agent, "get_mcp_servers")
-    specs = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    if not all(isinstance(spec, McpServerSpec) for spec in specs):
-        raise TurnConfigInvalid(f"get_mcp_servers of {type(agent).__name__} gives something that is no McpServerSpec.")
+    specs = [given] if isinstance(given, McpServerSpec) else list(given or ())
     if not agent.key.instance_id:  # nothing is stored of this conversation yet
         return
     place = Place(owner_id=agent.key.owner_id, instance_id=agent.key.instance_id)

@@ -23,6 +23,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump
 from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
 from .overflows import OVERFLOWS, compactions, limits, session_of, talked, text
+from .slips import NEUTRAL, sentences
 
 TWO_STEPS = 'usage: {} {}\ncall tool add {{"a": 2, "b": 3}}\nsay: {{result}}'
 
@@ -249,12 +250,13 @@ async def test_by_hand_the_policy_counts_as_well(make_room: MakeRoom) -> None:
 
 @pytest.mark.parametrize(("agent", "formula"), [("unheard", "v2"), ("plain", "v9")])
 async def test_a_policy_that_does_not_exist_ends_the_turn_with_its_reason(
-    make_room: MakeRoom, settings: Any, agent: str, formula: str
+    make_room: MakeRoom, settings: Any, caplog: pytest.LogCaptureFixture, agent: str, formula: str
 ) -> None:
     settings.THINK_OVERFLOW_FORMULA = formula
     turn = await make_room(agent).say("say: hi")
     assert (status_of(turn), turn.error_code) == ("error", "turn_config_invalid")
-    assert "'v9'" in turn.error_text
+    assert turn.error_text == NEUTRAL
+    assert "'v9'" in sentences(caplog)[0]
 
 
 async def test_by_hand_it_ends_with_its_reason_as_well(make_room: MakeRoom, settings: Any) -> None:

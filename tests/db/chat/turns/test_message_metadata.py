@@ -13,6 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
+from .slips import NEUTRAL, sentences
 
 ASKED: list[MetadataContext] = []
 
@@ -109,10 +110,13 @@ async def test_an_answer_of_ones_own_may_carry_more(make_room: MakeRoom) -> None
 
 
 @pytest.mark.parametrize("agent", ["misdated", "unencodable"])
-async def test_metadata_that_is_no_json_object_ends_the_turn_with_a_reason(make_room: MakeRoom, agent: str) -> None:
+async def test_metadata_that_is_no_json_object_ends_the_turn_with_a_reason(
+    make_room: MakeRoom, caplog: pytest.LogCaptureFixture, agent: str
+) -> None:
     turn = await make_room(agent).say("say: Hello.")
     assert (status_of(turn), turn.error_code) == ("error", "turn_config_invalid")
-    assert "get_message_metadata()" in turn.error_text
+    assert turn.error_text == NEUTRAL
+    assert "get_message_metadata()" in sentences(caplog)[0]
 
 
 async def test_answers_of_other_classes_have_none(make_room: MakeRoom) -> None:

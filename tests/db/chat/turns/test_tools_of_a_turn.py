@@ -32,6 +32,7 @@ from tools_app.processes.tool import create_process_tool
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
+from .slips import NEUTRAL, sentences
 
 
 @tool
@@ -120,12 +121,13 @@ async def test_patterns_of_class_turn_and_step_limit_the_tools(
     ],
 )
 async def test_what_is_no_list_of_patterns_ends_the_turn_with_a_reason(
-    make_room: MakeRoom, choice: Any, given: dict[str, Any], where: str
+    make_room: MakeRoom, caplog: pytest.LogCaptureFixture, choice: Any, given: dict[str, Any], where: str
 ) -> None:
     choice(**given)
     turn = await make_room("toolbox").say("say: hi")
     assert (status_of(turn), turn.error_code) == ("error", "turn_config_invalid")
-    assert turn.error_text.startswith(f"{where}: Patterns of tools")
+    assert turn.error_text == NEUTRAL
+    assert f"{where}: Patterns of tools" in sentences(caplog)[0]
 
 
 async def test_a_name_in_another_case_calls_the_tool(make_room: MakeRoom) -> None:

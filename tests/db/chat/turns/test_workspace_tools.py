@@ -157,7 +157,7 @@ async def test_what_is_no_workspace_ends_the_turn_with_a_reason(
 ) -> None:
     choose("/var/files")
     turn = await make_room("files-desk").say("say: hi")
-    assert (status_of(turn), turn.error_code) == ("error", "agent_code_failed")
+    assert (status_of(turn), turn.error_code) == ("error", "turn_config_invalid")
 
 
 async def test_a_class_may_keep_its_files_from_the_model(make_room: MakeRoom) -> None:
