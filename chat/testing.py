@@ -38,6 +38,7 @@ think_test_settings: Final[dict[str, Any]] = {
     "REDIS_URL": "",
     "THINK_FIBER_DISPATCH": "manual",
     "THINK_TITLE_MODEL": "none",  # a script answers the conversation, and nothing else
+    "THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS": 0.0,  # each lost worker counts: a test does not wait between them
     "CHANNEL_LAYERS": {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}},
 }
 """For `override_settings(**think_test_settings)` or a settings module."""
@@ -90,14 +91,20 @@ class AgentClient:
         self.handle = AgentHandle(key)
 
     async def chat(
-        self, message: str | NewMessage, *, signal: asyncio.Event | None = None, **extra: Unpack[ExtraTools]
+        self,
+        message: str | NewMessage,
+        *,
+        signal: asyncio.Event | None = None,
+        timeout_seconds: float = 30.0,
+        **extra: Unpack[ExtraTools],
     ) -> Reply:
         """Send a message and wait for the answer; an error is in `reply.result.error`.
 
+        Errors: after `timeout_seconds` `TurnWaits` when the turn waits for an answer, `TurnTimeout` when it works.
         `extra`: tools of the test for this turn, as `AgentHandle.chat` takes them.
         """
         recorder = _Recorder()
-        result = await self.handle.chat(message, recorder, signal=signal, **extra)
+        result = await self.handle.chat(message, recorder, signal=signal, timeout_seconds=timeout_seconds, **extra)
         return Reply(result, tuple(recorder.chunks))
 
     async def messages(self) -> list[Message]:

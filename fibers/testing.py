@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
-from functools import partial
 from typing import NoReturn
 
 from django.db.models import Max
@@ -81,9 +80,18 @@ def _are_under_way(known: int) -> bool:
 
 @asynccontextmanager
 async def worker(*, look_seconds: float = 0.05) -> AsyncIterator[None]:
-    """Run fibers in the background of this loop until the end of the block, side by side as a real worker would."""
-    async with running(partial(_due, True), look_seconds):
+    """Run fibers in the background of this loop until the end of the block, side by side as a real worker would.
+
+    What simulated crashes leave behind is recovered, as by another worker.
+    """
+    async with running(_look, look_seconds):
         yield
+
+
+def _look() -> list[str]:
+    if has_crashed():
+        recover_crashed()
+    return _due(skip_delays=True)
 
 
 @contextmanager

@@ -278,5 +278,6 @@ LOG_FORMAT = env.env_text("THINK_LOG_FORMAT", "text", doc="`text` or `json` (one
 LOGGING = logs.configuration(LOG_LEVEL, LOG_FORMAT, secrets=[SECRET_KEY, OPENAI_API_KEY, DATABASE_URL])
 
 # Values of the apps' own settings (`conf*.py`), and the refusal of undeclared keys.
-globals().update(app_settings(INSTALLED_APPS, os.environ, taken=globals()))
+_below_data = {"THINK_SANDBOX_PACKAGES_DIR": str(DATA_DIR / "sandbox")}
+globals().update(_below_data | app_settings(INSTALLED_APPS, os.environ, taken=globals()))
 check_environment(os.environ)

@@ -63,6 +63,10 @@ class SessionMethods:
         """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
         return [message.to_ui() for message in await self._operations.read_history(leaf_id)]
 
+    async def messages(self) -> list[Message]:
+        """Read what the conversation shows, oldest first: `get_history()` under the name that handles have for it."""
+        return await self.get_history()
+
     async def get_message_count(self) -> int:
         """Count the messages of the current history on all its branches; 0 when there is none."""
         return await self._operations.count_messages()

@@ -8,7 +8,7 @@ on.
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from typing_extensions import Unpack
 
@@ -34,7 +34,7 @@ from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detac
 from chat.reads import snapshots
 from chat.runtime.abilities.sub_agents import child_key
 from chat.runtime.agent_factory import ChatDatabaseHost, context_of, extensions_of, fibers_of
-from chat.runtime.turn_callbacks import report_end, run_turn
+from chat.runtime.turn_callbacks import Caller, report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
 from chat.turns.execution.after_turn import response_key
@@ -51,6 +51,9 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
+
+PARKED_SECONDS: Final = 60.0
+"""How long `chat` waits for a turn that waits for an answer itself, where its caller says nothing."""
 
 
 class StreamCallback(Protocol):
@@ -180,17 +183,21 @@ class AgentHandle(InstanceMethods):
         *,
         signal: asyncio.Event | None = None,
         waits_for_hook: bool = True,
+        timeout_seconds: float | None = None,
         **extra: Unpack[ExtraTools],
     ) -> ChatResult:
         """Send a message and wait for the answer; returns after `on_chat_response`.
 
         Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
+        `timeout_seconds`: how long this waits for the end; the turn goes on afterwards. `None`: while it works without
+        limit, and for a minute once it waits for a person or a program itself; infinity for as long as it takes.
         `extra`: tools for this turn alone, which run in this process: `tools=`, or declarations in `client_tools=` with
         `on_client_tool_call=`, which is given each call (`ToolCall`). A tool of the agent of the same name wins.
         Durability: a call waits for this process, whatever becomes of the worker, and fails when it does not answer
         within the tool's time and half a minute; it is never run twice.
-        Errors: `NestedTurn` from inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
+        Errors: `TurnWaits`, which names the question, and `TurnTimeout` when that time is over; `NestedTurn` from
+        inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
         has no `on_error`; `InputInvalid`, `ToolDeclarationInvalid` for tools that cannot be given to a turn.
         """
         tools = CallerTools(extra)
@@ -198,7 +205,13 @@ class AgentHandle(InstanceMethods):
         request = TurnRequest(
             intake=Program(messages=[to_message(message)]), request_id=new_id("req"), is_stopped=is_stopped
         )
-        ended = await run_turn(self.key, request, callback=callback, signal=signal, tools=tools)
+        caller = Caller(
+            callback=callback,
+            signal=signal,
+            seconds=timeout_seconds,
+            parked_seconds=PARKED_SECONDS if timeout_seconds is None else None,
+        )
+        ended = await run_turn(self.key, request, caller, tools=tools)
         if waits_for_hook:
             await _wait_for_hook(ended.turn_id)
         answer = await db(snapshots.answer_of, ended.turn_id)

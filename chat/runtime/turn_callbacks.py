@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from chat.agent.base import InstanceKey
 from chat.core.durable_names import TURN_FIBER
-from chat.errors import NestedTurn, TurnNotFound
+from chat.core.wire.chunks import STATUS
+from chat.errors import ChatError, NestedTurn, TurnNotFound, TurnTimeout, TurnWaits
 from chat.instances.notifications import group_of
 from chat.models import Turn
 from chat.reads import snapshots
@@ -21,6 +22,8 @@ from chat.turns.state.status import TurnStatus
 from fibers.context import current_fiber
 from fibers.core.states import Interrupt
 from thinkproject.kernel.aio import call_user_code, db
+from thinkproject.kernel.jsonvalue import JSONObject, load
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.guard.reach import is_reading, note_here
 from tools_app.guard.standings import texts_of
 
@@ -39,30 +42,43 @@ def refuse_nesting(key: InstanceKey) -> None:
         raise NestedTurn
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The one who waits for a turn: what it is given, and for how long it waits. Setting `signal` stops the turn.
+
+    `seconds`: for the end; `parked_seconds`: while the turn itself waits for an answer; `None` is no limit.
+    """
+
+    callback: Any = None
+    signal: asyncio.Event | None = None
+    seconds: float | None = None
+    parked_seconds: float | None = None
+
+
 async def run_turn(
     key: InstanceKey,
     request: TurnRequest,
+    caller: Caller,
     *,
-    callback: Any,
-    signal: asyncio.Event | None,
     supply_input: Callable[[Turn], Awaitable[None]] | None = None,
     tools: CallerTools | None = None,
 ) -> TurnRef:
-    """Admit a turn and wait for its end; the chunks go to the callback as they come. Setting `signal` stops the turn.
+    """Admit a turn and wait for its end; the chunks go to the callback as they come.
 
     `supply_input` is awaited for a turn whose input is not known yet. `tools` run here when they are called.
     Errors: those of admission and of `supply_input`; `NestedTurn` from inside a turn of the same conversation;
-    `TurnNotFound` when the conversation is deleted meanwhile.
+    `TurnWaits` and `TurnTimeout` when the caller's time is over, and the turn goes on; `TurnNotFound` when the
+    conversation is deleted meanwhile.
     """
     refuse_nesting(key)
     if tools:
         request = replace(request, options={**request.options, "caller_tools": tools.declarations})
     turn = (await db(admit, key, request)).turn
-    await call_back(callback, "on_start", turn.request_id)
-    async with _stopping_on(signal, turn.pk), _stopping_with_caller(key, turn.pk), serving(key, turn, tools):
+    await call_back(caller.callback, "on_start", turn.request_id)
+    async with _stopping_on(caller.signal, turn.pk), _stopping_with_caller(key, turn.pk), serving(key, turn, tools):
         if supply_input is not None:
             await supply_input(turn)
-        await _deliver(turn.pk, callback)
+        await _deliver(turn, caller)
     ended = await db(snapshots.find_turn, key, turn_id=turn.pk)
     if ended is None:
         raise TurnNotFound("The conversation was deleted while the turn ran.")
@@ -80,19 +96,58 @@ async def report_end(callback: Any, ended: TurnRef) -> None:
         await call_back(callback, "on_error", ended.error_text)
 
 
-async def _deliver(turn_id: str, callback: Any) -> None:
-    """Give the chunks of a turn to a callback as they come; returns when the turn is over."""
+async def _deliver(turn: Turn, caller: Caller) -> None:
+    """Give the chunks of a turn to a callback as they come; returns when the turn is over.
+
+    Errors: `TurnWaits`, `TurnTimeout` when the caller's time is over first.
+    """
 
     async def is_over() -> bool:
-        return await db(snapshots.is_final, turn_id)
+        return await db(snapshots.is_final, turn.pk)
 
-    async with aclosing(follow(turn_id, 0, is_over=is_over)) as events:
-        async for event in events:
-            if isinstance(event, list):
-                for record in event:
-                    await call_back(callback, "on_event", record.text)
-            elif isinstance(event, Reset):
-                await call_back(callback, "on_reset")
+    waits: list[JSONObject] = []
+    try:
+        async with (
+            asyncio.timeout(caller.seconds) as clock,
+            aclosing(follow(turn.pk, 0, is_over=is_over)) as events,
+        ):
+            end = clock.when()
+            async for event in events:
+                if isinstance(event, list):
+                    for record in event:
+                        await call_back(caller.callback, "on_event", record.text)
+                    waits = _waits_in(event[-1].text) if event else waits
+                    clock.reschedule(_earlier(end, caller.parked_seconds if waits else None))
+                elif isinstance(event, Reset):
+                    await call_back(caller.callback, "on_reset")
+    except TimeoutError as error:
+        if not clock.expired():
+            raise  # the callback's own
+        raise _impatience(turn, waits) from error
+
+
+def _waits_in(text: str) -> list[JSONObject]:
+    """The waits of a turn that has parked with this chunk; none for any other chunk."""
+    if STATUS not in text:  # parsed for few chunks
+        return []
+    chunk = load(text)
+    data = chunk.get("data") if chunk.get("type") == STATUS else None
+    return list(data.get("waits") or ()) if isinstance(data, dict) and data.get("kind") == "waiting" else []
+
+
+def _earlier(end: float | None, seconds: float | None) -> float | None:
+    moments = [] if seconds is None else [asyncio.get_running_loop().time() + seconds]
+    return min([*moments, *([] if end is None else [end])], default=None)
+
+
+def _impatience(turn: Turn, waits: list[JSONObject]) -> ChatError:
+    if not waits:
+        return TurnTimeout("The turn has not ended in time. It goes on.", request_id=turn.request_id, turn_id=turn.pk)
+    named = ", ".join(f"“{wait.get('label') or wait.get('kind')}” (call {wait.get('callId')})" for wait in waits)
+    text = Phrase(
+        "The turn waits for an answer to {questions}, and goes on by itself when there is one.", questions=named
+    )
+    return TurnWaits(text, request_id=turn.request_id, turn_id=turn.pk, waits=waits)
 
 
 @asynccontextmanager

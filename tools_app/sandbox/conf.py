@@ -22,7 +22,8 @@ class SandboxSettings:
     packages_dir = Setting(
         "THINK_SANDBOX_PACKAGES_DIR",
         "",
-        doc="Folder with what code may load: bundled packages and Python. Empty: `.cache/think-sandbox` at home.",
+        doc="Folder with what code may load: bundled packages and Python. Empty: `sandbox` below `THINK_DATA_DIR`; in "
+        "a Django project of your own `.cache/think-sandbox` at home.",
     )
     packages: Setting[object] = Setting(
         "THINK_SANDBOX_PACKAGES",

@@ -152,14 +152,15 @@ class ScheduleMethods:
         prompt: str = "",
         retry: RetryPolicy | None = None,
         idempotent: bool | None = None,
-        zone: str = "UTC",
+        zone: str = "",
         title: str = "",
     ) -> ScheduleView:
         """Run a method of this agent, or ask it with a prompt, later: in so many seconds, at an instant, or by cron.
 
         The method is called with `(payload, occurrence)`, or as many of these as it takes; a prompt becomes an ordinary
         turn. `idempotent`: the same times, callback and payload again return what is there; by default for cron only.
-        `zone`: of cron and of naive instants. `retry`: how often a method that raises is tried within one run.
+        `zone`: of cron and of naive instants, which are refused without one. `retry`: how often a method that raises is
+        tried within one run.
         Durability: stored when this returns; runs at least once, late rather than never. What was missed runs once.
         Errors: `ScheduleInvalid`, `SchedulesFull`.
         """
@@ -239,7 +240,7 @@ class ScheduleDeclarations(ScheduleMethods):
         return {}
 
 
-def timing_of(when: When, zone: str = "UTC") -> Timing:
+def timing_of(when: When, zone: str = "") -> Timing:
     """Read a time as `schedule` takes it. Errors: `ScheduleInvalid`."""
     if isinstance(when, datetime):
         return Timing.at(when, zone)

@@ -57,20 +57,28 @@ class Timing:
         return cls(kind=ScheduleKind.DELAY, spec=_number(seconds, smallest=0, largest=MAX_AHEAD_SECONDS))
 
     @classmethod
-    def at(cls, instant: datetime, zone: str = UTC_NAME) -> Self:
-        """Once, at an instant; at once where it is over. A naive one is of the zone. Errors: `ScheduleInvalid`."""
+    def at(cls, instant: datetime, zone: str = "") -> Self:
+        """Once, at an instant; at once where it is over. A naive one is of the zone, and needs it.
+
+        Errors: `ScheduleInvalid`.
+        """
         if not FIRST_YEAR <= instant.year <= LAST_YEAR:  # others lie beyond what calendars of some zones can say
             raise ScheduleInvalid(Phrase("The year lies between {first} and {last}.", first=FIRST_YEAR, last=LAST_YEAR))
-        aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=zone_named(zone))
-        return cls(kind=ScheduleKind.INSTANT, spec=aware.astimezone(UTC).isoformat(), zone=zone_named(zone).key)
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=_needed_zone(zone, instant.isoformat(" ", "minutes")))
+        named = zone_named(zone or UTC_NAME)
+        return cls(kind=ScheduleKind.INSTANT, spec=instant.astimezone(UTC).isoformat(), zone=named.key)
 
     @classmethod
-    def cron(cls, text: str, zone: str = UTC_NAME) -> Self:
-        """At the times of a cron text (minute, hour, day, month, weekday) of a zone. Errors: `ScheduleInvalid`."""
+    def cron(cls, text: str, zone: str = "") -> Self:
+        """At the times of a cron text (minute, hour, day, month, weekday) of a zone, which it needs.
+
+        Errors: `ScheduleInvalid`.
+        """
         spec = " ".join(text.split())
         if len(spec) > MAX_CRON or len(spec.split()) != CRON_FIELDS:
             raise ScheduleInvalid("A cron text has five fields: minute, hour, day of the month, month and weekday.")
-        timing = cls(kind=ScheduleKind.CRON, spec=spec, zone=zone_named(zone).key)
+        timing = cls(kind=ScheduleKind.CRON, spec=spec, zone=_needed_zone(zone, spec).key)
         timing.next_after(datetime(2024, 1, 1, tzinfo=UTC))
         return timing
 
@@ -134,6 +142,13 @@ def zone_named(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # unknown, an impossible name, a folder of the database
         raise ScheduleInvalid(Phrase("There is no time zone “{name}”.", name=name)) from error
+
+
+def _needed_zone(name: str, text: str) -> ZoneInfo:
+    """The zone of a wall-clock time. What hour that is differs from place to place, so none is assumed."""
+    if not name:
+        raise ScheduleInvalid(Phrase("“{text}”: say in which time zone, for example Europe/Berlin or UTC.", text=text))
+    return zone_named(name)
 
 
 def _number(seconds: float, *, smallest: float, largest: float) -> str:

@@ -1,6 +1,7 @@
 """`chat.testing` as a developer uses it: a scripted model, nothing of Redis or Celery; doubles that lie are noticed."""
 
 import asyncio
+import math
 import socket
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
@@ -10,12 +11,19 @@ import pytest
 from celery import Celery
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from django.test import override_settings
 
 from chat.agent import declared
+from chat.agent.think import INTERRUPTED_TEXT
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta
+from chat.errors import TurnTimeout, TurnWaits
 from chat.llm.scripted import ScriptedModel
+from chat.runtime import handle
+from chat.runtime.agent_factory import started_agent
 from chat.testing import agent_client, think_test_settings
-from chat.think import Think, Tool, tool
+from chat.think import AgentHandle, Think, Tool, ToolContext, tool
+from chat.tools import code
+from fibers.testing import crash_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -135,3 +143,110 @@ async def test_a_database_in_memory_is_refused_in_words(adder: type[Think], monk
     with pytest.raises(ImproperlyConfigured, match="Give the test database a file"):
         async with agent_client(adder, "say: never"):
             pass
+
+
+class Fragile(Think):
+    """Has a small budget of recovery."""
+
+    max_recoveries = 2
+
+    def get_model(self) -> str:
+        return "default"
+
+
+async def test_a_budget_of_recovery_is_tested_without_waiting(settings: Any) -> None:
+    settings.THINK_FIBER_RECOVERY_DEBOUNCE_SECONDS = 30.0  # as where nothing else is said
+    with override_settings(**think_test_settings):
+        async with agent_client(Fragile, "say: Never.") as client:
+            with crash_after("begin", times=9):
+                reply = await client.chat("Hello?")
+    assert (reply.result.status, reply.result.error) == ("error", INTERRUPTED_TEXT)
+    assert client.model.requests == []
+
+
+class Asker(Think):
+    """Has a tool that waits for a person."""
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [which_colour]
+
+
+@tool
+async def which_colour(context: ToolContext) -> str:
+    """Ask a person."""
+    return str((await context.wait("question", label="Which colour?")).answer)
+
+
+ASK = "call tool which_colour {} id=c1\nsay: It is {result}."
+
+
+async def test_a_chat_that_waits_for_a_person_ends_with_the_question() -> None:
+    async with agent_client(Asker, ASK) as client:
+        with pytest.raises(TurnWaits, match=r"“Which colour\?” \(call c1\)") as caught:
+            await client.chat("What colour?", timeout_seconds=1.0)
+        [wait] = caught.value.data["waits"]
+        assert (wait["kind"], wait["label"], wait["callId"]) == ("question", "Which colour?", "c1")
+        assert await client.handle.answer_wait("c1", "blue", wait="question")  # the turn has gone on waiting
+        assert await client.handle.wait_until_stable(20)
+        assert (await client.messages())[-1]["parts"][-1]["text"] == "It is blue."
+
+
+async def test_the_handle_waits_for_a_parked_turn_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handle, "PARKED_SECONDS", 0.3)
+    async with agent_client(Asker, ASK) as client:
+        with pytest.raises(TurnWaits, match=r"Which colour\?"):
+            await client.handle.chat("What colour?")
+        task = asyncio.create_task(AgentHandle(client.key).chat("And now?", timeout_seconds=math.inf))
+        await client.handle.answer_wait("c1", "blue", wait="question")
+        assert await client.handle.abort_all_requests()
+        assert (await task).status == "aborted"
+
+
+async def test_a_turn_that_works_for_too_long_is_named_as_working() -> None:
+    async with agent_client(Asker, "hang") as client:
+        with pytest.raises(TurnTimeout, match="has not ended in time"):
+            await client.chat("Hello?", timeout_seconds=0.5)
+        assert await client.handle.abort_all_requests()
+
+
+async def test_an_agent_reads_its_messages(adder: type[Think]) -> None:
+    async with agent_client(adder, "say: Hi.") as client:
+        await client.chat("Hello?")
+        agent, _host = await started_agent(client.key)
+        assert isinstance(agent, Think)
+        assert await agent.messages() == await client.messages()
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [({"max_steps": 0}, "max_steps must be a positive whole number, not 0"), ({"get_tools": []}, "must be a method")],
+)
+async def test_a_class_that_cannot_work_is_refused_in_words(values: Any, says: str) -> None:
+    broken = type("Broken", (Fragile,), values)
+    try:
+        with pytest.raises(ImproperlyConfigured, match=says):
+            async with agent_client(broken):
+                pass
+    finally:
+        declared.unregister(broken)
+
+
+def test_the_ways_to_run_commands_are_public() -> None:
+    assert {"create_bash_tool", "create_process_tool"} <= set(code.__all__)
+
+
+async def test_the_requests_of_the_model_are_as_documented(adder: type[Think]) -> None:
+    async with agent_client(adder, 'call tool add {"a": 1, "b": 2}\nsay: {result}') as client:
+        await client.chat("one plus two?")
+    first, second = client.model.requests
+    assert {"model", "messages", "tools"} <= set(first)
+    assert [message["role"] for message in first["messages"]] == ["system", "user"]
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool"]
+    [declared_tool] = [each for each in first["tools"] if each["name"] == "add"]
+    assert set(declared_tool["parameters"]["properties"]) == {"a", "b"}
+    [call] = second["messages"][2]["tool_calls"]
+    assert call["function"]["name"] == "add"
+    assert second["messages"][3]["tool_call_id"] == call["id"]

@@ -20,12 +20,12 @@ Prompt = Annotated[str, StringConstraints(min_length=1, max_length=20_000, patte
 class TimesIn(Input):
     """When: `spec` is seconds (`delay`, `interval`), an ISO date and time (`instant`), or five fields (`cron`).
 
-    `zone` is that of cron and of instants without an offset: an IANA name.
+    `zone` is that of cron and of instants without an offset, which need one: an IANA name.
     """
 
     kind: Kind
     spec: Spec
-    zone: Zone = "UTC"
+    zone: Zone | None = None
 
 
 class ScheduleIn(Input):

@@ -42,7 +42,7 @@ class CreateInput(BaseModel):
     in_minutes: Annotated[float | None, Field(description="Once, so many minutes from now.")] = None
     every_minutes: Annotated[float | None, Field(description="Again and again, at most 43200.")] = None
     cron: Annotated[str | None, Field(description="Again and again: minute hour day month weekday.")] = None
-    zone: Annotated[str, Field(description="Time zone, as Europe/Berlin.")] = "UTC"
+    zone: Annotated[str, Field(description="Time zone, as Europe/Berlin; needed with at and cron.")] = ""
 
 
 class ListInput(BaseModel):
@@ -129,7 +129,7 @@ def approval_text(given: JSONObject) -> str:
         timing = timing_asked(asked)
     except (ScheduleInvalid, ValueError) as error:
         return _("This cannot be scheduled: %(error)s") % {"error": error}
-    zone = ZoneInfo(asked.zone)
+    zone = ZoneInfo(timing.zone)
     # What is shown is near enough by this process's clock; what is stored is by the database's.
     times = timing.upcoming(datetime.now(UTC), count=SHOWN_TIMES)
     shown = "; ".join(date_format(time.astimezone(zone), "DATETIME_FORMAT") for time in times)

@@ -84,6 +84,8 @@ def test_what_would_come_is_shown_and_not_stored(as_alice: ApiClient) -> None:
         {"kind": "delay", "spec": "1e400"},
         {"kind": "cron", "spec": "61 * * * *"},
         {"kind": "cron", "spec": "0 9 * * *", "zone": "Mars/Base"},
+        {"kind": "cron", "spec": "0 9 * * *"},
+        {"kind": "instant", "spec": "2040-05-01T09:00"},
         {"kind": "instant", "spec": "tomorrow"},
         {"kind": "instant", "spec": "0001-01-01T00:00", "zone": "Asia/Tokyo"},
     ],

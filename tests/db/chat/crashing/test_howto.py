@@ -25,7 +25,7 @@ TESTS = [name for name in vars(PAGE_NAMES) if name.startswith("test_")]
 
 
 def test_every_block_is_there() -> None:
-    assert len(TESTS) == 5
+    assert len(TESTS) == 7
     assert PAGE_NAMES.DATABASES["default"]["TEST"]
 
 

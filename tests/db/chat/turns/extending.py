@@ -54,6 +54,24 @@ def look_up(word: str) -> str:
     return f"found {word}"
 
 
+class Learner(Think):
+    """Loads what reaches nothing without asking a person."""
+
+    workspace_tools = False
+    extensions = True
+
+    def get_model(self) -> ScriptedModel:
+        return MODELS["current"]
+
+    @tool
+    async def learn(self, name: str, source: str) -> Any:
+        """Load tools that only compute."""
+        return await self.load_extension({"name": name, "version": "1.0.0"}, source)
+
+    def get_tools(self) -> list[Tool]:
+        return [self.learn]
+
+
 class Hyphenated(Think):
     """Has code over a tool whose name is another one in code."""
 

@@ -160,6 +160,16 @@ async def test_a_source_that_is_no_extension_is_not_stored(make_room: MakeRoom) 
     assert not await db(Extension.objects.exists)
 
 
+async def test_a_tool_of_the_class_loads_without_a_question_what_reaches_nothing(make_room: MakeRoom) -> None:
+    room = make_room("learner")
+    learned = await call(room, "learn", {"name": "math", "source": MATH})
+    assert not learned["output"]["permissions"]["network"]
+    assert (await call(room, "math_add", {"a": 1, "b": 2}))["output"] == {"result": 3}
+    assert await room.handle.pending_approvals() == []
+    await room.say(f"call tool load_extension {json.dumps({'name': 'other', 'source': MATH})} id=two\nsay: {{result}}")
+    assert [pending.call_id for pending in await room.handle.pending_approvals()] == ["two"]
+
+
 async def test_a_model_loads_an_extension_that_a_person_approves(make_room: MakeRoom) -> None:
     room = make_room("extended")
     given = {

@@ -18,6 +18,7 @@ from chat.runtime.abilities import declared_pass, scheduled_runs
 from chat.runtime.agent_factory import make_agent
 from chat.think import ScheduleCriteria
 from fibers.context import FiberContext
+from fibers.core.schedules.grammar import parse_sentence
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import FiberStatus
 from fibers.errors import ScheduleInvalid, SchedulesFull
@@ -122,13 +123,22 @@ async def test_an_agent_schedules_inside_its_own_methods(planner_room: Room) -> 
     assert await agent.get_schedule(made.id) == made
 
 
+@pytest.mark.parametrize("when", ["0 9 * * *", datetime(2040, 1, 1, 9)])  # noqa: DTZ001 - without a zone, as developers do
+async def test_a_time_of_day_without_a_zone_is_refused_as_in_a_declaration(planner_room: Room, when: Any) -> None:
+    with pytest.raises(ScheduleInvalid, match="say in which time zone"):
+        await planner_room.handle.schedule(when, "remind")
+    with pytest.raises(ScheduleInvalid, match="say in which time zone"):
+        parse_sentence("every day at 09:00")
+    assert await db(rows) == []
+
+
 async def test_cron_is_stored_once_a_delay_each_time(planner_room: Room) -> None:
     handle = planner_room.handle
-    again = [(await handle.schedule("0 9 * * *", "remind", 1)).id for _ in range(2)]
+    again = [(await handle.schedule("0 9 * * *", "remind", 1, zone="UTC")).id for _ in range(2)]
     every = [(await handle.schedule_every(60, "remind", 1)).id for _ in range(2)]
     delays = [(await handle.schedule(60, "remind", 1)).id for _ in range(2)]
     asked = [(await handle.schedule(90, "remind", 1, idempotent=True)).id for _ in range(2)]
-    each = [(await handle.schedule("0 9 * * *", "remind", 1, idempotent=False)).id for _ in range(2)]
+    each = [(await handle.schedule("0 9 * * *", "remind", 1, zone="UTC", idempotent=False)).id for _ in range(2)]
     assert [len(set(ids)) for ids in (again, every, delays, asked, each)] == [1, 1, 2, 1, 2]
 
 
@@ -136,7 +146,7 @@ async def test_schedules_are_found_by_kind_callback_and_time(planner_room: Room)
     handle = planner_room.handle
     soon = await handle.schedule(60, "remind")
     late = await handle.schedule(7200, "stumble", 1)
-    cron = await handle.schedule("0 9 * * *", prompt="say: x")
+    cron = await handle.schedule("0 9 * * *", prompt="say: x", zone="UTC")
     assert {each.id for each in await handle.get_schedules()} == {soon.id, late.id, cron.id}
     assert [each.id for each in await handle.get_schedules(ScheduleCriteria(kind="cron"))] == [cron.id]
     assert [each.id for each in await handle.get_schedules(ScheduleCriteria(callback="stumble"))] == [late.id]
@@ -416,6 +426,8 @@ async def test_a_person_approves_what_the_model_schedules(planner_room: Room) ->
         '"cron": "* * *"',
         '"in_minutes": 5, "cron": "0 9 * * *"',
         '"cron": "0 9 * * *", "zone": "Mars/Base"',
+        '"cron": "0 9 * * *"',
+        '"at": "2040-05-01T09:00"',
     ],
 )
 async def test_the_model_is_told_what_is_impossible(planner_room: Room, given: str) -> None:

@@ -92,7 +92,7 @@ def test_what_is_due_once_ends(timing: Timing) -> None:
 
 
 def test_missed_occurrences_fire_once_and_the_next_is_armed() -> None:
-    interval, wall = make(Timing.every(60)), make(Timing.cron("*/5 * * * *"))
+    interval, wall = make(Timing.every(60)), make(Timing.cron("*/5 * * * *", "UTC"))
     for schedule in (interval, wall):
         let_be_due(schedule, seconds=7 * 3600)
     assert (firing.fire_due(), firing.fire_due()) == (2, 0)
@@ -221,7 +221,7 @@ def test_one_whose_zone_is_gone_does_not_stop_the_others() -> None:
 
 
 def test_a_clock_that_is_put_back_repeats_nothing() -> None:
-    schedule = make(Timing.cron("*/5 * * * *"))
+    schedule = make(Timing.cron("*/5 * * * *", "UTC"))
     due = let_be_due(schedule)
     firing.fire_due()
     # The clock was wrong: it is put back, and the same instant comes again.

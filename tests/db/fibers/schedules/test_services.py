@@ -29,11 +29,11 @@ def make(timing: Timing | None = None, **options: Any) -> Schedule:
 
 
 def test_the_same_once_is_one_row() -> None:
-    first, is_new = services.create_schedule(draft(Timing.cron("0 9 * * *"), payload={"a": 1}, is_once=True))
-    again, is_again = services.create_schedule(draft(Timing.cron("0 9  * * *"), payload={"a": 1}, is_once=True))
-    other, _new = services.create_schedule(draft(Timing.cron("0 9 * * *"), payload={"a": 2}, is_once=True))
+    first, is_new = services.create_schedule(draft(Timing.cron("0 9 * * *", "UTC"), payload={"a": 1}, is_once=True))
+    again, is_again = services.create_schedule(draft(Timing.cron("0 9  * * *", "UTC"), payload={"a": 1}, is_once=True))
+    other, _new = services.create_schedule(draft(Timing.cron("0 9 * * *", "UTC"), payload={"a": 2}, is_once=True))
     elsewhere, _also = services.create_schedule(
-        draft(Timing.cron("0 9 * * *"), payload={"a": 1}, is_once=True, scope="two")
+        draft(Timing.cron("0 9 * * *", "UTC"), payload={"a": 1}, is_once=True, scope="two")
     )
     assert (is_new, is_again, first.pk == again.pk) == (True, False, True)
     assert len({first.pk, other.pk, elsewhere.pk}) == 3
@@ -55,7 +55,7 @@ def test_two_that_store_the_same_at_once_make_one_row() -> None:
     def store() -> None:
         start.wait(10)
         try:
-            make(Timing.cron("0 9 * * *"), is_once=True)
+            make(Timing.cron("0 9 * * *", "UTC"), is_once=True)
         finally:
             connection.close()
 
@@ -88,7 +88,7 @@ def test_an_impossible_interval_is_refused(seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "* * * *", "61 * * * *", "0 0 30 2 *", "a b c d e", "* * * * * *", "* " * 60])
 def test_an_impossible_cron_text_is_refused(text: str) -> None:
     with pytest.raises(ScheduleInvalid):
-        Timing.cron(text)
+        Timing.cron(text, "UTC")
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Base", "../etc", "/etc/passwd", "Europe"])
@@ -99,7 +99,7 @@ def test_an_impossible_zone_is_refused(zone: str) -> None:
 
 def test_times_of_people_lie_a_minute_apart_at_least() -> None:
     services.check_shortest(Timing.every(60))
-    services.check_shortest(Timing.cron("* * * * *"))
+    services.check_shortest(Timing.cron("* * * * *", "UTC"))
     services.check_shortest(Timing.delay(0))
     with pytest.raises(ScheduleInvalid, match="60 seconds"):
         services.check_shortest(Timing.every(59))

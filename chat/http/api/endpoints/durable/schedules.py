@@ -136,9 +136,9 @@ def timing_of(data: TimesIn) -> Timing:
 def _timing(data: TimesIn) -> Timing:
     kind = ScheduleKind(data.kind)
     if kind is ScheduleKind.CRON:
-        return Timing.cron(data.spec, data.zone)
+        return Timing.cron(data.spec, data.zone or "")
     if kind is ScheduleKind.INSTANT:
-        return Timing.at(datetime.fromisoformat(data.spec), data.zone)
+        return Timing.at(datetime.fromisoformat(data.spec), data.zone or "")
     return Timing.every(float(data.spec)) if kind is ScheduleKind.INTERVAL else Timing.delay(float(data.spec))
 
 
