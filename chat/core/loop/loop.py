@@ -21,7 +21,7 @@ from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, S
 from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
-from chat.core.loop.step_tools import choice_of, offered_tools, only_offered
+from chat.core.loop.step_tools import choice_of, named_calls, offered_tools, only_offered
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -137,7 +137,7 @@ class TurnPlan:
     titles: Mapping[str, str] = field(default_factory=dict)  # names of tools for people
     clock: Clock
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
-    requests: RequestRecorder | None = None  # goes on from the requests of the turns before
+    requests: RequestRecorder = field(default_factory=RequestRecorder)  # goes on from those of the turns before
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class TurnLoop:
         self._number = 0  # of the next model call
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
-        self._steps = StepHistory(fold, plan.request_id, plan.output, plan.requests or RequestRecorder())
+        self._steps = StepHistory(fold, plan.request_id, plan.output, plan.requests)
         self._window = ContextWindow(plan.reducer, journal)
         self._failover = ModelFailover(journal, plan.context_size, self.totals.switches)
 
@@ -435,7 +435,7 @@ class TurnLoop:
     async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
         """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
         if calls:
-            yield self._put(_activity(self.plan, "tool", {"calls": [_named(self.plan, call) for call in calls]}))
+            yield self._put(_activity(self.plan, "tool", named_calls(self.plan.titles, calls)))
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
         waits: list[Wait] = []
         tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
@@ -486,10 +486,6 @@ class TurnLoop:
 def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
     """A report of what the turn does from this moment on, for people who wait."""
     return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})
-
-
-def _named(plan: TurnPlan, call: ToolCall) -> JSONObject:
-    return {"callId": call.call_id, "name": call.tool_name, "title": plan.titles.get(call.tool_name, "")}
 
 
 def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:

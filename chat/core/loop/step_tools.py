@@ -1,6 +1,6 @@
 """The tools that a step of the loop offers to the model, and the check of calls of those that it does not offer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 from chat.core.loop.hooks import StepConfig
@@ -8,7 +8,9 @@ from chat.core.model.language_model import ToolSpec
 from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
+from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_names import OF, check_patterns, excludes, selects
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -84,3 +86,11 @@ def only_offered(check: Check, plan: HasTools, offered: tuple[ToolSpec, ...]) ->
         return CheckedCall(input=found.input, error=f"Tool {name!r} is not available in this step.")
 
     return checked
+
+
+def named_calls(titles: Mapping[str, str], calls: Iterable[ToolCall]) -> JSONObject:
+    """The calls that run, as people who wait are shown them. `titles`: names of tools for people."""
+    named = [
+        {"callId": each.call_id, "name": each.tool_name, "title": titles.get(each.tool_name, "")} for each in calls
+    ]
+    return {"calls": named}

@@ -1,12 +1,12 @@
 """The records of requests over the turns of a session: the last one before a turn, and the whole that it stands for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from chat.core.loop.request_records import NOTHING_SENT, ChainEnd, SentRequest, request_in, restored
 from chat.models import Turn
 from fibers.models import FiberStep
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
+from thinkproject.kernel.jsonvalue import JSONValue, load
 
 MODEL_STEPS: Final = "model:"
 
@@ -41,19 +41,25 @@ def sent_before(session_id: str, position: int, records: Iterable[tuple[str, JSO
 
     Nothing where one of the turns between has been deleted: a reader sees that at the hash of the whole.
     """
-    stored = next((found for _, value in records if (found := request_in(value)) is not None), None)
-    after = None if stored is None else stored.get("after")
-    if stored is None or not isinstance(after, dict):
-        return NOTHING_SENT
-    turns = Turn.objects.filter(session_id=session_id, position__lt=position)
-    turns = turns.filter(position__gte=stored["chain"]["from"]).order_by("position")
-    steps = FiberStep.objects.filter(fiber_id__in=turns.values("fiber_id"), step_key__startswith=MODEL_STEPS)
-    rows = steps.order_by("pk").values_list("fiber_id", "step_key", "value")
-    return _found_in(list(rows), after)
+    return sent_before_each(session_id, {position: (value for _, value in records)})[position]
 
 
-def _found_in(rows: Iterable[tuple[str, str, JSONValue]], wanted: JSONObject) -> SentRequest:
-    """The whole request of one of these records, which are in the order in which they were stored."""
+def sent_before_each(session_id: str, turns: Mapping[int, Iterable[JSONValue]]) -> dict[int, SentRequest]:
+    """The same for several turns, by their positions; the values of their records, oldest first. One query for all."""
+    firsts = {at: next((found for value in values if (found := request_in(value))), {}) for at, values in turns.items()}
+    named = {at: stored for at, stored in firsts.items() if isinstance(stored.get("after"), dict)}
+    whole: dict[tuple[str, str], SentRequest] = {}
+    if named:
+        begin = min(stored["chain"]["from"] for stored in named.values())
+        before = Turn.objects.filter(session_id=session_id, position__gte=begin, position__lt=max(named))
+        steps = FiberStep.objects.filter(fiber_id__in=before.values("fiber_id"), step_key__startswith=MODEL_STEPS)
+        whole = _whole(steps.order_by("pk").values_list("fiber_id", "step_key", "value"))
+    names = {at: (stored["after"]["fiber"], stored["after"]["key"]) for at, stored in named.items()}
+    return {at: whole.get(names[at], NOTHING_SENT) if at in names else NOTHING_SENT for at in turns}
+
+
+def _whole(rows: Iterable[tuple[str, str, JSONValue]]) -> dict[tuple[str, str], SentRequest]:
+    """The whole requests of records, which come in the order in which they were stored."""
     whole: dict[tuple[str, str], SentRequest] = {}
     last: dict[str, SentRequest] = {}
     for fiber_id, step_key, value in rows:
@@ -63,4 +69,4 @@ def _found_in(rows: Iterable[tuple[str, str, JSONValue]], wanted: JSONObject) ->
             named = whole.get((after["fiber"], after["key"])) if isinstance(after, dict) else None
             last[fiber_id] = restored(stored, last.get(fiber_id) or named or NOTHING_SENT)
             whole[fiber_id, step_key] = last[fiber_id]
-    return whole.get((wanted["fiber"], wanted["key"]), NOTHING_SENT)
+    return whole

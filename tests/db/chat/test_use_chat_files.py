@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 40
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(settings: Any, tmp_path: Any) -> None:
+def _storage_of_this_test(settings: Any, tmp_path: Any) -> None:
     backend = "django.core.files.storage.FileSystemStorage"
     settings.STORAGES = {**settings.STORAGES, "think": {"BACKEND": backend, "OPTIONS": {"location": str(tmp_path)}}}
 
