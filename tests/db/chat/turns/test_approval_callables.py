@@ -53,7 +53,7 @@ async def open_client() -> AsyncIterator[Any]:
 
 
 @pytest.fixture
-async def clerk(make_room: MakeRoom) -> Desk:
+async def asking(make_room: MakeRoom) -> Desk:
     """A conversation that has asked about a refund."""
     desk = Desk(make_room("clerk"))
     await grant(desk)
@@ -78,9 +78,9 @@ def words_of(request_id: str) -> dict[str, Any]:
     }
 
 
-async def test_an_actions_question_says_all_that_published_clients_read(clerk: Desk) -> None:
+async def test_an_actions_question_says_all_that_published_clients_read(asking: Desk) -> None:
     [turn] = await turns()
-    descriptor = (await part(clerk))["approval"]["descriptor"]
+    descriptor = (await part(asking))["approval"]["descriptor"]
     own = {"title": "Refund", "sentence": "Refund 5 for A-1?", "mayEdit": ["amount"], "lasting": True}
     assert descriptor == own | words_of(turn.request_id)
 
@@ -93,8 +93,8 @@ async def test_an_ordinary_tools_question_has_its_own_words_alone(make_room: Mak
     }  # fmt: skip
 
 
-async def test_a_client_lists_and_approves(clerk: Desk, open_client: Any) -> None:
-    client = await open_client(clerk.room)
+async def test_a_client_lists_and_approves(asking: Desk, open_client: Any) -> None:
+    client = await open_client(asking.room)
     [asked] = await client.call("pendingApprovals")
     [turn] = await turns()
     assert (asked["source"], asked["descriptor"]) == ("action", words_of(turn.request_id))
@@ -109,12 +109,12 @@ async def test_a_client_lists_and_approves(clerk: Desk, open_client: Any) -> Non
     assert len(EFFECTS) == 1
     assert await client.call("pendingApprovals") == []
     decided = await ApprovalEvent.objects.aget(kind="approved")
-    assert (decided.actor_id, decided.via) == (clerk.room.key.owner_id, "socket")
+    assert (decided.actor_id, decided.via) == (asking.room.key.owner_id, "socket")
 
 
 @pytest.mark.parametrize("options", [[], [{"autoContinue": True}], [{"autoContinue": False}], [None]])
-async def test_a_client_rejects_and_says_whether_to_go_on(clerk: Desk, open_client: Any, options: list[Any]) -> None:
-    client = await open_client(clerk.room)
+async def test_a_client_rejects_and_says_whether_to_go_on(asking: Desk, open_client: Any, options: list[Any]) -> None:
+    client = await open_client(asking.room)
     [asked] = await client.call("pendingApprovals")
     outcome = await client.call("rejectExecution", asked["executionId"], "Not this one", *options)
     assert outcome == {"status": "rejected", "executionId": asked["executionId"], "reason": "Not this one"}
@@ -122,7 +122,7 @@ async def test_a_client_rejects_and_says_whether_to_go_on(clerk: Desk, open_clie
     assert EFFECTS == []
     goes_on = options != [{"autoContinue": False}]
     assert len(await turns()) == 1 + goes_on
-    assert (await part(clerk))["state"] == "output-denied"
+    assert (await part(asking))["state"] == "output-denied"
 
 
 async def test_a_client_decides_about_a_call_of_code(code: Code, open_client: Any) -> None:
@@ -138,15 +138,15 @@ async def test_a_client_decides_about_a_call_of_code(code: Code, open_client: An
     assert status_of(await code.room.turn(turn.pk)) == "completed"
 
 
-async def test_a_client_of_another_conversation_decides_nothing(clerk: Desk, open_client: Any, make_room: Any) -> None:
+async def test_a_client_of_another_conversation_decides_nothing(asking: Desk, open_client: Any, make_room: Any) -> None:
     other = make_room("clerk", "another")
     await other.say("say: hello")
     client = await open_client(other)
-    [asked] = await clerk.room.handle.pending_approvals()
+    [asked] = await asking.room.handle.pending_approvals()
     assert await client.call("pendingApprovals") == []
     assert (await client.call("approveExecution", asked.id))["status"] == "error"
     assert await other.handle.approve_execution(asked.id) is False
-    assert [each.id for each in await clerk.room.handle.pending_approvals()] == [asked.id]
+    assert [each.id for each in await asking.room.handle.pending_approvals()] == [asked.id]
 
 
 async def test_a_parent_lists_and_decides_what_its_child_asks(make_room: MakeRoom, open_client: Any) -> None:

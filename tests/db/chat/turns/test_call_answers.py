@@ -405,25 +405,6 @@ async def test_how_long_a_question_stands(desk: Desk, settings: Any, seconds: fl
     assert await db(Fiber.objects.filter(name="chat.expire_question").exists) == (seconds > 0)
 
 
-@pytest.mark.parametrize("how", ["approve", "deny", "say more", "clear", "delete"])
-async def test_nothing_waits_for_the_end_of_a_question_that_is_decided(desk: Desk, how: str) -> None:
-    await desk.room.admit(PAY)
-    await run_until_idle()
-    [call] = await desk.calls()
-    waiting = Fiber.objects.filter(name="chat.expire_question", finished_at=None)
-    assert await db(waiting.count) == 1
-    match how:
-        case "approve" | "deny":
-            await desk.reply(call, is_approved=how == "approve")
-        case "say more":
-            await desk.room.admit("say: Something else.")
-        case "clear":
-            await desk.room.handle.clear()
-        case "delete":
-            await db(lambda: delete_instance(AgentInstance.objects.get()))
-    assert await db(waiting.count) == 0
-
-
 async def test_an_expiry_completes_a_batch_that_a_sibling_asked_to_continue(desk: Desk) -> None:
     await desk.room.say('call tool where {}\ncall tool pay {"amount": 7}\nsay: {results}.')
     where, question = await desk.calls()
