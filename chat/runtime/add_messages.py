@@ -122,7 +122,7 @@ def edit_answer(
 
 
 def _signed(message: NewMessage, by: Author | None) -> NewMessage:
-    """An answer that a person wrote, with the mark that says so to everyone who reads it; any other as it is."""
+    """An answer that a person wrote, with its mark for everyone who reads it; any other as it is."""
     if by is None or message.get("role") != "assistant":
         return message
     who = "staff" if by.via == "admin" else "owner"

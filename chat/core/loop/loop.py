@@ -160,8 +160,7 @@ class TurnTotals:
         ended = {"ended": self.ended} if self.ended else {}
         if len(self.models) < 2 and not self.switches:
             return ended or None
-        used = [{"name": name, **use} for name, use in self.models.items()]
-        return {"models": used, "switches": self.switches, **ended}
+        return {"models": [{"name": n, **use} for n, use in self.models.items()], "switches": self.switches} | ended
 
     def count(self, record: JSONObject) -> None:
         """Add the record of a settled model call."""
@@ -229,8 +228,7 @@ class TurnLoop:
         for chunk in [] if self.plan.output else self.plan.limit.said_at(self.totals.ended, self.fold):
             yield self._put(chunk)
         if not self.fold.finished:
-            metadata = await self._hooks.message_metadata("finish", self.totals)
-            metadata = with_models(metadata, self.totals.report)
+            metadata = with_models(await self._hooks.message_metadata("finish", self.totals), self.totals.report)
             yield self._put(chunks.finish(self.totals.finish_reason or FinishReason.STOP, metadata=metadata))
 
     def _put(self, chunk: Chunk) -> Chunk:
@@ -267,9 +265,8 @@ class TurnLoop:
         """Whether the model has nothing more to do."""
         if not self._is_answered or self.fold.step_is_open:
             return False
-        if self.fold.waits_for_answers:
-            return True
-        end = self.plan.limit.end_of(self._steps.records(), wants_more=self.fold.last_step_called_tools)
+        steps, wants_more = self._steps.records(), self.fold.last_step_called_tools
+        end = "" if self.fold.waits_for_answers else self.plan.limit.end_of(steps, wants_more=wants_more)
         self.totals.ended = end or ""
         return end is not None
 

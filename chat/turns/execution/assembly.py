@@ -136,13 +136,7 @@ async def assemble(
         needs_reader=prompt.has_cut_output,
         tool_choice=overrides.tool_choice,
         settings=overrides.settings,
-        limit=StepLimit(
-            max_steps=config.max_steps or await call_hook(agent, "get_max_steps"),
-            stop_when=overrides.stop_when,
-            earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
-            asks_last=overrides.tool_choice in {"auto", "none"},
-            text=agent.step_limit_text,
-        ),
+        limit=await _limit(agent, facts, config, overrides),
         output=overrides.output,
         shared=config.shared,
         reducer=_reducer(agent, facts, prompt, gathered.compaction),
@@ -168,6 +162,17 @@ async def assemble(
         has_budget=gathered.state.rows.max_cost is not None,
         handed_down=_handed_down(facts, config),
         timeout_seconds=config.timeout_seconds,
+    )
+
+
+async def _limit(agent: Think, facts: TurnFacts, config: TurnConfig, overrides: Overrides) -> StepLimit:
+    """The bounds of the answer, with the steps that it had before this turn. Errors: as of the getter."""
+    return StepLimit(
+        max_steps=config.max_steps or await call_hook(agent, "get_max_steps"),
+        stop_when=overrides.stop_when,
+        earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
+        asks_last=overrides.tool_choice in {"auto", "none"},
+        text=agent.step_limit_text,
     )
 
 

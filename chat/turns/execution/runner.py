@@ -307,7 +307,9 @@ class TurnRun:
         end = TurnEnd(
             outcome=outcome,
             message=message,
-            totals=replace(totals_of(dict(self._context.records())), ended=self._ended_by(outcome)),
+            totals=replace(
+                totals_of(dict(self._context.records())), ended=self._totals.ended if outcome == COMPLETED else ""
+            ),
             agent=self._agent,
             error_text=text,
             error_code=error.code if error else "",
@@ -323,10 +325,6 @@ class TurnRun:
         self._is_stored = True
         self._context.reached(FINAL)
         return result
-
-    def _ended_by(self, outcome: str) -> str:
-        """Why an answer is over that its model had not done with; a turn that failed or was stopped says it itself."""
-        return self._totals.ended if outcome == COMPLETED else ""
 
     def _prunable(self, outcome: str) -> dict[str, list[str]]:
         """Outputs that models are not sent any more once this turn has ended well."""
