@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, expect
 from tests.acceptance.proxy import CuttingProxy
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.looks import look
 
 OpenTab = Callable[..., ChatPage]
 
@@ -31,6 +32,7 @@ def test_the_line_about_the_connection_covers_no_message(
     assert below is not None
     assert after is not None
     assert below["y"] + below["height"] <= after["y"]
+    look(tab, f"line-away-{'phone' if shape is PHONE else 'desktop'}")
     context.set_offline(False)
 
 
