@@ -159,7 +159,7 @@ _asking: "dict[tuple[str, str], asyncio.Task[Learned]]" = {}
 
 
 async def inquire(endpoint: Endpoint, model: str) -> Learned:
-    """What is known of a model, asked of its server the first time. Never raises."""
+    """Return the facts and lessons of a model, asked of its server the first time. Never raises."""
     known = await model_memory.recall(endpoint.base_url, model)
     if endpoint.base_url == OPENAI_BASE_URL or time.time() - known.asked_at < KEEP_SECONDS:
         return known
@@ -178,7 +178,7 @@ async def _learn(endpoint: Endpoint, model: str) -> Learned:
     found = facts or ServerFacts()
 
     def merged(known: Learned) -> Learned:
-        """What refusals have taught is truer than a listing."""
+        """Add the report; lessons of refusals are truer."""
         contexts = [tokens for tokens in (known.context_tokens, found.context_tokens) if tokens]
         return replace(
             known,

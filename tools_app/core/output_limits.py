@@ -128,7 +128,7 @@ class _Ends:
 
 
 def _ends(text: str, limit: OutputLimit) -> _Ends | None:
-    """What of a text fits; nothing where all of it does. A line that is a notice of ours is not counted."""
+    """Cut a text to its ends; nothing where all of it fits. A line that is a notice of ours is not counted."""
     head = tail = ""
     lines = text.split("\n")
     is_over = limit.lines is not None and len(lines) - len(FORMER.findall(text)) > limit.lines

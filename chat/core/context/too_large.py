@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from chat.core.model.language_model import ModelMessage, ModelRequest, TextContent, ToolMessage, UserMessage
 from chat.core.model.overflow import estimate_request
@@ -29,7 +29,7 @@ _MOSTLY: Final = 0.5
 
 
 class PartKind(StrEnum):
-    """What a part of a request is."""
+    """The kind of a part of a request."""
 
     SYSTEM = "system"
     TOOLS = "tools"
@@ -86,10 +86,11 @@ def _size(value: JSONValue) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of a request can be cut. Units: characters. `context_chars`: of the model's window, 0 if unknown.
+    """The sizes of a request, by whether they can be cut.
 
-    `fixed`: the question and the instructions, which stay whole; `earlier`: messages, files and results before the
-    question, one by one; `outputs`: results of the answer so far.
+    Units: characters. `context_chars`: of the model's window, 0 if unknown. `fixed`: the question and the instructions,
+    which stay whole; `earlier`: messages, files and results before the question, one by one; `outputs`: results of the
+    answer so far.
     """
 
     context_chars: int
@@ -127,46 +128,63 @@ def too_large(request: ModelRequest, model_name: str, context_tokens: int = 0, *
     parts = parts_of(request)
     total = sum(part.chars for part in parts)
     largest = parts[0]
+    is_together = largest.chars < total * _MOSTLY and largest.kind is not PartKind.EARLIER
+    tokens = estimate_request(request) if is_together else max(1, largest.chars // CHARS_PER_TOKEN)
     values = {
         "model": model_name,
-        "tokens": f"{max(1, largest.chars // CHARS_PER_TOKEN):,}",
+        "tokens": f"{tokens:,}",
         "limit": f" of {context_tokens:,}" if context_tokens else "",
         "name": largest.name,
         "how": WIDEN if is_cut else "",
     }
-    if largest.chars < total * _MOSTLY and largest.kind is not PartKind.EARLIER:
-        values["tokens"] = f"{estimate_request(request):,}"
-        return Phrase(_TOGETHER, **values)
-    return Phrase(_SENTENCES[largest.kind], **values)
+    return _together(values) if is_together else _sentence(largest.kind, values)
 
 
-_SENTENCES: Final = {
-    PartKind.SYSTEM: (
-        "The system prompt of this agent is too large for {model}: about {tokens} tokens{limit}. "
-        "Choose a model with a larger context, or have the agent's instructions shortened.{how}"
-    ),
-    PartKind.TOOLS: (
-        "The tools of this agent are too large for {model}: about {tokens} tokens{limit}. Switch "
-        "some of them off, or choose a model with a larger context.{how}"
-    ),
-    PartKind.MESSAGE: (
-        "The message is too large for {model}: about {tokens} tokens{limit}. Send it in parts, "
-        "shorten it, or choose a model with a larger context.{how}"
-    ),
-    PartKind.FILE: (
-        "The file {name} is too large for {model}: about {tokens} tokens{limit}. Attach a shorter "
-        "one, or choose a model with a larger context.{how}"
-    ),
-    PartKind.RESULTS: (
-        "The results of the tool {name} are too large for {model}: about {tokens} tokens{limit}. "
-        "Ask for less at once, or choose a model with a larger context.{how}"
-    ),
-    PartKind.EARLIER: (
-        "The conversation is too large for {model}: about {tokens} tokens{limit}. Begin a new "
-        "one, or choose a model with a larger context.{how}"
-    ),
-}
-_TOGETHER: Final = (
-    "Messages, results and instructions together are too large for {model}: about {tokens} tokens{limit}. "
-    "Begin a new conversation, or choose a model with a larger context.{how}"
-)
+def _together(values: dict[str, str]) -> Phrase:
+    return Phrase(
+        "Messages, results and instructions together are too large for {model}: about {tokens} tokens{limit}. Begin a "
+        "new conversation, or choose a model with a larger context.{how}",
+        **values,
+    )
+
+
+def _sentence(kind: PartKind, values: dict[str, str]) -> Phrase:
+    match kind:
+        case PartKind.SYSTEM:
+            return Phrase(
+                "The system prompt of this agent is too large for {model}: about {tokens} tokens{limit}. Choose a "
+                "model with a larger context, or have the agent's instructions shortened.{how}",
+                **values,
+            )
+        case PartKind.TOOLS:
+            return Phrase(
+                "The tools of this agent are too large for {model}: about {tokens} tokens{limit}. Switch some of them "
+                "off, or choose a model with a larger context.{how}",
+                **values,
+            )
+        case PartKind.MESSAGE:
+            return Phrase(
+                "The message is too large for {model}: about {tokens} tokens{limit}. Send it in parts, shorten it, or "
+                "choose a model with a larger context.{how}",
+                **values,
+            )
+        case PartKind.FILE:
+            return Phrase(
+                "The file {name} is too large for {model}: about {tokens} tokens{limit}. Attach a shorter one, or "
+                "choose a model with a larger context.{how}",
+                **values,
+            )
+        case PartKind.RESULTS:
+            return Phrase(
+                "The results of the tool {name} are too large for {model}: about {tokens} tokens{limit}. Ask for less "
+                "at once, or choose a model with a larger context.{how}",
+                **values,
+            )
+        case PartKind.EARLIER:
+            return Phrase(
+                "The conversation is too large for {model}: about {tokens} tokens{limit}. Begin a new one, or choose a "
+                "model with a larger context.{how}",
+                **values,
+            )
+        case _:
+            assert_never(kind)

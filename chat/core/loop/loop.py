@@ -326,11 +326,9 @@ class TurnLoop:
         except ModelError as error:
             if not await self._goes_on(error, model, is_shown=translate.shown):
                 raise
-        ending = (
-            self._seal(is_shown=translate.shown)
-            if finish is None
-            else self._end_call(translate, model, request, finish)
-        )
+        ending = self._seal(is_shown=translate.shown)
+        if finish is not None:
+            ending = self._end_call(translate, model, request, finish)
         async for chunk in ending:
             yield chunk
 

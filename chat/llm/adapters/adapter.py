@@ -194,7 +194,7 @@ class HttpModel(ABC):
             await model_memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
 
     async def _finished(self, finish: Finish, request: ModelRequest, sent: Sent) -> Finish:
-        """The end of an answer, with what was not sent, or was not read: a server that cuts says so by its count."""
+        """The end of an answer, with what was not sent, or was not read: a server that cuts counts too little."""
         warnings = self._warnings(request, sent)
         read, known = finish.usage.input_tokens, self._known()
         is_window = read >= LEAST_WINDOW and not 0 < known.context_tokens <= read * 1.1

@@ -14,9 +14,18 @@ from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.adapters.transport import close_clients
 from chat.llm.discovery import local_model_is_installed
 from chat.llm.endpoint import Endpoint
+from chat.llm.model_memory import model_memory
 from chat.llm.scripted import ScriptedServer
 
 API_KEY = "sk-test-abcdefghijklmnop"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    """Ports come again: no test knows what another one's server has taught."""
+    model_memory.clear()
+    yield
+    model_memory.clear()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Refused parameters, tools and pictures: left out once, for this and all later calls of the model."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -40,13 +40,6 @@ async def serve() -> AsyncIterator[Serve]:
     await close_clients()
     for running in stack:
         running.__exit__(None, None, None)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    model_memory.clear()
-    yield
-    model_memory.clear()
 
 
 def model_of(provider: OddProvider, **more: Any) -> ChatCompletionsModel:

@@ -1,7 +1,6 @@
 """What a model can do, as its server says: asked once, kept, and corrected by what happens."""
 
 import asyncio
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -11,17 +10,9 @@ from django.test import override_settings
 from chat.core.model.overflow import Limits
 from chat.errors import ContextOverflow
 from chat.llm.adapters.transport import close_clients
-from chat.llm.model_memory import model_memory
 from chat.llm.registry import facts_of, inquire_of, limits_of, resolve_model
 from chat.llm.testing import collect, make_request
 from tests.odd_provider import OddProvider, Reply, odd_provider, refused
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    model_memory.clear()
-    yield
-    model_memory.clear()
 
 
 def listing(**entry: Any) -> dict[str, Any]:
