@@ -35,7 +35,7 @@ SLACK_SECONDS: Final = 60.0
 _NOT_HERE: Final = re.compile(
     r"The module '([^']+)' is (?:included in|unvendored from) .*?(?:for more details\.|\Z)", re.DOTALL
 )
-"""Advice of Pyodide to those who embed it. Source: `_pyodide/_importhook.py` of Pyodide."""
+"""Advice of Pyodide to those who embed it. Source: the import hook of Pyodide."""
 
 DESCRIPTION: Final = """Run Python 3.14 with its standard library, and read the value of the last expression.
 `await` works at the top. There is no network and no other package (no numpy, pandas or matplotlib). Output of print \
