@@ -77,7 +77,7 @@ export function encode(text) {
 
 Object.assign(globalThis, { StrictTextDecoder: TextDecoder });
 globalThis.TextDecoder = class extends TextDecoder {
-  /** @param {AllowSharedBufferSource} [input] @param {TextDecodeOptions} [options] */
+  /** @override @param {AllowSharedBufferSource} [input] @param {TextDecodeOptions} [options] */
   decode(input, options) {
     if (this.encoding !== "utf-8" || options?.stream || !(input instanceof Uint8Array)) {
       return super.decode(input, options);
@@ -87,7 +87,7 @@ globalThis.TextDecoder = class extends TextDecoder {
 };
 
 globalThis.TextEncoder = class extends TextEncoder {
-  /** @param {string} [text] */
+  /** @override @param {string} [text] */
   encode(text = "") {
     return /** @type {any} */ (encode(String(text)));
   }

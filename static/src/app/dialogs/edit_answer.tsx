@@ -23,9 +23,8 @@ export function EditAnswer({ text, isLast, close }: Props) {
   };
   const actions = (
     <>
-      {!isLast && (
-        <button type="button" class="button" onClick={() => answer(false)}>{t("answer.save-version")}</button>
-      )}
+      {!isLast && <button type="button" class="button" onClick={() => answer(false)}>{t("answer.save-version")}
+      </button>}
       <button type="submit" class="button is-primary">
         {isLast ? t("common.save") : t("answer.save-and-continue")}
       </button>

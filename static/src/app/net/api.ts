@@ -221,7 +221,7 @@ export class Api {
   // --- turns and calls ----------------------------------------------------------------------------------------------
 
   /** `body`: as `TurnIn`; the outbox keeps it as it is sent. */
-  submitTurn = (id: string, body: JsonObject, signal: AbortSignal): Promise<Schemas["AdmittedTurnOut"]> =>
+  submitTurn = (id: string, body: JsonObject, signal?: AbortSignal): Promise<Schemas["AdmittedTurnOut"]> =>
     this.request("POST", `/instances/${seg(id)}/turns`, body, { signal });
   cancelTurn = (turnId: string): Promise<Schemas["CancelOut"]> =>
     this.request("POST", `/turns/${seg(turnId)}/cancel`, {});

@@ -55,6 +55,10 @@ export class Connection extends Store {
     this.#socket?.retry();
   }
 
+  probe(): void {
+    this.#socket?.probe();
+  }
+
   #look(): void {
     clearTimeout(this.#timer);
     const isThere = this.state === "open" && !this.isOffline;

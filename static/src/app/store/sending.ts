@@ -63,7 +63,7 @@ export class Sending {
     }
     if (conversation.instance.isNew) keep(conversation.instance);
     outbox.add({ requestId, body, shown: message });
-    conversation.line?.probe();
+    this.#app.connection.probe();
     this.#app.scrollToEnd();
   }
 
@@ -77,7 +77,7 @@ export class Sending {
   }
 
   /** For the outbox: bring one entry to the server. Errors: `ApiError`. */
-  async deliver(conversation: Destination, entry: OutboxEntry, signal: AbortSignal): Promise<void> {
+  async deliver(conversation: Destination, entry: OutboxEntry, signal?: AbortSignal): Promise<void> {
     if (!conversation.instance.id) await this.#create(conversation, entry);
     const answer = await this.#app.api.submitTurn(conversation.instance.id, entry.body, signal) as { id: string };
     arrived(conversation.instance);
