@@ -93,8 +93,10 @@ async def test_a_class_says_how_many_steps_a_turn_has(
     make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, steps: int
 ) -> None:
     monkeypatch.setattr(Plain, name, value)
-    turn = await make_room().say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 5))
-    assert turn.step_count == steps
+    room = make_room()
+    turn = await room.say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 5))
+    assert turn.step_count == steps + 1  # the last one has no calls
+    assert [each.get("tool_choice") for each in room.model.requests] == [None] * steps + ["none"]
 
 
 async def test_before_turn_overrides(make_room: MakeRoom) -> None:
