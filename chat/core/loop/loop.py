@@ -370,10 +370,9 @@ class TurnLoop:
             settings = settings.with_options(config.provider_options)
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
-        messages = with_checkpoint(context.messages if config.messages is None else config.messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=messages,
+            messages=(messages := with_checkpoint(context.messages if config.messages is None else config.messages)),
             tools=tools,
             tool_choice=choice,
             settings=settings,

@@ -8,7 +8,6 @@ reason wins.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -21,15 +20,12 @@ from chat.core.model.language_model import (
     TextDelta,
     TextEnd,
     TextWasReasoning,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
     Usage,
 )
-from chat.core.model.provider_data import ProviderData, is_odd
+from chat.core.model.provider_data import ProviderData
 from chat.errors import Overloaded
-from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_whole
-from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras, thought_mark
+from chat.llm.adapters.chat_calls import CallReader
+from chat.llm.adapters.chat_returns import ReasoningDetails, thought_mark
 from chat.llm.adapters.chat_wire import (
     HalfCharacters,
     WireChoice,
@@ -44,8 +40,7 @@ from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
 from chat.llm.adapters.thought_tags import Kind, ThoughtTags
 from chat.llm.adapters.usage import read_usage
-from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 logger = logging.getLogger("chat.llm")
 
@@ -75,21 +70,10 @@ _FINISH: Final = {
     "insufficient_system_resource": FinishReason.ERROR,
     "malformed_function_call": FinishReason.ERROR,
 }
+_REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 _TEXT: Final = "text"
 _REASONING: Final = "reasoning"
 _CONTENT: Final = "content"
-
-
-@dataclass(slots=True)
-class _Call:
-    """A call as far as it has arrived. Its start is held back until its name is known."""
-
-    call_id: str
-    wire_id: str
-    name: str = ""
-    started: bool = False
-    pieces: list[str] = field(default_factory=list)
-    extras: JSONObject = field(default_factory=dict)
 
 
 class ChatReader:
@@ -100,9 +84,7 @@ class ChatReader:
         self._model = model
         self._provider = model.partition("/")[0]
         self._secrets = secrets
-        self._used_ids = set(used_call_ids)
-        self._calls: dict[int, _Call] = {}
-        self._last_index = -1
+        self._calls = CallReader(model, used_call_ids)
         self._finish: str | None = None
         self._usage = Usage()
         self._response_id = ""
@@ -176,15 +158,15 @@ class ChatReader:
             return []
         chunk = decode_odd(data)
         if chunk is None:
-            return self._failed(self._garbage(data), error)
-        self._halves = self._halves or HalfCharacters()
+            return self._failed(_garbage(self._provider, data, self._secrets), error)
+        self._halves = self._calls.halves = self._halves or HalfCharacters()
         return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
 
     def _read_chunk(self, chunk: WireChunk, choice: WireChoice) -> list[ModelEvent]:
         if chunk.error:
-            return self._failed(self._error(chunk.error))
+            return self._failed(from_error_object(self._provider, chunk.error, secrets=self._secrets))
         if not self._response_id:
-            self._read_head(chunk)
+            self._response_id, self._model_name, self._reported = _head(chunk)
         self._count(chunk.usage or choice.usage or _of_groq(chunk).get("usage"))
         events = [] if choice.index else self._read_choice(choice)
         self._flows = self._tags.passes and self._late is None and self._halves is None
@@ -193,10 +175,7 @@ class ChatReader:
     def end(self) -> list[ModelEvent]:
         """Close the calls and report the finish reason."""
         events = self._end_text()
-        for _, call in sorted(self._calls.items()):
-            if not call.started:
-                events.extend(self._start(call))
-            events.append(self._end_call(call))
+        events += self._calls.end(self._details)
         events.append(
             Finish(
                 reason=self._reason(),
@@ -214,7 +193,7 @@ class ChatReader:
         usage = chunk.usage or groq.get("usage")
         error = chunk.error or groq.get("error") or (None if usage else odd_error(data))
         if error:
-            return self._failed(self._error(error))
+            return self._failed(from_error_object(self._provider, error, secrets=self._secrets))
         self._count(usage)
         return []
 
@@ -223,17 +202,11 @@ class ChatReader:
         if usage:
             self._usage = read_usage(usage)
 
-    def _read_head(self, chunk: WireChunk) -> None:
-        self._response_id = chunk.id if isinstance(chunk.id, str) else ""
-        self._model_name = chunk.model if isinstance(chunk.model, str) else ""
-        reported = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
-        self._reported = {name: value for name, value in reported.items() if isinstance(value, str)}
-
     def _read_choice(self, choice: WireChoice) -> list[ModelEvent]:
         delta = choice.delta or choice.message
         events = self._read_delta(delta) if delta is not None else []
         if choice.error:
-            return events + self._failed(self._error(choice.error))
+            return events + self._failed(from_error_object(self._provider, choice.error, secrets=self._secrets))
         if choice.finish_reason and isinstance(choice.finish_reason, str):
             self._finish = choice.finish_reason
             self._late = "" if self._tags.said else None
@@ -245,9 +218,6 @@ class ChatReader:
             raise error from cause
         self.is_done = True
         return []
-
-    def _error(self, error: JSONValue) -> Exception:
-        return from_error_object(self._provider, error, secrets=self._secrets)
 
     def _reason(self) -> FinishReason:
         reason = _FINISH.get((self._finish or "").lower(), FinishReason.OTHER)
@@ -262,9 +232,13 @@ class ChatReader:
     def _read_delta(self, delta: WireDelta) -> list[ModelEvent]:
         events: list[ModelEvent] = []
         if delta.reasoning_details or delta.thinking_blocks or delta.reasoning_opaque or delta.extra_content:
-            self._keep(delta)
+            self._details.keep(delta)
         if delta.reasoning_content or delta.reasoning or delta.reasoning_text:
-            events += self._read_reasoning(delta)
+            for name in _REASONING_FIELDS:
+                text: JSONValue = getattr(delta, name)
+                if isinstance(text, str) and text:
+                    events += self._reason_in(text, name)
+                    break
         if delta.content:
             events += self._read_content(delta)
         if isinstance(delta.refusal, str) and delta.refusal:
@@ -274,7 +248,7 @@ class ChatReader:
             events += self._end_text() if not self._calls else []
             for piece in delta.tool_calls if isinstance(delta.tool_calls, list) else [delta.tool_calls]:
                 if isinstance(piece, dict):
-                    events.extend(self._read_call(piece))
+                    events.extend(self._calls.read(piece))
         return events
 
     def _read_content(self, delta: WireDelta) -> list[ModelEvent]:
@@ -289,25 +263,11 @@ class ChatReader:
             return self._reason_in(content, _CONTENT)
         return self._read_text(content)
 
-    def _keep(self, delta: WireDelta) -> None:
-        self._details.add("reasoning_details", delta.reasoning_details)
-        self._details.add("thinking_blocks", delta.thinking_blocks)
-        self._details.put("reasoning_opaque", delta.reasoning_opaque)
-        if not thought_mark(delta.extra_content):
-            self._details.put("extra_content", delta.extra_content)
-
-    def _read_reasoning(self, delta: WireDelta) -> list[ModelEvent]:
-        for name in ("reasoning_content", "reasoning", "reasoning_text"):
-            text: JSONValue = getattr(delta, name)
-            if isinstance(text, str) and text:
-                return self._reason_in(text, name)
-        return []
-
     def _reason_in(self, text: str, name: str) -> list[ModelEvent]:
         """Reasoning that came in a field of its own."""
         if self._halves is not None:
             text = self._halves.join(_REASONING, text)
-        events = [] if self._tags.passes else [item for kind in self._tags.stop() for item in self._of_tags(*kind)]
+        events = [] if self._tags.passes else [item for kind in self._tags.stop() for item in _of_tags(*kind)]
         self._reasoning_field = name
         events.append(ReasoningDelta(text=text))
         return events
@@ -327,17 +287,8 @@ class ChatReader:
             events.append(TextDelta(text=text))
             return events
         for kind, piece in tags.feed(text):
-            events += self._of_tags(kind, piece)
+            events += _of_tags(kind, piece)
         return events
-
-    def _of_tags(self, kind: Kind, text: str) -> Iterable[ModelEvent]:
-        match kind:
-            case Kind.TEXT:
-                return (TextDelta(text=text),)
-            case Kind.THOUGHT:
-                return (ReasoningDelta(text=text),)
-            case Kind.WAS_THOUGHT:
-                return (TextWasReasoning(),)
 
     def _end_reasoning(self) -> list[ModelEvent]:
         """The end of reasoning that came in a field, with what has to go back of it."""
@@ -359,7 +310,7 @@ class ChatReader:
         if late != "".join(self._tags.said) and late + rest:
             events += self._read_text(late + rest)
         for kind, text in self._tags.end():
-            events += self._of_tags(kind, text)
+            events += _of_tags(kind, text)
         if self._details and self._tags.said:
             events.append(TextEnd(provider_metadata=self._data({"message": self._details.take()})))
         return events
@@ -367,107 +318,40 @@ class ChatReader:
     def _data(self, fields: JSONObject) -> JSONObject:
         return ProviderData(model=self._model, fields=fields).metadata()
 
-    # Calls
 
-    def _read_call(self, piece: JSONObject) -> list[ModelEvent]:
-        given = piece.get("function")
-        if len(piece) == 2 and self._halves is None and given and len(given) == 1:
-            call = self._calls.get(piece.get("index", -1))
-            text: JSONValue = given.get("arguments")
-            if call is not None and call.started and type(text) is str and text and text[0] != "{":
-                # Nearly every piece is this: more of the arguments of a call that has begun.
-                self._last_index = piece["index"]
-                call.pieces.append(text)
-                return [ToolCallDelta(call_id=call.call_id, text=text)]
-        function: JSONObject = given if isinstance(given, dict) else {}
-        wire_id = piece["id"] if isinstance(piece.get("id"), str) else ""
-        name = function["name"] if isinstance(function.get("name"), str) else ""
-        arguments = function.get("arguments")
-        call = self._find_call(_index(piece.get("index")), wire_id, name, arguments)
-        call.extras.update(call_extras(piece, function))
-        events: list[ModelEvent] = []
-        if not call.started and name:
-            call.name = name
-            events.extend(self._start(call))
-        if arguments not in (None, ""):
-            text = arguments if isinstance(arguments, str) else dump(arguments)
-            if self._halves is not None:
-                text = self._halves.join(call.call_id, text)
-            is_shown = call.started and not is_repeated(call.pieces, text)
-            call.pieces.append(text)
-            if is_shown:
-                events.append(ToolCallDelta(call_id=call.call_id, text=text))
-        return events
-
-    def _find_call(self, index: int | None, wire_id: str, name: str, arguments: JSONValue) -> _Call:
-        """The call that a piece belongs to; a new one when it names another id, or an unknown index."""
-        if index is None:
-            index = max(self._last_index, 0)
-            last = self._calls.get(index)
-            if last is not None and _is_another(last, wire_id, name, arguments):
-                index = max(self._calls) + 1
-        else:
-            known = self._calls.get(index)
-            if known is not None and wire_id and known.wire_id and wire_id != known.wire_id:
-                # Some servers give every parallel call the index 0; only the ids differ.
-                index = next((at for at, call in self._calls.items() if call.wire_id == wire_id), max(self._calls) + 1)
-        self._last_index = index
-        call = self._calls.get(index)
-        if call is None:
-            call = self._calls[index] = _Call(call_id=self._new_call_id(wire_id), wire_id=wire_id)
-        return call
-
-    def _new_call_id(self, wire_id: str) -> str:
-        call_id = wire_id if wire_id and wire_id not in self._used_ids else new_id("call")
-        self._used_ids.add(call_id)
-        return call_id
-
-    def _start(self, call: _Call) -> list[ModelEvent]:
-        call.started = True
-        events: list[ModelEvent] = [ToolCallStart(call_id=call.call_id, tool_name=call.name)]
-        if call.pieces:
-            events.append(ToolCallDelta(call_id=call.call_id, text="".join(call.pieces)))
-        return events
-
-    def _end_call(self, call: _Call) -> ToolCallEnd:
-        fields: JSONObject = {"call": call.extras} if call.extras else {}
-        if self._details:  # of the message; any of its calls may carry it
-            fields["message"] = self._details.take()
-        metadata = self._data(fields) if fields or is_odd(call.call_id) else {}
-        arguments = arguments_of(call.pieces)
-        return ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=arguments, provider_metadata=metadata)
-
-    def _garbage(self, data: bytes) -> Overloaded:
-        logger.warning(
-            "model provider sent what is not a chunk",
-            extra={
-                "action": "model_garbage",
-                "provider": self._provider,
-                "provider_body": redact_text(data[:500].decode("utf-8", "replace"), secrets=self._secrets),
-            },
-        )
-        return Overloaded(f"{self._provider} sent something that is not a piece of an answer.", provider=self._provider)
+def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> Overloaded:
+    logger.warning(
+        "model provider sent what is not a chunk",
+        extra={
+            "action": "model_garbage",
+            "provider": provider,
+            "provider_body": redact_text(data[:500].decode("utf-8", "replace"), secrets=secrets),
+        },
+    )
+    return Overloaded(f"{provider} sent something that is not a piece of an answer.", provider=provider)
 
 
-def _is_another(last: _Call, wire_id: str, name: str, arguments: JSONValue) -> bool:
-    """Whether a piece without an index begins another call than the last one."""
-    if wire_id and last.wire_id and wire_id != last.wire_id:
-        return True
-    if not name or not last.started:
-        return False
-    return not wire_id or (is_whole(last.pieces) and arguments not in (None, "", "".join(last.pieces)))
+def _head(chunk: WireChunk) -> tuple[str, str, dict[str, str]]:
+    """The answer's id, the model's name, and what else is reported."""
+    reported = {"serviceTier": chunk.service_tier, "systemFingerprint": chunk.system_fingerprint}
+    texts = {name: value for name, value in reported.items() if isinstance(value, str)}
+    names = (value if isinstance(value, str) else "" for value in (chunk.id, chunk.model))
+    return next(names), next(names), texts
+
+
+def _of_tags(kind: Kind, text: str) -> Iterable[ModelEvent]:
+    match kind:
+        case Kind.TEXT:
+            return (TextDelta(text=text),)
+        case Kind.THOUGHT:
+            return (ReasoningDelta(text=text),)
+        case Kind.WAS_THOUGHT:
+            return (TextWasReasoning(),)
 
 
 def _of_groq(chunk: WireChunk) -> JSONObject:
     """The field of its own in which one provider puts usage and errors."""
     return chunk.x_groq if isinstance(chunk.x_groq, dict) else {}
-
-
-def _index(value: JSONValue) -> int | None:
-    """The place of a call, also where a server writes it as a text."""
-    if isinstance(value, str):
-        return int(value) if value.isdecimal() else None
-    return value if isinstance(value, int) else None
 
 
 def _parts(content: JSONValue) -> Iterable[tuple[Kind, str]]:

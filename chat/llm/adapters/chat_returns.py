@@ -11,6 +11,7 @@ from typing import Final
 
 from chat.core.model.language_model import AssistantMessage, ReasoningContent, TextContent, ToolCallContent
 from chat.core.model.provider_data import returned
+from chat.llm.adapters.chat_wire import WireDelta
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 _RETURNED: Final = re.compile(r"^extra_content$|^provider_|signature|thought|encrypted|opaque|reasoning")
@@ -46,6 +47,14 @@ class ReasoningDetails:
 
     def __bool__(self) -> bool:
         return bool(self._fields)
+
+    def keep(self, delta: WireDelta) -> None:
+        """Take what a piece of the answer has of them."""
+        self.add("reasoning_details", delta.reasoning_details)
+        self.add("thinking_blocks", delta.thinking_blocks)
+        self.put("reasoning_opaque", delta.reasoning_opaque)
+        if not thought_mark(delta.extra_content):
+            self.put("extra_content", delta.extra_content)
 
     def add(self, name: str, pieces: JSONValue) -> None:
         """Add to a list; a piece that continues the last entry is joined with it."""

@@ -34,14 +34,14 @@ class Library(Think):
 
 
 @pytest.fixture
-def provider() -> Iterator[ScriptedServer]:
+def crashed_provider() -> Iterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         yield running
 
 
-def of(provider: ScriptedServer, name: str) -> Callable[[], ChatCompletionsModel]:
+def of(crashed_provider: ScriptedServer, name: str) -> Callable[[], ChatCompletionsModel]:
     who, _, model = name.partition("/")
-    return lambda: ChatCompletionsModel(Endpoint(provider=who, base_url=provider.base_url), model)
+    return lambda: ChatCompletionsModel(Endpoint(provider=who, base_url=crashed_provider.base_url), model)
 
 
 TURNS = {
@@ -53,6 +53,8 @@ TURNS = {
 
 
 @pytest.mark.parametrize("name", TURNS)
-async def test_no_signature_is_lost(crash_everywhere: CrashEverywhere, provider: ScriptedServer, name: str) -> None:
-    crashes = await crash_everywhere(Library, TURNS[name], "say: Thanks.", model=of(provider, name))
+async def test_no_signature_is_lost(
+    crash_everywhere: CrashEverywhere, crashed_provider: ScriptedServer, name: str
+) -> None:
+    crashes = await crash_everywhere(Library, TURNS[name], "say: Thanks.", model=of(crashed_provider, name))
     assert {"begin", "model:0"} <= {point.key for points in crashes.points for point in points}

@@ -34,7 +34,7 @@ class Oddity(Think):
 
 
 @pytest.fixture
-async def provider(settings: Any) -> AsyncIterator[ScriptedServer]:
+async def odd_provider(settings: Any) -> AsyncIterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         settings.THINK_PROVIDERS = {"odd": {"base_url": running.base_url}}
         yield running
@@ -42,37 +42,39 @@ async def provider(settings: Any) -> AsyncIterator[ScriptedServer]:
 
 
 @pytest.fixture
-def room(make_room: MakeRoom, provider: ScriptedServer) -> Room:
+def odd_room(make_room: MakeRoom, odd_provider: ScriptedServer) -> Room:
     return make_room("oddity")
 
 
 @pytest.mark.parametrize("name", ["vllm/thinking-in-tags", "llamacpp/lone-closing-tag-in-pieces"])
-async def test_thoughts_in_tags_are_reasoning(room: Room, provider: ScriptedServer, name: str) -> None:
-    assert status_of(await room.say(f"play {name}")) == "completed"
-    parts = [part for part in (await room.transcript())[-1]["parts"] if part["type"] != "step-start"]
+async def test_thoughts_in_tags_are_reasoning(odd_room: Room, odd_provider: ScriptedServer, name: str) -> None:
+    assert status_of(await odd_room.say(f"play {name}")) == "completed"
+    parts = [part for part in (await odd_room.transcript())[-1]["parts"] if part["type"] != "step-start"]
     assert [(part["type"], part["text"].strip()) for part in parts] == [("reasoning", "hm so"), ("text", "42")]
-    await room.say("say: Welcome.")
-    assert [m["content"] for m in provider.requests()[-1]["messages"] if m["role"] == "assistant"] == ["42"]
+    await odd_room.say("say: Welcome.")
+    assert [m["content"] for m in odd_provider.requests()[-1]["messages"] if m["role"] == "assistant"] == ["42"]
     assert not (await db(search_everything, "hm")).hits
 
 
-async def test_an_error_behind_the_end_costs_no_second_request(room: Room, provider: ScriptedServer) -> None:
-    assert status_of(await room.say("play siliconflow/error-after-the-end")) == "completed"
-    assert (await room.texts())[-1] == ("assistant", "Grüße")
-    assert len(provider.requests()) == 1
+async def test_an_error_behind_the_end_costs_no_second_request(odd_room: Room, odd_provider: ScriptedServer) -> None:
+    assert status_of(await odd_room.say("play siliconflow/error-after-the-end")) == "completed"
+    assert (await odd_room.texts())[-1] == ("assistant", "Grüße")
+    assert len(odd_provider.requests()) == 1
 
 
 async def test_an_end_without_a_word_after_a_tool_is_tried_once_more_and_then_said(
-    room: Room, provider: ScriptedServer
+    odd_room: Room, odd_provider: ScriptedServer
 ) -> None:
-    turn = await room.say('call tool look {"q": "a"}\nplay ollama/empty-stop-after-a-tool')
-    assert (status_of(turn), len(provider.requests())) == ("error", 3)
+    turn = await odd_room.say('call tool look {"q": "a"}\nplay ollama/empty-stop-after-a-tool')
+    assert (status_of(turn), len(odd_provider.requests())) == ("error", 3)
     assert "choose another model" in turn.error_text
-    assert status_of(await room.say("say: Here I am.")) == "completed"
+    assert status_of(await odd_room.say("say: Here I am.")) == "completed"
 
 
-async def test_a_filter_that_stops_a_text_is_an_error_that_keeps_it(room: Room, provider: ScriptedServer) -> None:
-    turn = await room.say("play openai/filtered")
-    assert (status_of(turn), len(provider.requests())) == ("error", 1)
-    assert (await room.texts())[-1] == ("assistant", "First you")
+async def test_a_filter_that_stops_a_text_is_an_error_that_keeps_it(
+    odd_room: Room, odd_provider: ScriptedServer
+) -> None:
+    turn = await odd_room.say("play openai/filtered")
+    assert (status_of(turn), len(odd_provider.requests())) == ("error", 1)
+    assert (await odd_room.texts())[-1] == ("assistant", "First you")
     assert "content filter" in turn.error_text

@@ -43,7 +43,7 @@ class Librarian(Think):
 
 
 @pytest.fixture
-async def provider(settings: Any) -> AsyncIterator[ScriptedServer]:
+async def recorded_provider(settings: Any) -> AsyncIterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         address = {"base_url": running.base_url}
         settings.THINK_PROVIDERS = dict.fromkeys(("google", "deepseek", "moonshot", "plain"), address)
@@ -52,7 +52,7 @@ async def provider(settings: Any) -> AsyncIterator[ScriptedServer]:
 
 
 @pytest.fixture
-def room(make_room: MakeRoom, provider: ScriptedServer) -> Room:
+def librarian_room(make_room: MakeRoom, recorded_provider: ScriptedServer) -> Room:
     return make_room("librarian")
 
 
@@ -69,48 +69,54 @@ def reasonings(body: JSONObject) -> list[Any]:
     return [message.get("reasoning_content") for message in answers(body) if "tool_calls" in message]
 
 
-async def test_each_call_has_its_signature_in_all_later_requests(room: Room, provider: ScriptedServer) -> None:
+async def test_each_call_has_its_signature_in_all_later_requests(
+    librarian_room: Room, recorded_provider: ScriptedServer
+) -> None:
     CHOICE["model"] = "google/gemini-3-pro-preview"
-    assert status_of(await room.say(GEMINI)) == "completed"
-    assert status_of(await room.say("say: Welcome.")) == "completed"
+    assert status_of(await librarian_room.say(GEMINI)) == "completed"
+    assert status_of(await librarian_room.say("say: Welcome.")) == "completed"
     both = ["U0lH", "U0lHMw=="]
-    assert [signatures(body) for body in provider.requests()] == [[], both[:1], both, both]
+    assert [signatures(body) for body in recorded_provider.requests()] == [[], both[:1], both, both]
 
 
-async def test_reasoning_goes_back_with_calls_and_to_no_other_model(room: Room, provider: ScriptedServer) -> None:
+async def test_reasoning_goes_back_with_calls_and_to_no_other_model(
+    librarian_room: Room, recorded_provider: ScriptedServer
+) -> None:
     both = ["I need the list.", "One more."]
     CHOICE["model"] = "deepseek/deepseek-v4-pro"
-    await room.say(DEEPSEEK)
+    await librarian_room.say(DEEPSEEK)
     CHOICE["model"] = "plain/model"
-    assert status_of(await room.say('call tool lookup {"q": "z"}\nsay: Between.')) == "completed"
-    assert "reasoning_content" not in dump(provider.requests()[-1]["messages"])
+    assert status_of(await librarian_room.say('call tool lookup {"q": "z"}\nsay: Between.')) == "completed"
+    assert "reasoning_content" not in dump(recorded_provider.requests()[-1]["messages"])
     CHOICE["model"] = "deepseek/deepseek-v4-pro"
-    assert status_of(await room.say("say: Welcome.")) == "completed"
-    assert [reasonings(body) for body in provider.requests()] == [
+    assert status_of(await librarian_room.say("say: Welcome.")) == "completed"
+    assert [reasonings(body) for body in recorded_provider.requests()] == [
         *([], both[:1], both),
         *([None, None], [None, None, None]),
         [*both, " "],  # a call of another model has none, and this one wants some with each
     ]
 
 
-async def test_no_data_goes_to_the_model_that_takes_over(room: Room, provider: ScriptedServer) -> None:
+async def test_no_data_goes_to_the_model_that_takes_over(
+    librarian_room: Room, recorded_provider: ScriptedServer
+) -> None:
     CHOICE["model"] = ["google/gemini-3-pro-preview", "plain/model"]
-    turn = await room.say("play google/signed-call\nsay: Found.\nerror 401 times 1")
+    turn = await librarian_room.say("play google/signed-call\nsay: Found.\nerror 401 times 1")
     assert status_of(turn) == "completed"
-    sent = {body["model"]: dump(answers(body)) for body in provider.requests()}
+    sent = {body["model"]: dump(answers(body)) for body in recorded_provider.requests()}
     assert "U0lH" in sent["gemini-3-pro-preview"]
     assert "U0lH" not in sent["model"]
 
 
-async def test_a_fork_and_an_import_have_the_data(room: Room, provider: ScriptedServer) -> None:
+async def test_a_fork_and_an_import_have_the_data(librarian_room: Room, recorded_provider: ScriptedServer) -> None:
     CHOICE["model"] = "google/gemini-3-pro-preview"
-    await room.say(GEMINI)
-    instance = await db(find_instance, room.key)
+    await librarian_room.say(GEMINI)
+    instance = await db(find_instance, librarian_room.key)
     assert instance is not None
     assert instance.session_id is not None
-    forked = await db(fork_instance, instance, (await room.transcript())[-1]["id"])
+    forked = await db(fork_instance, instance, (await librarian_room.transcript())[-1]["id"])
     lines = await db(lambda: list(export_lines(str(instance.session_id))))
-    made = await db(lambda: import_session(lines, owner_id=room.key.owner_id, scope="elsewhere"))
+    made = await db(lambda: import_session(lines, owner_id=librarian_room.key.owner_id, scope="elsewhere"))
     imported = await db(lambda: list(export_lines(made.session_id)))
     copied = await db(lambda: list(export_lines(str(forked.session_id))))
     for found in (imported, copied):
@@ -118,10 +124,10 @@ async def test_a_fork_and_an_import_have_the_data(room: Room, provider: Scripted
         assert sum(line.count('"U0lH"') for line in found) == 1
 
 
-async def test_people_never_see_the_data(room: Room, provider: ScriptedServer) -> None:
+async def test_people_never_see_the_data(librarian_room: Room, recorded_provider: ScriptedServer) -> None:
     CHOICE["model"] = "google/gemini-3-pro-preview"
-    await room.say(GEMINI)
-    instance = await db(find_instance, room.key)
+    await librarian_room.say(GEMINI)
+    instance = await db(find_instance, librarian_room.key)
     assert instance is not None
     assert "U0lH" not in "".join(await db(lambda: list(export_markdown(str(instance.session_id)))))
     assert (await db(search_everything, "found")).hits

@@ -24,7 +24,7 @@ PLAIN = {"role", "content", "tool_calls", "tool_call_id", "type", "call_id", "na
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[ScriptedServer]:
+def playing() -> Iterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         yield running
 
@@ -59,9 +59,9 @@ def without_made_up(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("_clients")
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_recorded_answer_means_what_its_file_says(provider: ScriptedServer, name: str) -> None:
+async def test_a_recorded_answer_means_what_its_file_says(playing: ScriptedServer, name: str) -> None:
     found = recording(name)
-    events, error = await collect_until_error(model_for(found, provider.base_url), make_request(f"play {name}"))
+    events, error = await collect_until_error(model_for(found, playing.base_url), make_request(f"play {name}"))
     said = in_words(events)
     expected = found.facts["events"]
     for entry, wanted in zip(said, expected, strict=False):
