@@ -1,4 +1,4 @@
-"""A server of the network that forgets its sessions when a test says so, as one does that is started again."""
+"""A server of the network that forgets its sessions when a test wants it to, as one does that is started again."""
 
 import json
 from typing import Any

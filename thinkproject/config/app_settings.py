@@ -27,7 +27,7 @@ def app_settings(apps: Iterable[str], environ: Mapping[str, str], *, taken: Mapp
 
 
 def present(apps: Iterable[str]) -> list[str]:
-    """Those of the apps that can be imported."""
+    """The apps that can be imported."""
     return [app for app in apps if _found(app) is not None]
 
 

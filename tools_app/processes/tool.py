@@ -171,7 +171,7 @@ class CommandRunner:
         await self._place(str(given.get("cwd", "/")))
 
     async def _place(self, cwd: str) -> tuple[Isolation, str]:
-        """How commands are kept apart, and the working directory. Errors: as of `run`."""
+        """The way in which commands are kept apart, and the working directory. Errors: as of `run`."""
         isolation = await found_isolation()
         where = await own_path(self.workspace, cwd)
         entry = await self.workspace.stat(where)

@@ -280,7 +280,7 @@ def _texts(part: Part) -> Iterable[TextContent]:
 
 
 def _of_provider(given: JSONValue) -> JSONObject:
-    """What a provider gave with a part, without our own."""
+    """The data that a provider gave with a part, without our own."""
     return {key: value for key, value in given.items() if key != OURS} if isinstance(given, dict) else {}
 
 

@@ -139,7 +139,7 @@ def _split(body: JSONObject, *, key: str = "") -> tuple[str, SentRequest]:
 
 
 def _agreeing(end: ChainEnd, hashes: Sequence[str], rest: JSONObject) -> tuple[int, bool]:
-    """How many leading messages a request has in common with a record, by the marks of that."""
+    """The number of leading messages that a request has in common with a record, by the marks of that."""
     common = (n for n, digest in end.stored["marks"] if 0 < n <= len(hashes) and hashes[n - 1] == digest)
     shared = max(common, default=0)
     return shared, shared > 0 and end.stored.get("rest") == fingerprint(rest)
@@ -159,7 +159,7 @@ def _hashes(messages: Sequence[JSONValue], known: Sequence[JSONValue], hashes: S
 
 
 def _mark_counts(count: int) -> Iterator[int]:
-    """Which leading parts a record marks: all, and fewer and fewer of those before."""
+    """The leading parts that a record marks: all, and fewer and fewer of those before."""
     back = 0
     while back < count:
         yield count - back

@@ -246,7 +246,7 @@ def _fed(reader: Reader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:
 
 
 async def _rest(batches: AsyncGenerator[list[SSEEvent], None], reader: Reader) -> AsyncGenerator[list[SSEEvent], None]:
-    """What comes after a finish, until the end mark, the close, or a while of silence; the close may be a break."""
+    """Read on after a finish, until the end mark, the close, or a while of silence; the close may be a break."""
     with contextlib.suppress(StopAsyncIteration, TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
         while not reader.is_done:
             async with asyncio.timeout(TAIL_SECONDS):

@@ -303,7 +303,7 @@ class ChatReader:
         return [*events, ReasoningDelta(text="", provider_metadata=self._data(fields))] if fields else events
 
     def _end_text(self) -> list[ModelEvent]:
-        """What of the text was held back, and what has to go back with it."""
+        """Give the text that was held back, and the data that has to go back with it."""
         events = self._end_reasoning() if self._reasoning_field else []
         late, self._late = self._late or "", None
         rest = self._halves.rest(_TEXT) if self._halves is not None else ""

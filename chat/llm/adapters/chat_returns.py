@@ -1,4 +1,4 @@
-"""What servers of Chat Completions want back with the next request: read off an answer, written into messages.
+"""Data that servers of Chat Completions want back with the next request: read off an answer, written into messages.
 
 Three kinds. Fields of a call, as Gemini's signature (`extra_content`). Fields of the message, as the
 `reasoning_details` of OpenRouter: lists grow piece by piece and keep their order. And the text of reasoning, under the

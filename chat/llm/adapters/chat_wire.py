@@ -115,7 +115,7 @@ class HalfCharacters:
         return _whole(text[:kept])
 
     def rest(self, name: str) -> str:
-        """What is still open of the named stream at its end, as replacement characters."""
+        """The characters of the named stream that are still open at its end, as replacement characters."""
         return _whole(self._halves.pop(name, ""))
 
 

@@ -1,4 +1,4 @@
-"""What a server demands of the history that is sent to it, as its refusals say. Pure.
+"""Demands of a server on the history that is sent to it, read off its refusals. Pure.
 
 Nothing of it is a failure: the request is sent once more as the server wants it (`adapter.py`).
 """
@@ -29,7 +29,7 @@ _UNKNOWN_FIELD: Final = re.compile(
 
 
 def demands_of(endpoint: Endpoint, known: Learned) -> frozenset[str]:
-    """What is known: `ids` (nine letters and digits), `signature`, `reasoning` with each call, or `no reasoning`."""
+    """The known demands: `ids` (nine letters and digits), `signature`, `reasoning` with each call, or `no reasoning`."""
     is_strict = "mistral.ai" in endpoint.base_url or endpoint.provider == "mistral"
     return frozenset((*known.demands, "ids") if is_strict else known.demands)
 

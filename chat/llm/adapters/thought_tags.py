@@ -53,7 +53,7 @@ class ThoughtTags:
         return bool(self._closing) or (self._is_start and (self._held + piece).lstrip().startswith("<"))
 
     def feed(self, piece: str) -> Iterator[tuple[Kind, str]]:
-        """What a piece of the answer's text adds."""
+        """Take a piece of the answer's text, and give what it adds."""
         piece, self._held = self._held + piece, ""
         if self._is_start:
             piece = self._begin(piece)
@@ -64,7 +64,7 @@ class ThoughtTags:
         self.passes = not (self._is_start or self._closing or self._held)
 
     def end(self) -> Iterator[tuple[Kind, str]]:
-        """What was held back, at the end of the answer."""
+        """Give the rest that was held back, at the end of the answer."""
         held, self._held = self._held, ""
         if self._closing:
             yield from self._thought(held.rstrip())

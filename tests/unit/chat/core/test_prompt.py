@@ -12,7 +12,6 @@ from chat.core.context.context_policy import (
     WHOLE,
     ContextPolicy,
     context_policy,
-    cut_text,
     truncate,
 )
 from chat.core.context.prompt import (
@@ -37,6 +36,7 @@ from chat.core.model.language_model import (
 )
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 STEP: Part = {"type": "step-start"}
