@@ -1,4 +1,4 @@
-"""The data that a provider sends beside the words and wants back with the next request: signatures, sealed reasoning, ids.
+"""Data that a provider sends beside the words and wants back with the next request: signatures, sealed reasoning.
 
 It is stored with the part that it came with, in the part's provider metadata, under one key and labelled with the
 model that sent it. Two functions decide what goes back: `returned`, which gives it to that model only, and `wire_ids`.

@@ -29,7 +29,7 @@ _UNKNOWN_FIELD: Final = re.compile(
 
 
 def demands_of(endpoint: Endpoint, known: Learned) -> frozenset[str]:
-    """The known demands: `ids` (nine letters and digits), `signature`, `reasoning` with each call, or `no reasoning`."""
+    """The demands: `ids` (nine letters and digits), `signature`, `reasoning` with each call, or `no reasoning`."""
     is_strict = "mistral.ai" in endpoint.base_url or endpoint.provider == "mistral"
     return frozenset((*known.demands, "ids") if is_strict else known.demands)
 
