@@ -37,7 +37,7 @@ from chat.core.model.output_schema import Output
 from chat.core.model.prices import NOTHING
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from chat.errors import ContextOverflow, ModelError, NetworkLost
+from chat.errors import AnswerFailed, ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
@@ -342,7 +342,8 @@ class TurnLoop:
             return True
         if is_overflow:
             raise self._window.explained(error, model, self.plan.context_size(model)) from error
-        return is_shown and error.retryable and self._seals < MAX_SEALS
+        most = 1 if isinstance(error, AnswerFailed) else MAX_SEALS  # who thinks and says nothing may do so again
+        return is_shown and error.retryable and self._seals < most
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
         """The next request; built again if it did not fit and the prompt was shortened."""

@@ -78,3 +78,9 @@ async def test_a_filter_that_stops_a_text_is_an_error_that_keeps_it(
     assert (status_of(turn), len(odd_provider.requests())) == ("error", 1)
     assert (await odd_room.texts())[-1] == ("assistant", "First you")
     assert "content filter" in turn.error_text
+
+
+async def test_thoughts_without_an_answer_are_tried_once_more(odd_room: Room, odd_provider: ScriptedServer) -> None:
+    turn = await odd_room.say("reason: Hm.\nsay:")
+    assert (status_of(turn), len(odd_provider.requests())) == ("error", 2)
+    assert turn.error_code == "answer_empty"
