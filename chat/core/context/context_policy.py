@@ -83,7 +83,7 @@ def truncate(messages: Sequence[Message], policy: ContextPolicy = READ_TIME) -> 
 
 
 def newest(messages: Sequence[Message], count: int) -> int:
-    """The place at which the newest so many begin. An answer that waited and went on is several messages and counts as one."""
+    """The place at which the newest so many begin. An answer that waited and went on counts as one message."""
     border = len(messages)
     while border > 0 and (count > 0 or _goes_on(messages, border)):
         count -= not _goes_on(messages, border)
