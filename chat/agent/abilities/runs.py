@@ -112,7 +112,10 @@ def succeeded(run_id: str, summary: str, output: JSONValue = None) -> JSONObject
 
 
 def failed(run_id: str, status: str, error: str, **more: Any) -> JSONObject:
-    """The outcome of any other run. `more`: `retryable`, `reason`, `childStillRunning`; what is `None` is left out."""
+    """The outcome of any other run.
+
+    `more`: `retryable`, `reason`, `summary` (of what was found), `childStillRunning`; what is `None` is left out.
+    """
     found: JSONObject = {"ok": False, "runId": run_id, "status": status, "error": error, "retryable": False}
     return {**found, **{name: value for name, value in more.items() if value is not None}}
 

@@ -142,7 +142,8 @@ class SubAgentMethods:
         this name. Within a tool it follows from the call. `display`: `name`, `icon`, … as clients show it.
         `workspace="shared"`: the child works on the files of this instance; `mcp="shared"`: it has its MCP servers.
         Returns `{"ok": true, "runId", "status": "completed", "summary", "output"?}`, else `{"ok": false, "runId",
-        "status", "error", "retryable", "reason"?, "childStillRunning"?}`; with `detached` at once, as `running`.
+        "status", "error", "retryable", "reason"?, "summary"?, "childStillRunning"?}`; with `detached` at once,
+        as `running`.
         Durability: the run is stored before this waits. Within an async tool of a turn the turn is parked meanwhile and
         holds no worker; the tool runs again from its beginning and finds the run. Elsewhere the caller waits.
         Errors: `AgentNotFound`; `InputInvalid` for a run id that no sub-agent can be called by; `TurnConflict` for one

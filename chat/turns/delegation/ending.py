@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from chat.agent.abilities.runs import failed, succeeded
+from chat.core.loop.step_limit import STEP_LIMIT
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnOptions
@@ -30,6 +31,7 @@ from tools_app.selectors import open_calls
 ENDED_BY: Final = "ended_by"
 WAIT: Final = "wait"
 MAX_SUMMARY_CHARS: Final = 100_000
+CUT_TEXT: Final = "The agent reached its limit of steps before it was done. What it had found by then is the summary."
 
 
 @transaction.atomic
@@ -60,15 +62,19 @@ def goes_on(instance_id: str) -> bool:
 
 
 def _outcome_of(run: AgentRun, ended: JSONObject) -> JSONObject:
+    """What the parent is given. A failure has what the child had found by then, as `summary`."""
     status, error = str(ended["status"]), str(ended.get("error") or "")
+    turn = Turn.objects.filter(pk=str(ended["turn_id"])).first()
+    found = _summary(turn)
+    if status == "completed" and (turn is None or (turn.model_report or {}).get("ended") != STEP_LIMIT):
+        return succeeded(run.run_id, found, ended.get("output"))
     if status == "completed":
-        return succeeded(run.run_id, _summary(str(ended["turn_id"])), ended.get("output"))
+        return failed(run.run_id, "error", CUT_TEXT, reason="step-limit", summary=found or None)
     if status in {"aborted", "skipped"}:
-        return failed(
-            run.run_id, "aborted", error or "The run was stopped.", reason=None if status == "aborted" else status
-        )
+        reason = None if status == "aborted" else status
+        return failed(run.run_id, "aborted", error or "The run was stopped.", reason=reason, summary=found or None)
     is_retryable = status == "interrupted" or ended.get("code") in _RETRYABLE
-    return failed(run.run_id, status, error or "The agent failed.", retryable=is_retryable)
+    return failed(run.run_id, status, error or "The agent failed.", retryable=is_retryable, summary=found or None)
 
 
 _RETRYABLE: Final = frozenset(
@@ -76,9 +82,8 @@ _RETRYABLE: Final = frozenset(
 )
 
 
-def _summary(turn_id: str) -> str:
+def _summary(turn: Turn | None) -> str:
     """The text of the last step of an answer that has any; empty for an answer without text."""
-    turn = Turn.objects.filter(pk=turn_id).first()
     stored = None if turn is None else selectors.get_message(turn.session_id, turn.assistant_id)
     return "" if stored is None else last_text(stored.to_ui())[:MAX_SUMMARY_CHARS]
 

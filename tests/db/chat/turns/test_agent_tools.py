@@ -93,6 +93,31 @@ async def test_a_child_that_fails_is_a_failure_for_the_model_and_not_for_the_tur
     assert found["error"]
 
 
+async def test_a_child_that_is_cut_is_no_success_and_says_what_it_had_found(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Errand, "max_steps", 2)
+    room = make_room("chief")
+    steps = "".join(
+        f'call tool report {{"fraction": 0.{number}}} id=s{number}\nsay: Looking at {number}.\n' for number in range(5)
+    )
+    await room.say(f"{call('errand', steps + 'say: done')}\nsay: {{result}}")
+    found = await result(room)
+    assert (found["ok"], found["status"], found["reason"]) == (False, "error", "step-limit")
+    assert "limit of steps" in found["error"]
+    assert found["summary"]
+    assert found == (await only_run()).outcome
+
+
+async def test_a_child_that_fails_later_gives_what_it_had_found(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    script = 'call tool report {"fraction": 0.5} id=s\nsay: Half of it is here.\nerror 400'
+    await room.say(f"{call('errand', script)}\nsay: {{result}}")
+    found = await result(room)
+    assert (found["ok"], found["status"]) == (False, "error")
+    assert found["error"]
+
+
 async def test_three_levels(make_room: MakeRoom) -> None:
     room = make_room("chief")
     inner = call("errand", "say: deep", "deep")
