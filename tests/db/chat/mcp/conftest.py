@@ -17,8 +17,7 @@ from tools_app.mcp.pool import McpPool, pool
 from tools_app.mcp_models import McpServer
 
 from .agents import DECLARED
-
-ODD = Path(__file__).parents[3] / "mcp" / "odd_server.py"
+from .serving import ODD
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from tools_app.mcp.rows import Place, add_server
 from tools_app.mcp_models import McpServer
 
 from .agents import DECLARED
-from .conftest import ODD, count, only_server, tools_offered, until
+from .conftest import count, only_server, tools_offered, until
+from .serving import ODD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRoom = Callable[..., Room]

@@ -1,15 +1,11 @@
 """Servers of the network: one that others wrote, killed and restarted under a turn, and addresses that are refused."""
 
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from chat.testing import worker
@@ -24,7 +20,8 @@ from tools_app.mcp.pool import McpPool
 from tools_app.mcp.rows import Place, add_server
 
 from .agents import DECLARED
-from .conftest import ODD, count, only_server, until
+from .conftest import count, only_server, until
+from .serving import ODD, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRoom = Callable[..., Room]
@@ -34,24 +31,6 @@ MakeRoom = Callable[..., Room]
 def _loopback(settings: Any) -> None:
     settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
     settings.THINK_MCP_RETRY_SECONDS = 0.0
-
-
-@contextmanager
-def running(command: list[str], port: int, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server of the network until it answers, and end it at the end."""
-    process = subprocess.Popen(command, env={**os.environ, **environ}, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(1_000):
-            assert process.poll() is None
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/mcp", timeout=1)
-                break
-            except httpx.HTTPError:
-                pass
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 async def call(room: Room, name: str, **arguments: Any) -> Any:

@@ -5,24 +5,34 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from chat.agent.operations import SKIPPED
 from chat.llm.scripted import ScriptedModel
+from chat.models import AgentRun, Turn
 from chat.runtime.agent_factory import make_agent
 from chat.runtime.handle import AgentHandle
+from chat.streams.reader import read
 from chat.testing import worker
-from chat.think import Occurrence, Think, Tool, tool
-from fibers.testing import run_schedules, run_until_idle
+from chat.think import Think, Tool, tool
+from fibers.core.states import FiberStatus
+from fibers.execution.worker import Sweeper
+from fibers.models import Schedule, ScheduleRun
 from sessions_app.core.messages.shapes import Message, NewMessage
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
 from .gated import Endless, gate, reached, settled, until
 from .methods_support import count_turns, said, texts, user
+from .working import call, outputs
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +42,68 @@ class Programmed(Think, abstract=True):
 
     def get_model(self) -> Any:
         return MODELS["current"]
+
+
+# Agent tools
+
+
+class ResearcherDoc(Programmed):
+    """The child, with a tool of its own."""
+
+    description = "Researches a topic."
+
+    def get_tools(self) -> list[Tool]:
+        @tool
+        async def look_up(topic: str) -> str:
+            """Look a topic up."""
+            return f"three papers on {topic}"
+
+        return [look_up]
+
+
+class PrincipalDoc(Programmed):
+    """The parent, with the child as a tool, and with a tool that has it work by code."""
+
+    def get_tools(self) -> list[Tool]:
+        @tool
+        async def compare(one: str, other: str) -> list[str]:
+            """Have two topics researched."""
+            runs = [await self.run_agent_tool(ResearcherDoc, f"say: On {topic}.") for topic in (one, other)]
+            return [str(run["summary"]) for run in runs]
+
+        return [self.agent_tool(ResearcherDoc, name="research"), compare]
+
+
+async def test_agent_tools(make_room: MakeRoom) -> None:
+    room = make_room("principal-doc")
+    task = "\n".join(
+        [
+            call("look_up", topic="tea"),
+            call("write", path="/notes.md", content="on tea"),
+            "say: I found {results}.",
+        ]
+    )
+    [run] = await outputs(room, call("research", task=task))
+    child = room.handle.sub_agent(ResearcherDoc, run["runId"])
+    question, answer = await child.messages()
+    assert (text_of(question), run["ok"], run["summary"]) == (task, True, text_of(answer))  # messages of its own
+    assert "three papers on tea" in text_of(answer)  # and tools
+    parents, childs = (
+        {found["name"] for found in request["tools"]} for request in (room.model.requests[0], room.model.requests[1])
+    )
+    assert ("look_up" in parents, "research" in childs) == (False, False)
+    assert await child.workspace.read_file("/notes.md") == "on tea"  # and storage
+    assert not await room.handle.workspace.exists("/notes.md")
+    kept = await db(lambda: AgentRun.objects.get(run_id=run["runId"]))
+    assert kept.turn_id is not None
+    streamed = [load(record.text) for record in await read(kept.turn_id, 0)]  # and a stream that can be read again
+    assert "".join(chunk["delta"] for chunk in streamed if chunk["type"] == "text-delta") == text_of(answer)
+
+
+async def test_agent_tools_that_code_runs(make_room: MakeRoom) -> None:
+    room = make_room("principal-doc")
+    assert await outputs(room, call("compare", one="tea", other="milk")) == [["On tea.", "On milk."]]
+    assert len(await room.handle.list_sub_agents(ResearcherDoc)) == 2
 
 
 # Example: parent calling a child
@@ -234,21 +306,62 @@ async def test_function_form(make_room: MakeRoom) -> None:
 
 
 class ScheduledDoc(Programmed):
-    async def on_scheduled(self, payload: JSONObject, occurrence: Occurrence) -> None:
-        await self.save_messages([user(f"say: Generate the {payload['which']} report.")])
+    async def on_scheduled(self) -> None:
+        await self.save_messages([user("say: Generate the daily report.")])
 
 
-async def test_scheduled_responses(make_room: MakeRoom) -> None:
+@pytest.fixture
+def sweeping(settings: Any) -> Iterator[None]:
+    """What each worker process does beside its work: it looks for what is due, by the database's clock."""
+    settings.THINK_FIBER_SWEEP_SECONDS = 0.1
+    sweeper = Sweeper()
+    sweeper.start()
+    yield
+    sweeper.stop()
+    sweeper.join()
+
+
+async def one_run() -> ScheduleRun:
+    """The one occurrence that began, once it has ended."""
+
+    async def has_ended() -> bool:
+        return await db(lambda: ScheduleRun.objects.filter(fiber__status=FiberStatus.COMPLETED).exists())
+
+    await until(has_ended)
+    return await db(lambda: ScheduleRun.objects.get())
+
+
+REPORT = ["say: Generate the daily report.", "Generate the daily report."]
+
+
+async def test_scheduled_responses(make_room: MakeRoom, sweeping: None) -> None:
     room = make_room("scheduled-doc")
-    MODELS["current"] = ScriptedModel()
     agent = make_agent(room.key)
     assert isinstance(agent, ScheduledDoc)
-    await agent.schedule(24 * 3600, "on_scheduled", {"which": "daily"})
-    await run_until_idle()
-    assert await room.transcript() == []  # not before its time
-    async with worker():
-        assert await run_schedules() == 1
-    assert await texts(room) == ["say: Generate the daily report.", "Generate the daily report."]
+    made = await agent.schedule("0 9 * * *", "on_scheduled", zone="Europe/Berlin")
+    assert made.next_at is not None
+    nine = made.next_at
+    assert (nine.astimezone(ZoneInfo("Europe/Berlin")).hour, nine > timezone.now()) == (9, True)
+    async with worker(), asyncio.timeout(30):
+        before = nine - timedelta(days=1)  # nine o'clock has struck, as if the schedule were of the day before
+        await db(lambda: Schedule.objects.filter(pk=made.id).update(next_at=before))
+        assert (await one_run()).due_at == before
+    assert await texts(room) == REPORT
+    [armed] = await agent.get_schedules()
+    assert (armed.id, armed.last_at, armed.next_at) == (made.id, before, nine)
+
+
+async def test_scheduled_responses_once_after_a_while(make_room: MakeRoom, sweeping: None) -> None:
+    room = make_room("scheduled-doc")
+    agent = make_agent(room.key)
+    assert isinstance(agent, ScheduledDoc)
+    made = await agent.schedule(0.5, agent.on_scheduled)
+    async with worker(), asyncio.timeout(30):
+        assert (await one_run()).due_at == made.next_at
+    assert await texts(room) == REPORT
+    turn = await db(Turn.objects.get)
+    assert made.next_at is not None
+    assert turn.accepted_at >= made.next_at  # not before its time
     assert await agent.get_schedules() == []  # what was due once is over
 
 

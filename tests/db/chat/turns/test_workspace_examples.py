@@ -1,13 +1,17 @@
 """The code examples of the Think documentation on files and code, translated; each under its heading's name.
 
-Of the headings under Tools these are those on the workspace, on code, and on storage of one's own. The others are in
-`test_hook_examples.py` (custom tools, overrides for a turn) and `test_client_tool_examples.py` (approval). Left out,
-because they are not here yet: MCP tools, browser tools, extensions, and passing extra tools to `chat()`.
+Of the headings under Tools these are those on the workspace, on the order of tools, on code, and on storage of one's
+own. The others are in `test_hook_examples.py` (custom tools, overrides for a turn), `test_client_tool_examples.py`
+(approval), `test_browser_examples.py`, `test_extension_examples.py`, and `../mcp/test_mcp_examples.py`.
 """
 
+import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,7 +19,18 @@ from django.core.files.storage import default_storage
 
 from chat.llm.scripted import ScriptedModel
 from chat.runtime.agent_factory import make_agent
-from chat.think import SessionSetup, StoredText, Think, Tool, tool
+from chat.testing import worker
+from chat.think import (
+    McpServerSpec,
+    Origin,
+    Relaxed,
+    SessionSetup,
+    StoredText,
+    Think,
+    Tool,
+    TurnContext,
+    tool,
+)
 from chat.tools.code import create_execute_tool
 from chat.tools.files import (
     Entry,
@@ -30,13 +45,17 @@ from chat.tools.files import (
     create_workspace_tools,
     create_write_tool,
 )
+from tests.db.chat.mcp.serving import ODD
+from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
-from tools_app.models import WorkspaceEntry
+from tools_app.core.mcp.catalogue import tool_name
+from tools_app.mcp.pool import pool
+from tools_app.models import McpServer, WorkspaceEntry
 from tools_app.sandbox.deno import DenoSandbox
 
-from .agents import MODELS
+from .agents import MODELS, SEEN
 from .conftest import MakeRoom
-from .working import call, offered, outputs
+from .working import call, offered, one_after_another, outputs, parts_of_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,8 +100,24 @@ async def test_built_in_workspace_tools(make_room: MakeRoom) -> None:
 # Tool merge order
 
 
+SET_EXTENSION: Final[dict[str, Any]] = {
+    "manifest": {"name": "set", "version": "1.0.0"},
+    "source": """({ tools: {
+      context: { description: "The extension's", parameters: {}, execute: async () => "the extension's" },
+      clock: { description: "The extension's", parameters: {}, execute: async () => "the extension's" },
+      alarm: { description: "The extension's", parameters: {}, execute: async () => "the extension's" }
+    } })""",
+}
+ODD_COMMAND: list[str] = []
+OWN_NAMES: list[str] = []
+"""Further names of tools that the agent gives itself."""
+
+
 class MergeOrderDoc(Documented):
-    """Gives itself a `read`; a context block of its session brings `set_context`."""
+    """Has tools of every source, some of them under one name."""
+
+    wait_for_mcp_connections = True
+    injection_guard = Relaxed(reason="The server is this test's own.", trusts=[Origin.MCP])
 
     def get_tools(self) -> list[Tool]:
         @tool
@@ -90,22 +125,72 @@ class MergeOrderDoc(Documented):
             """Read a book of the agent's own."""
             return f"my {title}"
 
-        return [read]
+        return [read, *(replace(read, name=name) for name in OWN_NAMES)]
+
+    def get_extensions(self) -> list[dict[str, Any]]:
+        return [SET_EXTENSION]
+
+    def get_mcp_servers(self) -> list[McpServerSpec]:
+        return [McpServerSpec(name="odd", command=ODD_COMMAND)]
 
     def configure_session(self, session: SessionSetup) -> SessionSetup:
         return session.with_context("memory", provider=StoredText())
 
+    def before_turn(self, context: TurnContext) -> None:
+        SEEN.append(("before_turn", context))
 
+
+@pytest.fixture
+async def odd_server(tmp_path: Path) -> AsyncIterator[None]:
+    """A server of MCP with a tool "echo", for the agent of "Tool merge order"."""
+    ODD_COMMAND[:] = [sys.executable, str(ODD), "stdio", str(tmp_path)]
+    yield
+    OWN_NAMES.clear()
+    await pool().close()
+
+
+@pytest.mark.usefixtures("shared_sandbox_closes", "odd_server")
 async def test_tool_merge_order(make_room: MakeRoom) -> None:
     room = make_room("merge-order-doc")
-    await room.say(
-        f"{call('read', title='Emma')}\nsay: {{result}}",
-        client_tools=[{"name": "write", "description": "Mine"}, {"name": "locate", "description": "Where I am"}],
+    await room.say("say: hi")  # the name of the server's tool has its id
+    echo = tool_name((await db(McpServer.objects.get)).pk, "echo")
+    everywhere = ["set_clock", "set_context", "set_alarm", echo, "write", "locate", "fetch"]
+    OWN_NAMES[:] = ["set_clock", "set_context", echo]
+    await room.say("say: hi", client_tools=[{"name": name, "description": "Mine"} for name in everywhere])
+    script = one_after_another(
+        call("read", title="Emma"),
+        call("set_clock", title="Emma"),
+        call("set_alarm"),
+        call("set_context", label="memory", content="Tea."),
+        call(echo, text="hello"),
+        call("fetch"),
     )
-    fields = {item["name"]: list(item["parameters"]["properties"]) for item in room.model.requests[-1]["tools"]}
-    assert fields["read"] == ["title"]  # get_tools() over the workspace
-    assert fields["write"] == ["path", "content"]  # a client's tool never takes the place of the server's
-    assert {"set_context", "locate"} < set(fields)
+
+    def of_caller(name: str) -> Tool:
+        return tool(name=name, description="The caller's")(lambda: f"the caller's {name}")
+
+    names = [name for name in everywhere if name != "locate"]
+    async with worker(), asyncio.timeout(60):
+        await room.handle.chat(script, tools=[of_caller(name) for name in names])
+    said = {part["type"].removeprefix("tool-"): part["output"] for part in await parts_of_calls(room)}
+    assert said == {
+        "read": "my Emma",  # get_tools() over the workspace
+        "set_clock": "my Emma",  # an extension never takes the place of an earlier source
+        "set_alarm": "the extension's",
+        "set_context": "Written to memory. Usage: 2 tokens",  # the session over extensions and get_tools()
+        echo: "hello",  # MCP over get_tools()
+        "fetch": "the caller's fetch",  # the caller over the client; neither takes the place of the server's
+    }
+    [*_, context] = [seen for name, seen in SEEN if name == "before_turn"]
+    sources = {name: found.source for name, found in context.tools.items()}
+    assert [sources[name] for name in ("list", "read", "set_alarm", "set_context", echo, "locate", "fetch")] == [
+        "workspace", "agent", "extensions", "session", "mcp", "client", "caller",
+    ]  # fmt: skip
+    assert sources["write"] == "workspace"
+    order = list(dict.fromkeys(item["name"] for item in room.model.requests[-1]["tools"]))
+    places = [order.index(name) for name in ("list", "set_alarm", "set_context", echo)]
+    assert places == sorted(places)
+    assert set(order[-2:]) == {"locate", "fetch"}  # what runs elsewhere is declared last
 
 
 # R2 spillover
