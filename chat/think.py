@@ -76,6 +76,7 @@ from sessions_app.core.context.context_blocks import StoredSearch, StoredSkills,
 from thinkproject.kernel.retry import RetryPolicy, retry
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
+from tools_app.core.files.workspace import Workspace
 from tools_app.core.guard.rules import InjectionGuard, Relaxed
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView
 from tools_app.core.origins import Origin
@@ -175,6 +176,7 @@ __all__ = [
     "Undo",
     "UserMessage",
     "WaitEnd",
+    "Workspace",
     "action",
     "client_callable",
     "client_tool",

@@ -69,7 +69,7 @@ class CustomEndpointDoc(Browsing):
 
 
 @pytest.fixture
-async def shop(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+async def shop_page(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """Address of a page with a heading and two prices."""
     require_chromium()
     async for site in serving():
@@ -112,9 +112,9 @@ async def looked_up_and_driven(make_room: MakeRoom, agent: str, url: str) -> Non
     assert json.dumps(room.model.requests[-1]["messages"]).count("Page.navigate") >= 1  # the model reads the answers
 
 
-async def test_browser_tools(make_room: MakeRoom, shop: str) -> None:
-    await looked_up_and_driven(make_room, "browser-tools-doc", shop)
+async def test_browser_tools(make_room: MakeRoom, shop_page: str) -> None:
+    await looked_up_and_driven(make_room, "browser-tools-doc", shop_page)
 
 
-async def test_browser_tools_with_a_custom_endpoint(make_room: MakeRoom, shop: str, endpoint: None) -> None:
-    await looked_up_and_driven(make_room, "custom-endpoint-doc", shop)
+async def test_browser_tools_with_a_custom_endpoint(make_room: MakeRoom, shop_page: str, endpoint: None) -> None:
+    await looked_up_and_driven(make_room, "custom-endpoint-doc", shop_page)
