@@ -62,7 +62,7 @@ def goes_on(instance_id: str) -> bool:
 
 
 def _outcome_of(run: AgentRun, ended: JSONObject) -> JSONObject:
-    """What the parent is given. A failure has what the child had found by then, as `summary`."""
+    """The outcome for the parent. A failure has what the child had found by then, as `summary`."""
     status, error = str(ended["status"]), str(ended.get("error") or "")
     turn = Turn.objects.filter(pk=str(ended["turn_id"])).first()
     found = _summary(turn)

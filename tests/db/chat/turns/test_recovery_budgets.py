@@ -28,7 +28,7 @@ SEEN: list[Any] = []
 ANSWERS: dict[str, Any] = {}
 
 
-class Frugal(Think):
+class Sparing(Think):
     """Has budgets of its own, and says what it sees."""
 
     max_recoveries = 2
@@ -57,7 +57,7 @@ class Frugal(Think):
             raise RuntimeError("the hook broke")
 
 
-class Prudent(Frugal):
+class Prudent(Sparing):
     """Waits for a person once its worker was lost."""
 
     chat_recovery = "paused"
@@ -74,7 +74,7 @@ def seen(kind: type[Any]) -> list[Any]:
 
 
 async def test_a_class_decides_how_often_its_turns_are_recovered(make_room: MakeRoom) -> None:
-    room = make_room("frugal")
+    room = make_room("sparing")
     with mortal(room, 0, 0, 0, 0):
         turn = await room.say("say: Never.")
     assert (status_of(turn), turn.error_code, turn.fiber.reason) == (
@@ -92,7 +92,7 @@ async def test_a_class_decides_how_often_its_turns_are_recovered(make_room: Make
 
 
 async def test_what_a_turn_settles_while_it_loses_its_workers_is_bounded(make_room: MakeRoom) -> None:
-    room = make_room("frugal")
+    room = make_room("sparing")
     calls = "\n".join(f'call tool add {{"a": {n}, "b": 1}}\nsay: {n}.' for n in range(4))
     with crash_after("model:0"), crash_after("model:1"), crash_after("model:2"):
         turn = await room.say(calls)
@@ -105,7 +105,7 @@ async def test_what_a_turn_settles_while_it_loses_its_workers_is_bounded(make_ro
 
 
 async def test_a_turn_that_takes_its_worker_down_for_memory_has_a_budget_of_its_own(make_room: MakeRoom) -> None:
-    room = make_room("frugal")
+    room = make_room("sparing")
     admission = await room.admit("say: Never.")
     context = await db(claim_for_test, admission.turn.fiber_id)
     assert context is not None
@@ -119,17 +119,17 @@ async def test_a_turn_that_takes_its_worker_down_for_memory_has_a_budget_of_its_
 
 async def test_the_predicate_is_asked_from_the_second_loss_on_and_ends_the_turn(make_room: MakeRoom) -> None:
     ANSWERS["keep"] = False
-    room = make_room("frugal")
+    room = make_room("sparing")
     with mortal(room, 2, 2):
         turn = await room.say("stream 12 words")
-    assert (status_of(turn), turn.error_text) == ("error", Frugal.interrupted_text)
+    assert (status_of(turn), turn.error_text) == ("error", Sparing.interrupted_text)
     assert [each for each in SEEN if isinstance(each, tuple)] == [("keep?", 2)]
     [exhausted] = seen(RecoveryExhausted)
     assert (exhausted.reason, exhausted.partial_text) == ("recovery_declined", text_of((await room.transcript())[-1]))
 
 
 async def test_a_predicate_without_an_opinion_goes_on(make_room: MakeRoom) -> None:
-    room = make_room("frugal")
+    room = make_room("sparing")
     with mortal(room, 2, 2):
         turn = await room.say("stream 12 words")
     assert (status_of(turn), seen(RecoveryExhausted)) == ("completed", [])
@@ -138,14 +138,14 @@ async def test_a_predicate_without_an_opinion_goes_on(make_room: MakeRoom) -> No
 @pytest.mark.parametrize("key", ["exhausted", "final"])
 async def test_the_last_word_is_had_once_also_over_a_crash(make_room: MakeRoom, key: str) -> None:
     ANSWERS["fails"] = True
-    room = make_room("frugal")
+    room = make_room("sparing")
     with crash_after(key), mortal(room, 0, 0, 0):
         await room.say("say: Never.")
     assert len(seen(RecoveryExhausted)) == 1
 
 
 async def test_the_settings_budget_holds_where_a_class_says_nothing(make_room: MakeRoom) -> None:
-    frugal, plain = make_room("frugal"), make_room()
+    frugal, plain = make_room("sparing"), make_room()
     budget = RecoveryBudget(max_recoveries=7, no_progress_seconds=9.0, max_work=8, max_memory_losses=6)
     found = []
     for room in (frugal, plain):
@@ -164,7 +164,7 @@ async def test_agents_retry_their_own_code_under_the_policy_of_their_class() -> 
             raise ConnectionError
         return "done"
 
-    agent = object.__new__(Frugal)
+    agent = object.__new__(Sparing)
     assert await agent.retry(flaky) == "done"
     assert tries == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="attempts"):

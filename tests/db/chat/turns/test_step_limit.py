@@ -17,7 +17,7 @@ PAYS = 'call tool pay {"amount": 5}\nsay: on.\n'
 LIMIT_TEXT = STEP_LIMIT_TEXT.replace("{steps}", "3")
 
 
-class Brief(Think):
+class Limited(Think):
     """May call tools in three steps."""
 
     max_steps = 3
@@ -29,7 +29,7 @@ class Brief(Think):
         return [add, pay]
 
 
-class BriefWatcher(Brief):
+class LimitedWatcher(Limited):
     """Ends when it has paid twice, and notes which steps it was asked about."""
 
     max_steps = 9
@@ -48,7 +48,7 @@ async def reasons(room: Room) -> list[str | None]:
 
 
 async def test_a_turn_at_its_step_limit_ends_with_words_and_a_reason(make_room: MakeRoom) -> None:
-    room = make_room("brief")
+    room = make_room("limited")
     turn = await room.say(ADDS * 9 + "say: done")
     assert (status_of(turn), turn.step_count, len(CALLS)) == ("completed", 4, 3)
     message = (await room.transcript())[-1]
@@ -59,14 +59,14 @@ async def test_a_turn_at_its_step_limit_ends_with_words_and_a_reason(make_room: 
 
 
 async def test_a_turn_that_is_done_within_its_limit_has_no_reason(make_room: MakeRoom) -> None:
-    room = make_room("brief")
+    room = make_room("limited")
     await room.say(ADDS * 2 + "say: done")
     assert text_of((await room.transcript())[-1]).endswith("done")
     assert await reasons(room) == [None]
 
 
 async def test_the_limit_counts_on_after_a_decision(make_room: MakeRoom) -> None:
-    desk = Desk(make_room("brief"))
+    desk = Desk(make_room("limited"))
     await desk.room.say(ADDS + PAYS + ADDS * 5 + "say: done")
     [_, paid] = await desk.calls()
     await desk.reply(paid, is_approved=True)
@@ -76,7 +76,7 @@ async def test_the_limit_counts_on_after_a_decision(make_room: MakeRoom) -> None
 
 
 async def test_a_decision_about_the_last_step_is_carried_out_and_answered(make_room: MakeRoom) -> None:
-    desk = Desk(make_room("brief"))
+    desk = Desk(make_room("limited"))
     await desk.room.say(PAYS * 9 + "say: done")
     for count in (1, 2, 3):
         await desk.reply((await desk.calls())[-1], is_approved=True)
@@ -86,7 +86,7 @@ async def test_a_decision_about_the_last_step_is_carried_out_and_answered(make_r
 
 
 async def test_conditions_see_the_steps_before_the_decision(make_room: MakeRoom) -> None:
-    desk = Desk(make_room("brief-watcher"))
+    desk = Desk(make_room("limited-watcher"))
     await desk.room.say(PAYS + ADDS + PAYS + ADDS + "say: done")
     await desk.reply((await desk.calls())[-1], is_approved=True)
     await desk.reply((await desk.calls())[-1], is_approved=True)
