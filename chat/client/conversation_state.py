@@ -187,7 +187,7 @@ class ConversationState:
         turn.take(chunk, len(body))
 
     def _done(self, turn: Turn, frame: sf.Response) -> None:
-        if turn.is_own and not turn.is_accepted and frame.error and frame.message_ids is None:
+        if turn.is_own and not turn.is_accepted and frame.refused:
             turn.refusal = frame.body
             return
         if frame.error:

@@ -97,12 +97,12 @@ class ClientCommands:
         except ThinkError as error:
             context = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
             text = await user_facing_error(connection.agent, error, context)
-            await connection.send(frames.error(frame.id, text, message_ids=asked))
+            await connection.send(frames.refusal(frame.id, text, message_ids=asked))
             await connection.send_transcript()
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted", "agent": connection.key.agent})
-            await connection.send(frames.error(frame.id, translate(BUSY), message_ids=asked))
+            await connection.send(frames.refusal(frame.id, translate(BUSY), message_ids=asked))
             return
         turn = snapshots.turn_ref(admission.turn)
         if not admission.is_new:

@@ -145,7 +145,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
                     request_id=request_id, stage="parse", messages_persisted=False, code=error.code
                 )
                 text = await user_facing_error(self.connection.agent, error, context)
-                await self.send(frames.error(request_id, text))
+                await self.send(frames.refusal(request_id, text))
 
     async def _is_refused(self, refusal: Refusal | None) -> bool:
         """Close the socket of a client that sends too much, or whose user may not be here any more."""

@@ -474,6 +474,11 @@ def error(
     return _response(request_id, body=text, done=done, error=True, messageIds=message_ids, continuation=continuation)
 
 
+def refusal(request_id: str, text: str, *, message_ids: Sequence[str] | None = None) -> str:
+    """End a request that was not accepted, in words for people: nothing of it is stored."""
+    return _response(request_id, body=text, done=True, error=True, refused=True, messageIds=message_ids)
+
+
 def replay_complete(request_id: str, *, continuation: bool = False) -> str:
     """End the replay of a stream that is still live."""
     return _response(request_id, body="", done=False, replay=True, replayComplete=True, continuation=continuation)

@@ -86,6 +86,7 @@ class Response(WireShape):
     seq: int | None = None
     message_ids: list[str] | None = Field(default=None, alias="messageIds")
     outcome: str | None = None
+    refused: bool = False
 
 
 class Resuming(WireShape):

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import redis
 
+from fibers.process.interrupts import CHANNEL
 from tests.acceptance.ops.tree import Run, pids_of
 from tests.acceptance.product import wait_for
 
@@ -143,6 +145,8 @@ def test_one_of_two_web_processes_and_workers_goes_and_the_other_one_serves(runn
     assert (len(webs), len(workers)) == (2, 2)
     for name in ("web-1", "web-2", "worker-1", "worker-2"):
         assert (running_product.data_dir / "logs" / f"{name}.log").exists()
+    # One that an earlier test has killed may be starting still, and would be the one that is left.
+    wait_for(lambda: _listening_workers(running_product) == 2, seconds=60, what="both workers")
     os.kill(workers[0], signal.SIGSTOP)
     os.kill(webs[0], signal.SIGSTOP)  # it stays away, so what answers is the other one
     os.kill(webs[0], signal.SIGKILL)
@@ -150,7 +154,8 @@ def test_one_of_two_web_processes_and_workers_goes_and_the_other_one_serves(runn
         assert running_product.get("/health/live")[0] == 200
     os.kill(workers[0], signal.SIGKILL)
     wait_for(partial(_are_new, running_product, " worker ", workers, killed=1), seconds=20, what="a new worker")
-    assert running_product.get("/health/ready")[0] == 200
+    status, parts = running_product.get("/health/ready")
+    assert status == 200, parts
 
 
 def test_children_die_with_a_killed_supervisor_and_the_next_start_works(running_product: Run) -> None:
@@ -189,6 +194,12 @@ def test_a_second_start_on_the_same_data_is_reported(running_product: Run, make_
 
     assert second.wait() != 0
     assert f"error: already running on {running_product.data_dir} (process " in second.output
+
+
+def _listening_workers(run: Run) -> int:
+    with redis.Redis(unix_socket_path=str(run.data_dir / "redis" / "redis.sock")) as client:
+        ((_, count),) = client.pubsub_numsub(CHANNEL)
+    return int(count)
 
 
 def _answers(run: Run) -> bool:

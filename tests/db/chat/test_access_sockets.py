@@ -39,6 +39,7 @@ FRAMES: list[dict[str, Any]] = [
     {"type": "cf_agent_tool_approval", "toolCallId": "alices-call", "approved": True},
     {"type": "cf_agent_state", "state": {"taken": True}},
     {"type": "think_model_choice", "id": "{request_id}", "model_choice": {"model": "openai/gpt-5"}},
+    {"type": "think_ping"},
     {"type": "rpc", "id": "1", "method": "clear", "args": []},
 ]
 

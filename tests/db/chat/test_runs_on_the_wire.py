@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from chat.instances.rows import ensure_instance
@@ -136,6 +137,7 @@ async def test_a_run_goes_on_with_the_turn_that_follows_a_persons_answer(connect
     socket = await connect(ROOT)
     await events_until(socket, '"finish"')
 
+    @transaction.atomic  # a turn that has ended has said all: a relay that looks in between would find it empty
     def go_on() -> None:
         child = AgentInstance.objects.get(pk=run.child_id)
         turn = make_turn(child, status="completed", parent_id=run.turn_id, trigger="continue")

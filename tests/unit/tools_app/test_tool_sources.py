@@ -47,7 +47,7 @@ def test_what_a_client_runs_never_shadows_the_servers(server: Source, outside: S
 
 
 def test_the_order_is_the_documented_one() -> None:
-    assert " ".join(Source) == "workspace fetch schedules agent actions extensions session skills mcp client caller"
+    assert " ".join(Source) == "workspace schedules agent extensions session skills mcp client caller"
 
 
 def test_tools_are_listed_in_the_order_of_their_sources() -> None:

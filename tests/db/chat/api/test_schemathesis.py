@@ -34,6 +34,7 @@ from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, say, sto
 from thinkproject.kernel.ids import new_id
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
+from tools_app.execution_models import Execution
 from tools_app.mcp.rows import Place, add_server
 from tools_app.services import pause_call
 
@@ -80,6 +81,18 @@ class Things:
         source = "({ tools: { go: { execute: async () => 1 } } })"
         for level, scope in (("instance", instance.pk), ("user", "")):
             stored_extension(alice, name, source, level=level, scope=scope)
+        execution = Execution.objects.create(
+            key=new_id("key"),
+            scope=instance.pk,
+            owner=alice,
+            turn_id=turn.pk,
+            call_id=call_id,
+            code="return 1",
+            clock_ms=0,
+            status="succeeded",
+            outcome="ok",
+            value=1,
+        )
         self.ids = {
             "name": name,
             "instance_id": instance.pk,
@@ -97,6 +110,8 @@ class Things:
             "file_id": file.pk,
             "grant_id": grant_of(alice),
             "label": "memory",
+            "method": "getMcpServers",
+            "execution_id": execution.pk,
             "key": "key",
         }
         self.bodies: dict[str, Json] = {
@@ -108,6 +123,10 @@ class Things:
             "fork_instance": {"message_id": answer},
             "create_turn": {"message": {"parts": HELLO}},
             "submit_messages": {"messages": [{"parts": HELLO}]},
+            "open_sub_agent": {"agent": "assistant", "name": new_id("sub")},
+            "start_run": {"agent": "assistant", "input": "Look."},
+            "put_state": {"state": {"a": 1}},
+            "call_method": {"args": []},
             "answer_call": {"output": {"paid": True}},
             "load_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
             "load_own_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},

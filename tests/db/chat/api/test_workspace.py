@@ -219,7 +219,7 @@ def test_an_agent_may_name_another_workspace_or_none(alices_files: Files, monkey
     reply = alices_files.get("/entries")
     assert (reply.status_code, reply.json()["code"]) == (404, "workspace_missing")
     monkeypatch.setattr(Assistant, "get_workspace", lambda _agent: "a path")
-    assert alices_files.get("/entries").json()["code"] == "agent_code_failed"
+    assert alices_files.get("/entries").json()["code"] == "turn_config_invalid"
 
 
 async def test_an_instance_workspace_makes_the_conversation_with_its_first_write(alice: User) -> None:

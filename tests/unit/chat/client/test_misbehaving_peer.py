@@ -157,7 +157,7 @@ async def test_a_refused_request_is_an_error_with_its_reason() -> None:
     async def script(connection: Connection) -> None:
         await connection.introduce()
         request = await connection.request()
-        await connection.send(frames.error(request["id"], "You have reached a limit."))
+        await connection.send(frames.refusal(request["id"], "You have reached a limit."))
         await connection.handled()
 
     async with talking(script) as (chat, _):

@@ -267,6 +267,18 @@ def test_error_messages_repeat_nothing_the_client_sent() -> None:
             },
         ),
         (
+            frames.refusal("R", "no", message_ids=["u1"]),
+            {
+                "type": "cf_agent_use_chat_response",
+                "id": "R",
+                "body": "no",
+                "done": True,
+                "error": True,
+                "refused": True,
+                "messageIds": ["u1"],
+            },
+        ),
+        (
             frames.error("R", "no", done=False, continuation=True),
             {
                 "type": "cf_agent_use_chat_response",

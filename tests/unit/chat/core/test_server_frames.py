@@ -39,6 +39,10 @@ WRITTEN = [
         frames.error("r", "no", done=False, message_ids=[]),
         sf.Response(id="r", body="no", done=False, error=True, message_ids=[]),
     ),
+    (
+        frames.refusal("r", "no", message_ids=["u"]),
+        sf.Response(id="r", body="no", done=True, error=True, refused=True, message_ids=["u"]),
+    ),
 ]
 
 
