@@ -114,25 +114,31 @@ class Things:
             "execution_id": execution.pk,
             "key": "key",
         }
-        self.bodies: dict[str, Json] = {
-            "create_instance": {"agent": "assistant"},
-            "add_messages": {"messages": [{"parts": HELLO}]},
-            "edit_answer": {"parts": HELLO},
-            "select_leaf": {"message_id": answer},
-            "switch_session": {"session_id": session},
-            "fork_instance": {"message_id": answer},
-            "create_turn": {"message": {"parts": HELLO}},
-            "submit_messages": {"messages": [{"parts": HELLO}]},
-            "open_sub_agent": {"agent": "assistant", "name": new_id("sub")},
-            "start_run": {"agent": "assistant", "input": "Look."},
-            "put_state": {"state": {"a": 1}},
-            "call_method": {"args": []},
-            "answer_call": {"output": {"paid": True}},
-            "load_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
-            "load_own_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
-            "change_extension": {"source": source, "enabled": True, "permissions": {}},
-            "change_own_extension": {"source": source, "enabled": False},
-        }
+        self.bodies = _bodies(session, answer)
+
+
+def _bodies(session_id: str, answer_id: str) -> dict[str, Json]:
+    """By operation: what it takes."""
+    source = "({ tools: { go: { execute: async () => 1 } } })"
+    return {
+        "create_instance": {"agent": "assistant"},
+        "add_messages": {"messages": [{"parts": HELLO}]},
+        "edit_answer": {"parts": HELLO},
+        "select_leaf": {"message_id": answer_id},
+        "switch_session": {"session_id": session_id},
+        "fork_instance": {"message_id": answer_id},
+        "create_turn": {"message": {"parts": HELLO}},
+        "submit_messages": {"messages": [{"parts": HELLO}]},
+        "open_sub_agent": {"agent": "assistant", "name": new_id("sub")},
+        "start_run": {"agent": "assistant", "input": "Look."},
+        "put_state": {"state": {"a": 1}},
+        "call_method": {"args": []},
+        "answer_call": {"output": {"paid": True}},
+        "load_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
+        "load_own_extension": {"manifest": {"name": new_id("ext"), "version": "1"}, "source": source},
+        "change_extension": {"source": source, "enabled": True, "permissions": {}},
+        "change_own_extension": {"source": source, "enabled": False},
+    }
 
 
 @pytest.fixture
