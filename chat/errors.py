@@ -289,10 +289,11 @@ class WorkspaceMissing(ChatError, NotFound):
 
 
 class ModelError(ChatError):
-    """The model could not answer."""
+    """The model could not answer. `words`: the provider's own, of an error in a stream; for its adapter alone."""
 
     code = "model_error"
     http_status = 502
+    words: str = ""
 
 
 class ModelNotConfigured(ModelError, Invalid):

@@ -28,6 +28,14 @@ def refused(message: str, *, status: int = 400, **more: Any) -> Reply:
     return Reply(status=status, body={"error": {"message": message, "type": "invalid_request_error", **more}})
 
 
+def inside(refusal: Reply) -> Reply:
+    """The same refusal within a stream of status 200, after a chunk without a word."""
+    error = refusal.body if isinstance(refusal.body, dict) else {"error": {"message": refusal.body}}
+    role = {"id": "r1", "choices": [{"index": 0, "delta": {"role": "assistant"}, "finish_reason": None}]}
+    error = error if isinstance(error.get("error"), dict | str) else {"error": error}
+    return Reply(body=f"data: {json.dumps(role)}\n\ndata: {json.dumps(error)}\n\n")
+
+
 @dataclass(slots=True)
 class OddProvider:
     """A running server. `bodies`: of the requests for answers, in order; `pages`: what it gives besides, by path."""

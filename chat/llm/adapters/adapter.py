@@ -10,10 +10,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
-import httpx2
 import openai
 
 from chat.core.model.language_model import (
@@ -26,7 +25,7 @@ from chat.core.model.language_model import (
     ToolCallContent,
 )
 from chat.core.model.overflow import estimate_request
-from chat.errors import ModelRejected, NetworkLost, SchemaRefused
+from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost, RateLimited, SchemaRefused
 from chat.llm.adapters.demands import demanding
 from chat.llm.adapters.endings import Reader, ended
 from chat.llm.adapters.overflow_words import named_limit
@@ -120,23 +119,21 @@ class HttpModel(ABC):
         """
         provider, secrets = self._endpoint.provider, self._endpoint.secrets
         try:
-            async with self._open(request) as (response, sent):
-                reader = self._reader(request)
-                async with contextlib.aclosing(sse_batches(response)) as batches:
-                    async for batch in batches:
-                        for item in _fed(reader, batch):
-                            yield item
-                        if reader.finish_seen:
-                            break
-                    if not reader.finish_seen:
-                        text = f"The connection to {provider} ended in the middle of the answer."
-                        raise NetworkLost(text, provider=provider)
-                    async for batch in _rest(batches, reader):
-                        for item in _fed(reader, batch):
-                            yield item
-                    for item in ended(self.name, reader, request):
-                        yield await self._finished(item, request, sent) if isinstance(item, Finish) else item
-                    await drain(batches)
+            async with self._open(request) as begun:
+                reader, batches = begun.reader, begun.batches
+                for item in begun.items:
+                    yield item
+                if begun.error is not None:
+                    raise begun.error
+                while not reader.finish_seen:
+                    for item in _fed(reader, await _next(batches, provider)):
+                        yield item
+                async for batch in _rest(batches, reader):
+                    for item in _fed(reader, batch):
+                        yield item
+                for item in ended(self.name, reader, request):
+                    yield await self._finished(item, request, begun.sent) if isinstance(item, Finish) else item
+                await drain(batches)
         except TRANSPORT_ERRORS as error:
             # Without the cause: its text quotes the provider's body, which is for the log alone.
             raise from_exception(provider, error, secrets=secrets) from None
@@ -144,28 +141,31 @@ class HttpModel(ABC):
             raise ModelRejected(f"{provider} sent more in one piece than can be held.") from error
 
     @contextlib.asynccontextmanager
-    async def _open(self, request: ModelRequest) -> AsyncGenerator[tuple[httpx2.Response, Sent], None]:
-        """Send the request; where it is refused with a lesson, once more as it says.
+    async def _open(self, request: ModelRequest) -> AsyncGenerator["_Begun", None]:
+        """Send the request; where it is refused with a lesson, by its status or in the stream, once more as it says.
 
         A lesson is kept when the next request is not refused as such, so a refusal that was misread teaches nothing.
         """
         headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
         known = await model_memory.recall(self._endpoint.base_url, self._model)
         sent, lessons = as_learned(self._body(request, known), known), _Lessons(known)
-        async with contextlib.AsyncExitStack() as stack:
-            while True:
+        while True:
+            async with contextlib.AsyncExitStack() as stack:
                 try:
                     response = await stack.enter_async_context(self._call(sent.body, headers))
-                    break
-                except openai.APIStatusError as error:
-                    body = error.response.text if error.status_code in REFUSING_STATUSES else ""
+                    batches = await stack.enter_async_context(contextlib.aclosing(sse_batches(response.http_response)))
+                    begun = await _begin(self._reader(request), batches, sent)
+                except (openai.APIStatusError, ModelError) as error:
+                    body = _words_of(error)
                     again = self._learned_from(request, sent, lessons, read_refusal(body)) if body else None
                     if again is None:
                         await self._keep(lessons, known, was_refused=bool(body), limit=named_limit(body))
                         raise
                     sent = again
-            await self._keep(lessons, known)
-            yield response.http_response, sent
+                else:
+                    await self._keep(lessons, known)
+                    yield begun
+                    return
 
     def _learned_from(self, request: ModelRequest, sent: Sent, lessons: "_Lessons", refusal: Refusal) -> Sent | None:
         """The request as a refusal wants it; `None` when it holds no lesson. Errors: `SchemaRefused`."""
@@ -238,6 +238,49 @@ class HttpModel(ABC):
     @abstractmethod
     def _reader(self, request: ModelRequest) -> Reader:
         """Begin an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """An answer that has begun: its first events, and the error that came in one piece with them."""
+
+    reader: Reader
+    batches: AsyncGenerator[list[SSEEvent], None]
+    sent: Sent
+    items: list[ModelEvent]
+    error: ModelError | None
+
+
+async def _begin(reader: Reader, batches: AsyncGenerator[list[SSEEvent], None], sent: Sent) -> _Begun:
+    """Read up to the first event of the answer. Errors: one that comes before it, which may be a refusal."""
+    items: list[ModelEvent] = []
+    error: ModelError | None = None
+    while not (items or reader.finish_seen):
+        batch = await anext(batches, None)
+        if batch is None:
+            break
+        try:
+            items.extend(_fed(reader, batch))
+        except ModelError as failed:
+            if not items:
+                raise
+            error = failed
+    return _Begun(reader=reader, batches=batches, sent=sent, items=items, error=error)
+
+
+async def _next(batches: AsyncGenerator[list[SSEEvent], None], provider: str) -> list[SSEEvent]:
+    """The next events. Errors: `NetworkLost` where there are none."""
+    batch = await anext(batches, None)
+    if batch is None:
+        raise NetworkLost(f"The connection to {provider} ended in the middle of the answer.", provider=provider)
+    return batch
+
+
+def _words_of(error: openai.APIStatusError | ModelError) -> str:
+    """The words of what may be a refusal with a lesson; empty where it cannot be one."""
+    if isinstance(error, ModelError):
+        return "" if isinstance(error, RateLimited | ModelAuth) else error.words
+    return error.response.text if error.status_code in REFUSING_STATUSES else ""
 
 
 def _fed(reader: Reader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:

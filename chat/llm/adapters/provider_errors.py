@@ -42,6 +42,13 @@ _OVERLOAD: Final = re.compile(
     re.IGNORECASE,
 )
 _AUTH: Final = re.compile(r"invalid_api_key|authentication_error|incorrect api key|permission_error", re.IGNORECASE)
+_REFUSED: Final = re.compile(
+    r"(?:invalid_request|bad_?request|unprocessable_?entity|validation)(?:_?error)?|un(?:supported|known)_parameter"
+    r"|unsupported_value|invalid_parameter(?:_error)?|invalid_value",
+    re.IGNORECASE,
+)
+"""Codes of errors in a stream that a server with an eye for it would have sent with status 400."""
+
 _UNITS: Final = "milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d"
 _TRY_AGAIN: Final = re.compile(
     r"(?:(?:try|retry)(?: again)?(?: your request)?|please wait|available again|resets?) (?:in |after |for )?"
@@ -52,6 +59,7 @@ _TRY_AGAIN: Final = re.compile(
 _DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?) ?({_UNITS})")
 _UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SHORT_SECONDS: Final = 120.0
+_MAX_WORDS: Final = 20_000
 _MAX_WAIT_SECONDS: Final = 366 * 86400.0
 _SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OVERFLOW_STATUSES: Final = frozenset({400, 413, 422, 429, 500})
@@ -172,6 +180,7 @@ def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ..
     if isinstance(error, dict):
         code = str(error.get("code") or error.get("type") or "")
         status = int(code) if code.isdecimal() and len(code) == 3 and int(code) >= 400 else 0
+        status = 400 if _REFUSED.fullmatch(code) else status
     failure = Failure(
         provider=provider,
         status=status,
@@ -180,7 +189,9 @@ def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ..
         retry_after_seconds=_text_wait(text),
         now=time.time(),
     )
-    return _logged(failure, secrets)
+    found = _logged(failure, secrets)
+    found.words = text[:_MAX_WORDS]
+    return found
 
 
 def from_exception(
@@ -208,9 +219,9 @@ def from_exception(
 
 def _body_text(error: openai.APIStatusError) -> str:
     try:
-        return error.response.text[:20_000]
+        return error.response.text[:_MAX_WORDS]
     except (httpx2.HTTPError, httpx2.StreamError, UnicodeError):
-        return str(error.body or "")[:20_000]
+        return str(error.body or "")[:_MAX_WORDS]
 
 
 def _from_transport(provider: str, error: Exception) -> ModelError:

@@ -21,10 +21,22 @@ from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.adapters.transport import close_clients
 from chat.llm.endpoint import Endpoint
 from chat.llm.model_memory import model_memory
-from chat.llm.testing import collect, make_request, text_of
-from tests.odd_provider import JSON, OddProvider, Reply, odd_provider, refused
+from chat.llm.testing import collect, collect_until_error, make_request, text_of
+from tests.odd_provider import JSON, OddProvider, Reply, inside, odd_provider, refused
 
 Serve = Callable[[Callable[[JSON], Reply]], OddProvider]
+Way = Callable[[Reply], Reply]
+
+
+def by_status(refusal: Reply) -> Reply:
+    return refusal
+
+
+@pytest.fixture(params=[by_status, inside])
+def way(request: pytest.FixtureRequest) -> Way:
+    """How a server refuses: by the status, or within a stream of status 200."""
+    chosen: Way = request.param
+    return chosen
 
 
 @pytest.fixture
@@ -130,9 +142,9 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("name", "refusal"), REFUSALS)
-async def test_a_refused_parameter_is_left_out_once_and_for_all(serve: Serve, name: str, refusal: Reply) -> None:
+async def test_a_refused_parameter_is_left_out_for_all(serve: Serve, way: Way, name: str, refusal: Reply) -> None:
     both = {"temperature", "top_p"} if "both" in str(refusal.body) else {name}
-    provider = serve(lambda body: refusal if both <= body.keys() else Reply())
+    provider = serve(lambda body: way(refusal) if both <= body.keys() else Reply())
     first, second = model_of(provider), model_of(provider)
     request = make_request("hello", tools=(READ,), settings=ALL)
     [finish] = [event for event in await collect(first, request) if isinstance(event, Finish)]
@@ -188,8 +200,8 @@ async def test_another_model_and_another_address_are_not_concerned(serve: Serve)
         assert ["temperature" in body for body in provider.bodies] == [True, False, True, False]
 
 
-async def test_a_refusal_that_only_quotes_the_request_teaches_nothing(serve: Serve) -> None:
-    provider = serve(lambda body: refused(f"messages.0: field required, got unexpected {body}"))
+async def test_a_refusal_that_only_quotes_the_request_teaches_nothing(serve: Serve, way: Way) -> None:
+    provider = serve(lambda body: way(refused(f"messages.0: field required, got unexpected {body}")))
     request = make_request("x", settings=ModelSettings(temperature=0.2))
     with pytest.raises(ModelRejected):
         await collect(model_of(provider), request)
@@ -234,11 +246,11 @@ async def test_an_unknown_effort_is_a_failure_that_says_what_to_do(serve: Serve)
         ),
     ],
 )
-async def test_a_refused_tool_is_left_out_and_remembered(serve: Serve, refusal: Reply) -> None:
+async def test_a_refused_tool_is_left_out_and_remembered(serve: Serve, way: Way, refusal: Reply) -> None:
     names: Callable[[JSON], list[str]] = lambda body: [  # noqa: E731 - of a body
         tool["function"]["name"] for tool in body.get("tools", ())
     ]
-    provider = serve(lambda body: refusal if "tool_bad" in names(body) else Reply())
+    provider = serve(lambda body: way(refusal) if "tool_bad" in names(body) else Reply())
     request = make_request("hello", tools=(READ, BAD))
     for _ in range(2):
         [*_others, finish] = await collect(model_of(provider), request)
@@ -273,8 +285,8 @@ async def test_a_tool_that_has_to_be_called_is_not_left_out(serve: Serve) -> Non
         refused("`tool calling` is not supported with this model"),
     ],
 )
-async def test_a_model_without_tools_is_named_with_what_to_do(serve: Serve, refusal: Reply) -> None:
-    provider = serve(lambda body: refusal if "tools" in body else Reply())
+async def test_a_model_without_tools_is_named_with_what_to_do(serve: Serve, way: Way, refusal: Reply) -> None:
+    provider = serve(lambda body: way(refusal) if "tools" in body else Reply())
     with pytest.raises(ModelRejected, match=r"no tools.*another model"):
         await collect(model_of(provider), make_request("x", tools=(READ,)))
     assert text_of(await collect(model_of(provider), make_request("x"))) == "hi"
@@ -299,8 +311,8 @@ def with_picture() -> ModelRequest:
         refused("This model does not support image inputs."),
     ],
 )
-async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, refusal: Reply) -> None:
-    provider = serve(lambda body: refusal if "image_url" in str(body["messages"]) else Reply())
+async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, way: Way, refusal: Reply) -> None:
+    provider = serve(lambda body: way(refusal) if "image_url" in str(body["messages"]) else Reply())
     for _ in range(2):
         assert text_of(await collect(model_of(provider), with_picture())) == "hi"
     assert len(provider.bodies) == 3
@@ -316,8 +328,8 @@ async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, 
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ],
 )
-async def test_a_model_without_a_system_role_reads_it_with_the_question(serve: Serve, words: str) -> None:
-    provider = serve(lambda body: refused(words) if body["messages"][0]["role"] == "system" else Reply())
+async def test_a_model_without_a_system_role_reads_it_with_the_question(serve: Serve, way: Way, words: str) -> None:
+    provider = serve(lambda body: way(refused(words)) if body["messages"][0]["role"] == "system" else Reply())
     for _ in range(2):
         await collect(model_of(provider), make_request("hello", system="Be brief."))
     assert [body["messages"] for body in provider.bodies[1:]] == [
@@ -336,12 +348,23 @@ async def test_an_answer_that_would_be_too_long_is_not_limited_for_that_request(
     assert [body.get("max_tokens") for body in provider.bodies] == [4096, None, 10]
 
 
-async def test_an_overflow_teaches_the_limit_that_it_names(serve: Serve) -> None:
-    provider = serve(lambda _body: refused("prompt is too long: 213462 tokens > 200000 maximum"))
+async def test_an_overflow_teaches_the_limit_that_it_names(serve: Serve, way: Way) -> None:
+    provider = serve(lambda _body: way(refused("prompt is too long: 213462 tokens > 200000 maximum")))
     with pytest.raises(ContextOverflow):
         await collect(model_of(provider), make_request("x"))
     assert model_memory.of(provider.base_url, "m").context_tokens == 200_000
     assert len(provider.bodies) == 1
+
+
+async def test_a_refusal_after_the_first_word_is_a_failure(serve: Serve) -> None:
+    error = inside(refused("Unsupported parameter: 'temperature'", param="temperature")).body
+    word = 'data: {"id":"r1","choices":[{"index":0,"delta":{"content":"Well"},"finish_reason":null}]}\n\n'
+    provider = serve(lambda body: Reply(body=word + error) if "temperature" in body else Reply())
+    events, failed = await collect_until_error(
+        model_of(provider), make_request("x", settings=ModelSettings(temperature=0.2))
+    )
+    assert (text_of(events), type(failed), len(provider.bodies)) == ("Well", ModelRejected, 1)
+    assert model_memory.of(provider.base_url, "m").left_out == ()
 
 
 async def test_the_other_wire_learns_as_well(serve: Serve) -> None:
