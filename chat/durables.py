@@ -34,7 +34,7 @@ from chat.core.durable_names import (
 )
 from chat.core.loop.call_records import cut_outputs, recorded_outputs
 from chat.core.loop.hooks import ChatErrorContext, ChatResponse, RecoveryExhausted, ResponseStatus
-from chat.core.loop.loop import TurnTotals, totals_of
+from chat.core.loop.totals import TurnTotals, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound

@@ -17,6 +17,7 @@ from chat.core.model.language_model import (
     ModelRequest,
     ModelSettings,
     RetryNotice,
+    Spent,
 )
 from chat.errors import AnswerFailed, ModelError, SchemaRefused, StreamStalled
 from chat.llm.answer_tool import AnswerCalls, by_tool
@@ -128,7 +129,9 @@ class Retrying(_Wrapper):
             except ModelError as error:
                 if yielded or not may_retry(self._policy, attempt, error, request.settings.max_retries):
                     raise
-                notice = self._notice(attempt, error, request)
+                notice, spent = self._notice(attempt, error, request), Spent.on(error)
+            for used in spent:
+                yield used
             yield notice
             await asyncio.sleep(notice.delay_seconds)
 

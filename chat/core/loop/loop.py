@@ -16,12 +16,13 @@ from typing import Any, Final, Protocol, TypeAlias
 from chat.core.context.prompt import goes_on, with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
 from chat.core.loop.context_window import ContextReducer, ContextWindow
-from chat.core.loop.failover import FAILOVER_PREFIX, ContextSize, ModelFailover, switch_of, with_models
+from chat.core.loop.failover import ContextSize, ModelFailover, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.step_tools import choice_of, named_calls, offered_tools, only_offered
+from chat.core.loop.totals import MODEL_PREFIX, TurnTotals
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -30,6 +31,7 @@ from chat.core.model.language_model import (
     ModelMessage,
     ModelRequest,
     ModelSettings,
+    Spent,
     ToolSpec,
     Usage,
 )
@@ -41,14 +43,13 @@ from chat.errors import AnswerFailed, ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
 
 CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
 """The cost of one call of a model that goes by these names, the most exact one first."""
 
-MODEL_PREFIX = "model:"
 UNRECORDED: Final[JSONObject] = {"finish": FinishReason.STOP.value, "ends_step": True, "unrecorded": True}
 """The record of a model call that had ended when its worker died: what it used is not known any more."""
 
@@ -138,44 +139,6 @@ class TurnPlan:
     clock: Clock
     partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
     requests: RequestRecorder = field(default_factory=RequestRecorder)  # goes on from those of the turns before
-
-
-@dataclass(slots=True, kw_only=True)
-class TurnTotals:
-    """The usage of a turn, recorded steps included. Updated by the loop, read by its caller."""
-
-    usage: Usage = field(default_factory=Usage)
-    cost: Decimal = NOTHING
-    steps: int = 0
-    model_name: str = ""
-    finish_reason: str = ""
-    output: JSONValue = None  # the structured answer, once it is there
-    ended: str = ""  # why the answer is over where the model was not done
-    models: dict[str, JSONObject] = field(default_factory=dict)  # what each was used for, in the order of their use
-    switches: list[JSONObject] = field(default_factory=list)  # from one model to the next: `{for, from, to, code}`
-
-    @property
-    def report(self) -> JSONObject | None:
-        """The models that answered, the switches, and why it ended; nothing where one model answered and was done."""
-        ended = {"ended": self.ended} if self.ended else {}
-        if len(self.models) < 2 and not self.switches:
-            return ended or None
-        return {"models": [{"name": n, **use} for n, use in self.models.items()], "switches": self.switches} | ended
-
-    def count(self, record: JSONObject) -> None:
-        """Add the record of a settled model call."""
-        usage, cost = Usage(**record.get("usage", {})), Decimal(record.get("cost", 0))
-        self.usage += usage
-        self.cost += cost
-        if record.get("model"):
-            use = self.models.setdefault(record["model"], {"calls": 0, "tokens": 0, "cost": "0"})
-            use["calls"] += 1
-            use["tokens"] += usage.input_tokens + usage.output_tokens
-            use["cost"] = str(Decimal(use["cost"]) + cost)
-        self.model_name = record.get("model_name") or self.model_name
-        if record["ends_step"]:
-            self.steps += 1
-            self.finish_reason = str(record.get("finish", ""))
 
 
 class TurnLoop:
@@ -324,6 +287,7 @@ class TurnLoop:
             if finish is None:
                 raise NetworkLost("The model's answer ended in the middle.")
         except ModelError as error:
+            self._spend(model, [*translate.spent, *Spent.on(error)])
             if not await self._goes_on(error, model, is_shown=translate.shown):
                 raise
         ending = self._seal(is_shown=translate.shown)
@@ -331,6 +295,12 @@ class TurnLoop:
             ending = self._end_call(translate, model, request, finish)
         async for chunk in ending:
             yield chunk
+
+    def _spend(self, model: LanguageModel, attempts: list[Spent]) -> None:
+        """Keep what attempts without an answer used, until the next record takes it."""
+        for spent in attempts:
+            cost = self.plan.cost_of((model.name, spent.model_name), spent.usage)
+            self.totals.unrecorded.append({"model": model.name, "usage": asdict(spent.usage), "cost": str(cost)})
 
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
         """Whether a failed call is made again: from where it broke off, with a shorter prompt, or of another model."""
@@ -389,6 +359,7 @@ class TurnLoop:
         """Close what is open after an answer, and record the call."""
         for chunk in translate.close():
             yield self._put(chunk)
+        self._spend(model, translate.spent)
         self._failover.answered(model)
         record: JSONObject = {
             "finish": finish.reason.value,
@@ -407,6 +378,8 @@ class TurnLoop:
         await self._settle_model_call(record, is_last=not self.fold.unsettled_calls())
 
     async def _settle_model_call(self, record: JSONObject, *, is_last: bool = False) -> None:
+        if self.totals.unrecorded:
+            record, self.totals.unrecorded = {**record, "spent": self.totals.unrecorded}, []
         await self._journal.record(f"{MODEL_PREFIX}{self._number}", record, is_last=is_last)
         self._count(record)
         self._number += 1
@@ -481,14 +454,3 @@ class TurnLoop:
 def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
     """A report of what the turn does from this moment on, for people who wait."""
     return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})
-
-
-def totals_of(records: Mapping[str, JSONValue]) -> TurnTotals:
-    """Usage of the settled model calls of a turn, from its journal: for a turn that does not continue."""
-    totals = TurnTotals()
-    for key, record in records.items():
-        if key.startswith(MODEL_PREFIX):
-            totals.count(record)
-        elif key.startswith(FAILOVER_PREFIX):
-            totals.switches.append(switch_of(record))
-    return totals

@@ -15,6 +15,7 @@ from chat.core.model.language_model import (
     ModelEvent,
     ReasoningDelta,
     RetryNotice,
+    Spent,
     TextDelta,
     TextEnd,
     TextWasReasoning,
@@ -219,6 +220,7 @@ class EventTranslator:
     ) -> None:
         """`titles`: names of tools for people, by the names for models. `repair`: the name that a model meant."""
         self.shown = False  # whether anything a reader can see was emitted
+        self.spent: list[Spent] = []  # on attempts that gave no answer
         self._fold = fold
         self._check = check
         self._repair = repair
@@ -248,7 +250,8 @@ class EventTranslator:
                 return self._call_end(event)
             case RetryNotice():
                 return iter((_retry_status(event),))
-            case Finish():
+            case Finish() | Spent():
+                self.spent += [event] if isinstance(event, Spent) else []
                 return iter(())
 
     def close(self) -> Iterator[Chunk]:

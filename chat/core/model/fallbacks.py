@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Protocol
 
-from chat.core.model.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice
+from chat.core.model.language_model import LanguageModel, ModelEvent, ModelRequest, RetryNotice, Spent
 from chat.errors import ContextOverflow, ModelError, ModelsExhausted
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
@@ -109,7 +109,7 @@ class Fallbacks:
             try:
                 async with aclosing(model.stream(request)) as events:
                     async for event in events:
-                        has_begun = has_begun or not isinstance(event, RetryNotice)
+                        has_begun = has_begun or not isinstance(event, RetryNotice | Spent)
                         yield event
             except ContextOverflow:
                 raise  # callers shorten the request
@@ -118,6 +118,8 @@ class Fallbacks:
                 if has_begun or len(self.models) == 1:
                     raise
                 failed[model.name] = error.code
+                for spent in Spent.on(error):
+                    yield spent
             else:
                 self.health.answered(model.name)
                 return

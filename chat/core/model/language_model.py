@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Literal, Protocol, TypeAlias
 
+from chat.errors import AnswerFailed
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -274,6 +275,22 @@ class RetryNotice:
     code: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """An attempt ended without an answer, and used something all the same. No part of an answer."""
+
+    usage: Usage
+    model_name: str = ""
+
+    @classmethod
+    def on(cls, error: Exception) -> "tuple[Spent, ...]":
+        """The use of the attempt that failed so; nothing where that is not known."""
+        finish = error.finish if isinstance(error, AnswerFailed) else None
+        if not isinstance(finish, Finish) or finish.usage == Usage():
+            return ()
+        return (cls(usage=finish.usage, model_name=finish.model_name),)
+
+
 ModelEvent: TypeAlias = (
     TextDelta
     | TextEnd
@@ -284,6 +301,7 @@ ModelEvent: TypeAlias = (
     | ToolCallEnd
     | Finish
     | RetryNotice
+    | Spent
 )
 
 

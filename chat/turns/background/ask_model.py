@@ -2,10 +2,19 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Final
 
 from chat.agent.think import Think
-from chat.core.model.language_model import Finish, LanguageModel, ModelRequest, TextDelta, TextWasReasoning, Usage
+from chat.core.model.language_model import (
+    Finish,
+    LanguageModel,
+    ModelRequest,
+    Spent,
+    TextDelta,
+    TextWasReasoning,
+    Usage,
+)
 from chat.errors import AnswerFailed
 from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.costs import price_calls, usage_of_call
@@ -31,15 +40,19 @@ async def ask(
 ) -> tuple[str, Finish | None]:
     """Ask a model once. Returns its text and how the answer ended; no end where the text is too long.
 
-    Tools that the model calls are not run. Errors: `ModelError`, `TimeoutError`.
+    The usage of the end is that of all attempts. Tools that the model calls are not run.
+    Errors: `ModelError`, `TimeoutError`.
     """
     texts: list[str] = []
     length = 0
+    spent = Usage()
     try:
         async with asyncio.timeout(seconds), aclosing(model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Finish):
-                    return "".join(texts), event
+                    return "".join(texts), replace(event, usage=event.usage + spent)
+                if isinstance(event, Spent):
+                    spent += event.usage
                 if isinstance(event, TextWasReasoning):
                     texts.clear()
                 elif isinstance(event, TextDelta):
@@ -50,7 +63,8 @@ async def ask(
     except AnswerFailed as error:
         if not isinstance(error.finish, Finish):
             raise
-        return "", error.finish  # no answer, which callers know; what it cost counts
+        # No answer, which callers know; what it cost counts.
+        return "", replace(error.finish, usage=error.finish.usage + spent)
     return "".join(texts), None
 
 

@@ -17,7 +17,7 @@ from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import V2, CompactionPolicy
 from chat.core.context.session_setup import ContextUsage, SessionSetup
-from chat.core.loop.loop import TurnTotals, totals_of
+from chat.core.loop.totals import TurnTotals, totals_of
 from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import (
     Finish,

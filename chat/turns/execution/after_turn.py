@@ -12,7 +12,7 @@ from chat.agent.base import InstanceKey
 from chat.agent.think import Think
 from chat.core.context.session_setup import ContextUsage
 from chat.core.durable_names import RESPONSE_FIBER
-from chat.core.loop.loop import TurnTotals
+from chat.core.loop.totals import TurnTotals
 from chat.instances.notifications import notify_context_usage
 from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.turns.admission.continuation import continue_when_ready

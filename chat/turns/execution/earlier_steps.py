@@ -4,9 +4,9 @@ Sync; runs on the database bridge.
 """
 
 from chat.core.loop.hooks import StepRecord
-from chat.core.loop.loop import MODEL_PREFIX
 from chat.core.loop.request_records import RequestRecorder, SentRequest
 from chat.core.loop.step_history import StepHistory
+from chat.core.loop.totals import MODEL_PREFIX
 from chat.core.loop.turn_state import TurnState
 from chat.models import Turn
 from chat.turns.execution.turn_facts import TurnFacts

@@ -7,8 +7,8 @@ from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.core.loop.call_records import CALL_PREFIX
 from chat.core.loop.hooks import ModelSwitch, RecoveryContext, RecoveryDecision, RecoveryExhausted
-from chat.core.loop.loop import MODEL_PREFIX
 from chat.core.loop.reply_chunks import key_of, reply_keys
+from chat.core.loop.totals import MODEL_PREFIX
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import AgentNotFound, StreamStalled

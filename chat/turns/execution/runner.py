@@ -27,8 +27,9 @@ from chat.core.loop.hooks import (
     StepContext,
     StepRecord,
 )
-from chat.core.loop.loop import StepView, TurnLoop, TurnTotals, totals_of
+from chat.core.loop.loop import StepView, TurnLoop
 from chat.core.loop.reply_chunks import reply_chunks
+from chat.core.loop.totals import TurnTotals, totals_of
 from chat.core.wire import chunks as chunk_of
 from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnTimeout
@@ -308,7 +309,8 @@ class TurnRun:
             outcome=outcome,
             message=message,
             totals=replace(
-                totals_of(dict(self._context.records())), ended=self._totals.ended if outcome == COMPLETED else ""
+                totals_of(dict(self._context.records()), self._totals.unrecorded),
+                ended=self._totals.ended if outcome == COMPLETED else "",
             ),
             agent=self._agent,
             error_text=text,

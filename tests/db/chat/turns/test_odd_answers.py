@@ -6,9 +6,15 @@ from typing import Any
 import pytest
 
 from chat.llm.adapters.transport import close_clients
+from chat.llm.registry import guarded, resolve_model
 from chat.llm.scripted import ScriptedServer, ServerOptions
+from chat.llm.testing import make_request
 from chat.think import Think, Tool, tool
+from chat.turns.background.ask_model import ask
+from sessions_app.models import Session
 from sessions_app.search.query import search_everything
+from tests.odd_provider import Reply
+from tests.odd_provider import odd_provider as odd_provider_of
 from tests.providers.corpus import FOLDER
 from thinkproject.kernel.aio import db
 
@@ -84,3 +90,36 @@ async def test_thoughts_without_an_answer_are_tried_once_more(odd_room: Room, od
     turn = await odd_room.say("reason: Hm.\nsay:")
     assert (status_of(turn), len(odd_provider.requests())) == ("error", 2)
     assert turn.error_code == "answer_empty"
+
+
+@pytest.mark.parametrize(
+    ("script", "attempts"),
+    [
+        ("usage: 1000 100 cached 10 reasoning 5\nsay:", 2),
+        ("usage: 1000 100 cached 10 reasoning 5\nsay: First\nfinish: content_filter", 1),
+        ('call tool look {"q": "a"}\nusage: 7 1\nsay:\nusage: 1000 100', 2),
+    ],
+)
+async def test_the_use_of_an_answer_that_failed_counts(
+    odd_room: Room, odd_provider: ScriptedServer, script: str, attempts: int
+) -> None:
+    turn = await odd_room.say(script)
+    before = (7, 1) if "call" in script else (0, 0)
+    assert status_of(turn) == "error"
+    assert (turn.input_tokens - before[0], turn.output_tokens - before[1]) == (1000 * attempts, 100 * attempts)
+    [session] = await db(lambda: list(Session.objects.all()))
+    assert (session.input_tokens, session.output_tokens) == (turn.input_tokens, turn.output_tokens)
+    assert turn.model_report is None
+
+
+async def test_the_use_of_a_first_attempt_counts_with_the_answer_and_with_a_title(
+    make_room: MakeRoom, settings: Any
+) -> None:
+    replies = iter([Reply(text="", usage={"prompt_tokens": 900}), Reply(text="Hello."), Reply(text=""), Reply()])
+    with odd_provider_of(lambda _body: next(replies)) as running:
+        settings.THINK_PROVIDERS = {"odd": {"base_url": running.base_url}}
+        turn = await make_room("oddity").say("Are you there?")
+        assert (turn.input_tokens, turn.output_tokens, turn.step_count) == (909, 6, 1)
+        text, finish = await ask(guarded(resolve_model("odd/model")), make_request("Title?"))
+        assert (text, finish and finish.usage.input_tokens) == ("hi", 18)
+    await close_clients()
