@@ -289,11 +289,11 @@ class WorkspaceMissing(ChatError, NotFound):
 
 
 class ModelError(ChatError):
-    """The model could not answer. `words`: the provider's own, of an error in a stream; for its adapter alone."""
+    """The model could not answer."""
 
     code = "model_error"
     http_status = 502
-    words: str = ""
+    words: str = ""  # the provider's own, of an error in a stream: for its adapter alone, never shown
 
 
 class ModelNotConfigured(ModelError, Invalid):

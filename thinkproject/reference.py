@@ -1,4 +1,4 @@
-"""The generated tables of `docs/reference/`: settings, commands, error codes, read from the code that defines them.
+"""The generated tables of `docs/reference/`: settings, commands, error codes, providers, read from what defines them.
 
 `python -m thinkproject.reference --write` (part of `make fix`) brings the pages in step; a house test compares them.
 """
@@ -19,7 +19,7 @@ import django
 from thinkproject.kernel.errors import ThinkError
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", "errors", "python")}
+PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", "errors", "python", "providers")}
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 PUBLIC = {
     "chat.think": "What agents are written with.",
@@ -66,6 +66,10 @@ def is_current(name: str) -> bool:
 
 def table(name: str) -> str:
     """Return the generated table of a page as markdown."""
+    if name == "providers":
+        from thinkproject.provider_tables import pages  # noqa: PLC0415 - settings must be loaded
+
+        return pages()
     rows = {"settings": _settings, "commands": _commands, "errors": _errors, "python": _python}[name]()
     head = {"settings": ("variable", "default", "what it is for"), "commands": ("command", "what it does")}
     head["python"] = ("module", "name", "what it is")

@@ -33,7 +33,7 @@ class Learned:
     `asked_at`: epoch seconds of the last answer about the model, or of the attempt. `left_out`: options that are not
     sent, `renamed`: those that are sent under another name. `refused_tools`: by name, a mark of the declaration that
     was refused, so that a mended one is sent again. `price`: as `THINK_PRICES` has it. `demands`: what its history has
-    to have (`adapters/demands.py`).
+    to have (`adapters/demands.py`). `abilities`: what a probe found, by the names of `Ability`.
     """
 
     asked_at: float = 0.0
@@ -47,6 +47,7 @@ class Learned:
     renamed: dict[str, str] = field(default_factory=dict)
     refused_tools: dict[str, str] = field(default_factory=dict)
     demands: tuple[str, ...] = ()
+    abilities: dict[str, bool] = field(default_factory=dict)
 
 
 NOTHING: Final = Learned()
@@ -56,7 +57,9 @@ _NAMES: Final = frozenset(each.name for each in fields(Learned))
 class ModelMemory:
     """The memory of this process. Bounded; what was used least recently is forgotten first. For any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_shared: bool = True) -> None:
+        """`is_shared`: whether other processes get what this one learns, and this one what they did."""
+        self._is_shared = is_shared
         self._known: OrderedDict[tuple[str, str], Learned] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -73,7 +76,7 @@ class ModelMemory:
 
     def read(self, base_url: str, model: str) -> Learned:
         """The knowledge of all processes, read anew; else of this one. Blocks for a moment; never raises."""
-        found = _load(base_url, model) or self.of(base_url, model)
+        found = (_load(base_url, model) if self._is_shared else None) or self.of(base_url, model)
         self._keep(base_url, model, found)
         return found
 
@@ -84,6 +87,8 @@ class ModelMemory:
     def _learn(self, base_url: str, model: str, change: Callable[[Learned], Learned]) -> Learned:
         learned = change(self.read(base_url, model))
         self._keep(base_url, model, learned)
+        if not self._is_shared:
+            return learned
         try:
             shared_cache().set(_name(base_url, model), asdict(learned), KEEP_SECONDS)
         except (RedisError, OSError):

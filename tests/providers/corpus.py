@@ -1,8 +1,9 @@
 """The recordings beside this module, and what the product makes of an answer, in the words of their files."""
 
+import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from chat.core.context.prompt import to_model_messages
 from chat.core.loop.turn_state import EventTranslator, TurnState
@@ -16,8 +17,13 @@ from chat.core.model.language_model import (
     ToolCallEnd,
 )
 from chat.core.wire import chunks
+from chat.errors import ModelError
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.chat_reader import ChatReader
+from chat.llm.adapters.endings import ended
 from chat.llm.adapters.responses import ResponsesModel
+from chat.llm.adapters.responses_reader import ResponsesReader
+from chat.llm.adapters.sse import SSEDecoder
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted.recordings import Recording, read_recording
 from sessions_app.core.messages.shapes import Message
@@ -95,6 +101,18 @@ def stored(events: list[ModelEvent]) -> Message:
         fold.apply(chunk)
     fold.apply(chunks.finish_step())
     return fold.message
+
+
+def events_of(found: Recording) -> list[ModelEvent]:
+    """The events of a recording, without a connection; those before its error where it ends with one."""
+    make: Any = ResponsesReader if found.facts.get("wire") == "responses" else ChatReader
+    reader, decoder, events = make(found.facts["model"], (), set()), SSEDecoder(), list[ModelEvent]()
+    request = ModelRequest(system="", messages=())
+    with contextlib.suppress(ModelError):
+        for event in (*decoder.feed(found.body), *decoder.flush()):
+            events += reader.feed(event.data)
+        events += ended(found.facts["model"], reader, request)
+    return events
 
 
 def next_messages(model: Adapter, answer: Message) -> list[JSONObject]:

@@ -2,7 +2,7 @@
 
 Whatever the history holds (cut turns, calls without results, denied approvals, odd inputs, ids used twice), the list is
 one that every provider accepts: each call has exactly one result, directly after the message that made it; no text is
-empty; the last message is never the assistant's. Nothing here changes what is stored.
+empty; the first message is the user's, and the last is never the assistant's. Nothing here changes what is stored.
 """
 
 import re
@@ -32,6 +32,9 @@ GO_ON_TEXT: Final = "Continue your previous response from exactly where it left 
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
 
 NOTHING_TEXT: Final = "(The message is empty.)"
+FIRST_TEXT: Final = "(The conversation begins with a message of yours.)"
+"""The user's message before a history that begins with the model's: several providers refuse one without."""
+
 INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
 NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
 WAITING_TEXT: Final = (
@@ -65,9 +68,9 @@ def to_model_messages(
 ) -> tuple[ModelMessage, ...]:
     """Make the model's messages of UI messages.
 
-    Shape: oldest first in and out; never empty, never ends with an `AssistantMessage`, each call is followed by its
-    one result before the next message. `load_file` gets the URL of a file part; `None` means it is gone. Without
-    `sends_media` a line names each picture and the like; files of text are sent all the same.
+    Shape: oldest first in and out; begins with a `UserMessage`, never ends with an `AssistantMessage`, each call is
+    followed by its one result before the next message. `load_file` gets the URL of a file part; `None` means it is
+    gone. Without `sends_media` a line names each picture and the like; files of text are sent all the same.
     """
     if policy is not None:
         messages = truncate(messages, policy)
@@ -168,6 +171,8 @@ class _Builder:
     def finish(self) -> tuple[ModelMessage, ...]:
         if not self.made:
             self._extend_user([TextContent(text=NOTHING_TEXT)])
+        if isinstance(self.made[0], AssistantMessage):
+            self.made.insert(0, UserMessage(content=(TextContent(text=FIRST_TEXT),)))
         if isinstance(self.made[-1], AssistantMessage):
             self._extend_user([TextContent(text=GO_ON_TEXT)])
         return tuple(self.made)

@@ -17,7 +17,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 KEY: Final = "thinkProvider"
 """The key in a part's provider metadata."""
 
-_ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")  # more is refused by Chat Completions of OpenAI
 _STRICT_ID: Final = re.compile(r"[A-Za-z0-9]{9}")
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

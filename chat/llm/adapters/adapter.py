@@ -44,7 +44,7 @@ from chat.llm.adapters.refusals import (
 from chat.llm.adapters.sse import SSEEvent, SSEOverflow
 from chat.llm.adapters.transport import TRANSPORT_ERRORS, drain, sse_batches
 from chat.llm.endpoint import Endpoint
-from chat.llm.model_memory import Learned, model_memory
+from chat.llm.model_memory import Learned, ModelMemory, model_memory
 from thinkproject.kernel.jsonvalue import JSONObject
 
 TAIL_SECONDS = 3.0
@@ -81,14 +81,26 @@ class HttpModel(ABC):
     unsent: ClassVar[Mapping[str, str]] = {}
     """Settings that the API has no place for, with the name people know them by."""
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, *, memory: ModelMemory = model_memory) -> None:
+        """`memory`: of what is known of the model and learned; the process' own for all but a probe."""
         self._endpoint = endpoint
         self._model = model
+        self._memory = memory
 
     @property
     def name(self) -> str:
         """`provider/model`."""
         return f"{self._endpoint.provider}/{self._model}"
+
+    @property
+    def base_url(self) -> str:
+        """The address that it is asked at."""
+        return self._endpoint.base_url
+
+    @property
+    def model(self) -> str:
+        """The model's name there."""
+        return self._model
 
     @property
     def accepts_images(self) -> bool:
@@ -102,10 +114,12 @@ class HttpModel(ABC):
 
     def _sends(self, medium: Literal["image", "document"], known: Learned) -> bool:
         can = self._endpoint.accepts_images if medium == "image" else self._endpoint.accepts_documents
+        if can is None:
+            return known.inputs is not None and medium in known.inputs
         return can and (known.inputs is None or medium in known.inputs)
 
     def _known(self) -> Learned:
-        return model_memory.of(self._endpoint.base_url, self._model)
+        return self._memory.of(self._endpoint.base_url, self._model)
 
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
@@ -147,7 +161,7 @@ class HttpModel(ABC):
         A lesson is kept when the next request is not refused as such, so a refusal that was misread teaches nothing.
         """
         headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
-        known = await model_memory.recall(self._endpoint.base_url, self._model)
+        known = await self._memory.recall(self._endpoint.base_url, self._model)
         sent, lessons = as_learned(self._body(request, known), known), _Lessons(known)
         while True:
             async with contextlib.AsyncExitStack() as stack:
@@ -191,7 +205,7 @@ class HttpModel(ABC):
         if limit and not 0 < known.context_tokens <= limit:
             made.append(lambda learned: replace(learned, context_tokens=limit))
         if made:
-            await model_memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
+            await self._memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
 
     async def _finished(self, finish: Finish, request: ModelRequest, sent: Sent) -> Finish:
         """The end of an answer, with what was not sent, or was not read: a server that cuts counts too little."""
@@ -199,7 +213,7 @@ class HttpModel(ABC):
         read, known = finish.usage.input_tokens, self._known()
         is_window = read >= LEAST_WINDOW and not 0 < known.context_tokens <= read * 1.1
         if is_window and estimate_request(request) > read * CUT_RATIO:
-            await model_memory.learn(
+            await self._memory.learn(
                 self._endpoint.base_url,
                 self._model,
                 lambda learned: replace(learned, context_tokens=read, cuts_silently=True),

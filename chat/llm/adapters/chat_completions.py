@@ -5,7 +5,7 @@ Servers differ in many small ways; the tolerance is in `chat_reader`, and that f
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import openai
 
@@ -24,11 +24,23 @@ from chat.core.model.provider_data import wire_ids
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.chat_reader import ChatReader
 from chat.llm.adapters.chat_returns import assistant_message, wants_reasoning
-from chat.llm.adapters.content import data_url, file_note, files_label, is_image, is_pdf, output_text, plain_text
+from chat.llm.adapters.content import (
+    NO_OUTPUT,
+    data_url,
+    file_note,
+    files_label,
+    is_image,
+    is_pdf,
+    output_text,
+    plain_text,
+)
 from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject
+
+NO_ANSWER: Final = "(I gave no answer to this.)"
+"""The model's words after results that a user's message follows, for servers that refuse such an order."""
 
 
 class ChatCompletionsModel(HttpModel):
@@ -110,13 +122,16 @@ def chat_messages(
             case UserMessage():
                 parts = _user_parts(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
                 is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
+                if "answer" in demands and messages and messages[-1]["role"] == "tool":
+                    messages.append({"role": "assistant", "content": NO_ANSWER})
                 _add_user(messages, plain_text(message.content) if is_text else parts)
             case AssistantMessage():
                 converted = assistant_message(message, model, ids=ids, wants=demands)
                 if converted["content"] or "tool_calls" in converted:
                     messages.append(converted)  # a message of reasoning alone is empty here, which servers refuse
             case ToolMessage():
-                content = output_text(message.output, is_error=message.is_error)
+                text = output_text(message.output, is_error=message.is_error)
+                content = text if text.strip() else NO_OUTPUT
                 call_id = ids.get(message.call_id, message.call_id)
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
             case _:

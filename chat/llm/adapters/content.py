@@ -18,6 +18,10 @@ def file_note(file: FileContent) -> str:
     return f"[A file is attached that you cannot see: {name}{file.media_type}, {len(file.data)} bytes]"
 
 
+NO_OUTPUT = "(The tool returned nothing.)"
+"""In the place of an output without a word, which some servers refuse."""
+
+
 def output_text(output: JSONValue, *, is_error: bool) -> str:
     """A tool's output as sent to the model: text unchanged, other values as JSON, failures marked."""
     text = output if isinstance(output, str) else dump(output)

@@ -19,6 +19,10 @@ _ADDED: Final = {
         re.IGNORECASE | re.DOTALL,
     ),
     "signature": re.compile(r"thought.?signature", re.IGNORECASE),
+    "answer": re.compile(
+        r"role\W{1,3}user\W{1,3} after (?:role )?\W?tool|roles? must alternate|alternating (?:user|roles)",
+        re.IGNORECASE,
+    ),
     "reasoning": re.compile(r"reasoning.?content|(?:missing|passed? back).{0,60}(?:reasoning|thinking)", re.IGNORECASE),
 }
 _UNKNOWN_FIELD: Final = re.compile(
@@ -29,9 +33,13 @@ _UNKNOWN_FIELD: Final = re.compile(
 
 
 def demands_of(endpoint: Endpoint, known: Learned) -> frozenset[str]:
-    """The demands: `ids` (nine letters and digits), `signature`, `reasoning` with each call, or `no reasoning`."""
+    """The demands of a server.
+
+    `ids` of nine letters and digits, `signature`, `reasoning` with each call, or `no reasoning`; `answer` of the model
+    between results and the user's next message.
+    """
     is_strict = "mistral.ai" in endpoint.base_url or endpoint.provider == "mistral"
-    return frozenset((*known.demands, "ids") if is_strict else known.demands)
+    return frozenset((*known.demands, "ids", "answer") if is_strict else known.demands)
 
 
 def demanding(words: str) -> Lesson | None:

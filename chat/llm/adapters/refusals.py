@@ -59,7 +59,8 @@ _NO_IMAGES: Final = re.compile(
     r"unknown variant [`'\"]?(?:image_url|input_image)"
     r"|image(?:s|_url| input| content| data)?\b[^.\n]{0,40}\b(?:not|n't|only) (?:be )?"
     r"(?:supported|allowed|accept|available)|not? support(?:ed|s)?[^.\n]{0,40}\b(?:image|vision|visual|multimodal)"
-    r"|no endpoints found that support image|not a multimodal|mmproj|vision is not",
+    r"|no endpoints found that support image|not a multimodal|mmproj|vision is not|image[^.\n]{0,30} not enabled"
+    r"|content\b[^.\n]{0,12}must be a string|content\.type\b[^\n]{0,60}\[['\"]text['\"]\]",
     re.IGNORECASE,
 )
 _NO_DOCUMENTS: Final = re.compile(

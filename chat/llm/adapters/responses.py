@@ -25,7 +25,7 @@ from chat.core.model.language_model import (
 )
 from chat.core.model.provider_data import returned, wire_ids
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
-from chat.llm.adapters.content import data_url, file_note, is_image, is_pdf, output_text
+from chat.llm.adapters.content import NO_OUTPUT, data_url, file_note, is_image, is_pdf, output_text
 from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.refusals import Sent
 from chat.llm.adapters.responses_reader import ResponsesReader
@@ -139,7 +139,7 @@ def _output(message: ToolMessage, *, accepts_images: bool, accepts_documents: bo
     """A result: its text, or a list where the tool returned files too, which only some servers know."""
     text = output_text(message.output, is_error=message.is_error)
     if not message.files:
-        return text
+        return text if text.strip() else NO_OUTPUT
     files = _content(message.files, accepts_images=accepts_images, accepts_documents=accepts_documents)
     return [{"type": "input_text", "text": text}, *files] if text else files
 

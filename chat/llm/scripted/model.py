@@ -19,7 +19,7 @@ from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, Unit, make_plan, read_chat
 from chat.llm.scripted.recordings import read_recording
 from chat.llm.scripted.script import Cut
-from chat.llm.scripted.server import finish_of, refused_history
+from chat.llm.scripted.server import finish_of, refused_request
 from chat.llm.scripted.wires import ChatWire
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -128,7 +128,7 @@ class ScriptedModel:
         return {**body, **chat_settings(request.settings), **request.settings.extra, **options}
 
     async def _refuse(self, plan: Plan, body: JSONObject, size: int) -> None:
-        error = self._memory.refusal(plan, body, size) or refused_history(self._recordings, plan, body)
+        error = self._memory.refusal(plan, body, size) or refused_request(self._recordings, plan, body)
         if error is not None:
             wait = retry_after_seconds(dict(error.headers), now=0.0)
             raise classify(

@@ -18,6 +18,7 @@ from typing import IO, Final
 import msgspec
 
 from chat.llm.scripted.asked import read_asked
+from chat.llm.scripted.manners import read_manners
 from chat.llm.scripted.memory import Memory
 from chat.llm.scripted.plan import Defaults, Plan, ScriptMessage, Unit, make_plan, read_chat, read_responses
 from chat.llm.scripted.recordings import read_recording
@@ -37,7 +38,8 @@ _MAX_BODY: Final = 64 * 1024 * 1024
 class ServerOptions:
     """Faults of the provider beyond its scripts. `rejects`: body keys refused with status 400.
 
-    `recordings`: the folder that `play` takes answers from.
+    `recordings`: the folder that `play` takes answers from; with `/<provider>/v1` as the base URL the server refuses
+    what that provider refuses.
     """
 
     defaults: Defaults = field(default_factory=Defaults)
@@ -211,15 +213,17 @@ class Connection(asyncio.Protocol):
                 self.provider.scripts.insert(0, (str(value["match"]), str(value["script"])))
                 self.send_json(200, {})
             elif path.endswith("/chat/completions"):
-                self._ask(value, read_chat(value), is_chat=True)
+                self._ask(value, read_chat(value), path, is_chat=True)
             elif path.endswith("/responses"):
-                self._ask(value, read_responses(value), is_chat=False)
+                self._ask(value, read_responses(value), path, is_chat=False)
             else:
                 self.send_json(404, {"error": {"message": f"no such path {path}", "code": "not_found"}})
         except (ValueError, KeyError, TypeError, OSError) as error:
             self.send_json(400, {"error": {"message": f"not a request: {error!r}", "code": "invalid_request_error"}})
 
-    def _ask(self, body: JSONObject, conversation: tuple[str, list[ScriptMessage]], *, is_chat: bool) -> None:
+    def _ask(
+        self, body: JSONObject, conversation: tuple[str, list[ScriptMessage]], path: str, *, is_chat: bool
+    ) -> None:
         provider = self.provider
         system, messages = conversation
         plan = make_plan(system, messages, provider.scripts, provider.options.defaults, read_asked(body))
@@ -235,7 +239,7 @@ class Connection(asyncio.Protocol):
             body=body if provider.options.log_bodies else None,
         )
         error = provider.memory.refusal(plan, body, len(system) + sum(len(message.text) for message in messages))
-        error = error or refused_history(provider.options.recordings, plan, body)
+        error = error or refused_request(provider.options.recordings, plan, body, path)
         if error is not None:
             self._refuse(request_id, plan, error)
             return
@@ -396,12 +400,15 @@ class Answer:
             self._log.write(kind="end", request=self._request_id, marker=self._plan.marker, how=how, chunks=self._sent)
 
 
-def refused_history(folder: Path, plan: Plan, body: JSONObject) -> HttpError | None:
-    """The refusal of a request that lacks what a recorded answer of an earlier round wants back."""
+def refused_request(folder: Path, plan: Plan, body: JSONObject, path: str = "") -> HttpError | None:
+    """The refusal by the provider whose name the path begins with, or of what a recorded answer wants back."""
+    manners = read_manners(folder, path.strip("/").partition("/")[0])
+    if manners is not None and (refusal := manners.refusal_of(body)):
+        return refusal
     for name in plan.played:
-        refusal = read_recording(folder, name).refusal_of(body.get("messages") or [])
-        if refusal:
-            return HttpError(line=-1, status=400, code="invalid_request_error", message=refusal)
+        words = read_recording(folder, name).refusal_of(body.get("messages") or [])
+        if words:
+            return HttpError(line=-1, status=400, code="invalid_request_error", message=words)
     return None
 
 

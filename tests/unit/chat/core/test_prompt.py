@@ -16,6 +16,7 @@ from chat.core.context.context_policy import (
 )
 from chat.core.context.prompt import (
     DENIED_TEXT,
+    FIRST_TEXT,
     GO_ON_TEXT,
     INTERRUPTED_TEXT,
     NOT_RUN_TEXT,
@@ -340,7 +341,12 @@ def test_policy_may_leave_texts_or_results_whole() -> None:
     message = assistant("x" * 20_000, tool(output="o" * 600))
     policy = ContextPolicy(keep_messages=0, max_output_chars=None, max_text_chars=None)
     assert truncate([message], policy) == [message]
-    assert len(to_model_messages([message], policy=None)) == 2
+    assert len(to_model_messages([message], policy=None)) == 3  # a user's first
+
+
+def test_a_history_that_begins_with_an_answer_has_a_users_message_first() -> None:
+    first, *_ = to_model_messages([assistant("Hello."), user("Hi.")])
+    assert first == said(FIRST_TEXT)
 
 
 def test_short_history_is_not_cut() -> None:

@@ -15,6 +15,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.content import NO_OUTPUT
 from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import ScriptedServer
@@ -95,7 +96,7 @@ async def test_responses_sends_them_in_the_result(server: ScriptedServer, seeing
                 {"type": "input_file", "filename": "plan.pdf", "file_data": PLAN_URL},
             ],
         },
-        {"type": "function_call_output", "call_id": "c2", "output": ""},
+        {"type": "function_call_output", "call_id": "c2", "output": NO_OUTPUT},
     ]
     assert text_of(events).startswith("It is")
 
