@@ -22,7 +22,8 @@ def main() -> None:
             continue
         answers = {"initialize": INITIALIZED, **json.loads(Path(sys.argv[1]).read_text())}
         if asked["method"] == "tools/call":
-            answers["tools/call"] = {"content": [{"type": "text", "text": f"called {asked['params']['name']}"}]}
+            called = {"content": [{"type": "text", "text": f"called {asked['params']['name']}"}]}
+            answers.setdefault("tools/call", called)
         answer: dict[str, Any] = {"error": {"code": -32601, "message": "Method not found"}}
         if asked["method"] in answers:
             answer = {"result": answers[asked["method"]]}

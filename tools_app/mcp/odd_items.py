@@ -1,16 +1,18 @@
-"""Items of a server's lists that do not follow the protocol: each is set aside by itself.
+"""Items of a server's results that do not follow the protocol: each is set aside by itself.
 
-The client of the protocol refuses a whole list for one item that is wrong. So a list is looked through as it arrives:
+The client of the protocol refuses a whole result for one item that is wrong. So a list is looked through as it arrives:
 an item that is whole but for some part that may be left out stays without that part, and any other is put beside the
-list, where `listing.py` finds it, and the catalogue names it with the reason.
+list, where `listing.py` finds it, and the catalogue names it with the reason. Of a call's result the wrong block alone
+is replaced by words.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcp_types import ContentBlock
 from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.mcp.catalogue import plain_tool
@@ -26,7 +28,14 @@ METHODS: Final = {
 
 
 def with_items_set_aside(result: JSONObject, version: str) -> JSONObject:
-    """A result whose items all follow this version of the protocol. Most are returned as they are."""
+    """A result whose items all follow this version of the protocol. Most are returned as they are.
+
+    Schemas of outputs are taken away: the client would keep a result that does not fit its own from the model.
+    """
+    if "content" in result or "structuredContent" in result:
+        return {**result, "content": [_block(item) for item in _content(result.get("content"))]}
+    if isinstance(result.get("tools"), list):
+        result = {**result, "tools": [_without_output(item) for item in result["tools"]]}
     field = next((name for name in METHODS if isinstance(result.get(name), list)), None)
     if field is None or not _problems(field, result, version):
         return result
@@ -42,6 +51,33 @@ def with_items_set_aside(result: JSONObject, version: str) -> JSONObject:
             odd.append(item)
     meta = result.get("_meta")
     return {**result, field: kept, "_meta": {**(meta if isinstance(meta, dict) else {}), SET_ASIDE: odd}}
+
+
+def _without_output(item: JSONValue) -> JSONValue:
+    if not isinstance(item, dict):
+        return item
+    return {name: value for name, value in item.items() if name != "outputSchema"}
+
+
+def _content(given: JSONValue) -> list[JSONValue]:
+    """The blocks of a result, also where a server gives one alone, a plain text, or none beside its value."""
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]
+
+
+def _block(item: JSONValue) -> JSONValue:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    try:
+        _BLOCK.validate_python(item)
+    except ValidationError:
+        kind = item.get("type") if isinstance(item, dict) else None
+        return {"type": "text", "text": f"[content of the type {str(kind)[:40]!r} cannot be read]"}
+    return item
+
+
+_BLOCK: Final[TypeAdapter[Any]] = TypeAdapter(ContentBlock)
 
 
 def _problems(field: str, result: Mapping[str, Any], version: str) -> bool:

@@ -15,6 +15,7 @@ import {
   matchesIn,
   readText,
   terminalRun,
+  textAndValue,
 } from "../../../static/src/app/store/call_results.ts";
 import { joined, type TurnFile } from "../../../static/src/app/store/changed_files.ts";
 import { detailsOf } from "../../../static/src/app/store/tool_details.ts";
@@ -331,4 +332,17 @@ Deno.test("an address that a page names is a link only if it is one of the web",
     ),
     [true, true, false, false, false, false],
   );
+});
+
+Deno.test("a result of text and value is shown as both, and any other as it is", () => {
+  same(textAndValue({ text: "line 1\nline 2", structuredContent: { a: 1 } }), ["line 1\nline 2", { a: 1 }]);
+  for (
+    const one of ["a", null, [1], { text: "a" }, { text: 1, structuredContent: 2 }, {
+      text: "a",
+      structuredContent: 1,
+      b: 2,
+    }]
+  ) {
+    same(textAndValue(one), [one]);
+  }
 });

@@ -2,15 +2,19 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import ToolError
 
 MAX_FILES: Final = 16
 EMPTY: Final = "(no output)"
+TEXT: Final = "text"
+STRUCTURED: Final = "structuredContent"
+"""The fields of an output that is a text and a value."""
 
 
 class ResultReader:
@@ -60,20 +64,29 @@ class ResultReader:
         self.media.append(Media(data=content, name=name if "." in name or not kind else f"{name}.{kind}"))
 
     def output(self, value: JSONValue = None) -> ToolOutput:
-        """The whole: a value if there is one, else the texts."""
-        text = "\n\n".join(self.texts)
-        return ToolOutput(value=(text or ("" if self.media else EMPTY)) if value is None else value, media=self.media)
+        """The whole: what the texts say, the value, or both where the texts say more than the value."""
+        texts = self.texts if value is None else _not_said_by(value, self.texts)
+        text = "\n\n".join(texts)
+        if value is None:
+            return ToolOutput(value=text or ("" if self.media else EMPTY), media=self.media)
+        if not text:
+            return ToolOutput(value=value, media=self.media)
+        is_empty = value in ({}, [], "")
+        return ToolOutput(value=text if is_empty else {TEXT: text, STRUCTURED: value}, media=self.media)
 
 
 def tool_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
-    """The output of a tool call. A value that the server structured stands for its text, which repeats it.
+    """The output of a tool call: its text, the value that the server structured, or both.
 
-    Errors: `ToolError` with the server's text where the server says that the call failed.
+    Shape: `{"text": …, "structuredContent": …}` where the server gives both and they differ. What both say is there
+    once, as the value. Errors: `ToolError` with all that the server gave, as text, where it says that the call failed.
     """
     reader = _read(result.get("content") or (), max_bytes)
+    value = result.get(STRUCTURED)
     if result.get("isError"):
-        raise ToolError("\n\n".join(reader.texts) or "The server says that the call failed.")
-    return reader.output(result.get("structuredContent"))
+        texts = [*reader.texts, *([] if value in (None, {}, []) or not _adds(value, reader.texts) else [dump(value)])]
+        raise ToolError("\n\n".join(texts) or "The server says that the call failed.")
+    return reader.output(value)
 
 
 def resource_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
@@ -99,3 +112,37 @@ def _read(content: Iterable[JSONObject], max_bytes: int) -> ResultReader:
     for block in content:
         reader.add(block)
     return reader
+
+
+def _not_said_by(value: JSONValue, texts: list[str]) -> list[str]:
+    """The texts without those that repeat the value, or all of one of its fields."""
+    fields = list(value.values()) if isinstance(value, dict) else []
+    items = fields[0] if len(fields) == 1 else value
+    if isinstance(items, list) and len(items) == len(texts) and all(map(_is_said, texts, items)):
+        return []  # a block for each item
+    alone = fields if len(fields) == 1 else [field for field in fields if isinstance(field, str)]
+    return [text for text in texts if text.strip() and not any(_is_said(text, each) for each in (value, *alone))]
+
+
+def _adds(value: JSONValue, texts: list[str]) -> bool:
+    """Whether the value is more than what the texts say."""
+    return not texts or len(_not_said_by(value, texts)) == len(texts)
+
+
+def _is_said(text: str, value: JSONValue) -> bool:
+    """Whether the text is this value: as it is, or as JSON with any spaces and order of its keys."""
+    if isinstance(value, str) and text.strip() == value.strip():
+        return True
+    try:
+        return _are_equal(json.loads(text), value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _are_equal(one: JSONValue, other: JSONValue) -> bool:
+    """Equality of JSON, in which `true` is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and one == other

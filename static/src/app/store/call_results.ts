@@ -14,6 +14,13 @@ export function errorIn(output: unknown): string {
   return textIn(given, "message") || textIn(given, "code");
 }
 
+/** What a result consists of: a server of MCP may give a text and a value, which are shown one after the other. */
+export function textAndValue(output: unknown): unknown[] {
+  if (!isRecord(output) || Object.keys(output).length !== 2) return [output];
+  const { text, structuredContent } = output;
+  return typeof text === "string" && structuredContent !== undefined ? [text, structuredContent] : [output];
+}
+
 const numberIn = (value: Record<string, unknown>, ...names: string[]): number | null =>
   (names.map((name) => value[name]).find((found) => typeof found === "number") as number | undefined) ?? null;
 

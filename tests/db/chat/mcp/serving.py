@@ -11,6 +11,8 @@ import httpx
 
 ODD: Final = Path(__file__).parents[3] / "mcp" / "odd_server.py"
 """The server for what those of others do not do; it notes what happens in the folder that it is given."""
+RAW: Final = ODD.with_name("raw_server.py")
+"""The server that says what a file holds, whether or not it follows the protocol."""
 
 
 @contextmanager

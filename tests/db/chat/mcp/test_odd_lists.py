@@ -16,7 +16,8 @@ from tools_app.mcp.pool import McpPool, Target
 from tools_app.mcp.rows import Place, add_server
 from tools_app.mcp_models import McpServer
 
-RAW = Path(__file__).parents[3] / "mcp" / "raw_server.py"
+from .serving import RAW
+
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,10 +1,12 @@
 """Results of servers as models read them: text, values, files, all within bounds."""
 
 import base64
+from typing import Any
 
 import pytest
 
 from tools_app.core.mcp.results import prompt_output, resource_output, tool_output
+from tools_app.core.output_limits import OutputLimit, cut_output, page_of
 from tools_app.errors import ToolError
 
 PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
@@ -20,6 +22,78 @@ def test_texts_are_joined_and_a_value_stands_for_them() -> None:
     both = {"content": [text('{"a": 1}')], "structuredContent": {"a": 1}}
     assert tool_output(both, max_bytes=MANY).value == {"a": 1}
     assert tool_output({"content": []}, max_bytes=MANY).value == "(no output)"
+
+
+SAME: list[tuple[list[str], Any]] = [
+    (['{"b": [1, null], "a": "ü"}'], {"a": "ü", "b": [1, None]}),  # other order and spaces
+    (['{\n  "a": "\\u00fc"\n}\n'], {"a": "ü"}),
+    (["hello"], {"result": "hello"}),  # a value that the server has put into a field
+    (["[1, 2]"], {"result": [1, 2]}),
+    (["1", "2"], {"result": [1, 2]}),  # a block for each item
+    (["a", '{"b": 1}'], {"result": ["a", {"b": 1}]}),
+    (["the whole file"], {"content": "the whole file", "path": "a.txt"}),
+    (["true"], True),
+    ([], {"a": 1}),
+    (["  "], {"a": 1}),
+    (["7"], 7.0),
+]
+MORE: list[tuple[list[str], Any, str]] = [
+    (["line 1 of the file"], {"fileName": "a.txt"}, "line 1 of the file"),
+    (["1"], {"ok": True}, "1"),
+    (["2 found", '{"n": 2}'], {"n": 2}, "2 found"),  # only what repeats it goes
+    (['{"a": 1}'], {"a": 1, "b": 2}, '{"a": 1}'),
+    (["a", "b"], {"result": ["a", "c"]}, "a\n\nb"),
+    (["[" * 5_000], {"a": 1}, "[" * 5_000),
+    (["NaN"], {"a": "x"}, "NaN"),
+]
+
+
+@pytest.mark.parametrize(("texts", "value"), SAME)
+def test_what_text_and_value_both_say_is_there_once(texts: list[str], value: Any) -> None:
+    result = {"content": [text(each) for each in texts], "structuredContent": value}
+    assert tool_output(result, max_bytes=MANY).value == value
+
+
+@pytest.mark.parametrize(("texts", "value", "left"), MORE)
+def test_a_text_that_says_more_than_the_value_is_kept_beside_it(texts: list[str], value: Any, left: str) -> None:
+    result = {"content": [text(each) for each in texts], "structuredContent": value}
+    assert tool_output(result, max_bytes=MANY).value == {"text": left, "structuredContent": value}
+
+
+def test_an_empty_value_takes_no_text_away_and_pictures_stay() -> None:
+    picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    empties: list[Any] = [{}, [], ""]
+    for empty in empties:
+        assert tool_output({"content": [text("a")], "structuredContent": empty}, max_bytes=MANY).value == "a"
+    found = tool_output({"content": [picture, text("a")], "structuredContent": {"b": 1}}, max_bytes=MANY)
+    assert found.value == {"text": "a", "structuredContent": {"b": 1}}
+    assert [media.name for media in found.media] == ["image-1.png"]
+
+
+def test_a_failure_tells_text_and_value() -> None:
+    failed = {"content": [text("it broke")], "structuredContent": {"code": 12}, "isError": True}
+    with pytest.raises(ToolError, match=r'^it broke\n\n\{"code":12\}$'):
+        tool_output(failed, max_bytes=MANY)
+    failed["content"] = [text('{"code": 12}')]
+    with pytest.raises(ToolError, match=r'^\{"code": 12\}$'):
+        tool_output(failed, max_bytes=MANY)
+    with pytest.raises(ToolError, match=r'^\{"code":12\}$'):
+        tool_output({**failed, "content": []}, max_bytes=MANY)
+
+
+def test_both_parts_of_an_output_are_cut_at_their_ends_and_read_by_lines() -> None:
+    lines = "\n".join(f"line {number}" for number in range(3_000))
+    result = {"content": [text(f"{lines}\nFAILED total")], "structuredContent": {"exit": 1}}
+    value = tool_output(result, max_bytes=MANY).value
+    cut = cut_output(value, OutputLimit(max_bytes=4_000))
+    assert cut is not None
+    assert cut.output["structuredContent"] == {"exit": 1}
+    shown = cut.output["text"]
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("FAILED total")
+    assert cut_output(cut.output, OutputLimit(max_bytes=4_000)) is None
+    page = page_of(value, first_line=3_000, max_lines=10, max_bytes=1_000).text
+    assert page.endswith('FAILED total\nstructuredContent: {\n  "exit": 1\n}')
 
 
 def test_a_failure_is_an_error_with_the_servers_words() -> None:

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { t } from "../../lib/i18n.ts";
 import { withoutTricks } from "../../lib/readable.ts";
+import { textAndValue } from "../../store/call_results.ts";
 import type { CallDetails } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
 import type { Parts } from "../parts_context.ts";
@@ -29,7 +30,7 @@ export function PlainResult({ part }: { part: ToolPart }) {
   if (part.output === undefined) return null;
   return (
     <Section title={t(part.preliminary ? "calls.result-so-far" : "calls.result")}>
-      <Value value={part.output} />
+      {textAndValue(part.output).map((value, at) => <Value key={at} value={value} />)}
     </Section>
   );
 }
