@@ -41,7 +41,10 @@ class McpServer(models.Model):
     transport = models.CharField(_("transport"), max_length=8, choices=_TRANSPORTS)
     url = models.TextField(_("URL"), blank=True, default="")
     command = JSONText(default=list, blank=True)  # the program and its arguments
-    secrets = models.TextField(blank=True, default="", editable=False)  # encrypted: headers and variables
+    secrets = models.TextField(blank=True, default="", editable=False)  # encrypted: headers, variables, client secret
+    client_id = models.CharField(_("client ID"), max_length=2_000, blank=True, default="")  # registered by hand
+    client_issuer = models.CharField(max_length=2_000, blank=True, default="", editable=False)  # where its secret goes
+    allowed_issuer = models.CharField(_("allowed issuer"), max_length=2_000, blank=True, default="")
     config_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
     is_enabled = models.BooleanField(_("enabled"), default=True)
     is_trusted = models.BooleanField(_("trusted"), default=False)

@@ -38,6 +38,8 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from pydantic import ValidationError
 
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.phrases import Phrase
+from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.errors import GrantRefused, McpSignInFailed, OAuthUnreachable
 from tools_app.fetching.transport import CheckedTransport
 from tools_app.mcp.conf import mcp_settings
@@ -45,6 +47,7 @@ from tools_app.mcp.conf import mcp_settings
 CLIENT_NAME: Final = "Think for Django"
 MAX_ANSWER_BYTES: Final = 256_000
 SECONDS: Final = 20.0
+MAX_SHOWN: Final = 300
 PROBE: Final = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -65,8 +68,8 @@ class Begun:
     pending: JSONObject
 
 
-async def begin_sign_in(server_url: str, *, redirect_uri: str, state: str, is_local: bool) -> Begun:
-    """Discover the authorization server, register with it, and make the address of its page.
+async def begin_sign_in(spec: McpServerSpec, *, redirect_uri: str, state: str, is_local: bool) -> Begun:
+    """Discover the authorization server, register with it unless that was done by hand, and make its page's address.
 
     `is_local`: whether our own address is one of this machine, as in development. Errors: `McpSignInFailed`.
     """
@@ -78,13 +81,13 @@ async def begin_sign_in(server_url: str, *, redirect_uri: str, state: str, is_lo
         application_type="native" if is_local else "web",
     )
     async with _client() as client:
-        resource, servers, scope = await _discover_resource(client, server_url)
-        found = await _discover_server(client, servers[0] if servers else None, server_url)
-        scope = get_client_metadata_scopes(scope, resource, found, metadata.grant_types)
-        metadata.scope = scope
-        registered = await _register(client, found, metadata)
+        resource, servers, scope = await _discover_resource(client, spec.url)
+        issuer = spec.allowed_issuer if spec.allowed_issuer in servers else servers[0] if servers else None
+        found = await _discover_server(client, issuer, spec)
+        scope = metadata.scope = get_client_metadata_scopes(scope, resource)
+        registered = _by_hand(spec, found, metadata) if spec.client_id else await _register(client, found, metadata)
     pkce = PKCEParameters.generate()
-    target = _resource_of(server_url, resource)
+    target = _resource_of(spec.url, resource)
     parameters = {
         "response_type": "code",
         "client_id": registered.client_id,
@@ -99,7 +102,7 @@ async def begin_sign_in(server_url: str, *, redirect_uri: str, state: str, is_lo
     pending: JSONObject = {
         "verifier": pkce.code_verifier,
         "redirect_uri": redirect_uri,
-        "server_url": server_url,
+        "server_url": spec.url,
         "resource": target,
         "metadata": found.model_dump(mode="json", exclude_none=True),
         "client": registered.model_dump(mode="json", exclude_none=True),
@@ -155,7 +158,7 @@ async def _discover_resource(
     named = extract_resource_metadata_from_www_auth(refusal) if refusal.status_code == 401 else None
     scope = extract_scope_from_www_auth(refusal) if refusal.status_code == 401 else None
     for url in build_protected_resource_metadata_discovery_urls(named, server_url):
-        _check_endpoint(url, None)
+        _check_endpoint(url)
         response = await _get(client, create_oauth_metadata_request(url))
         found = await handle_protected_resource_response(response)
         if found is not None:
@@ -166,42 +169,92 @@ async def _discover_resource(
     return None, [], scope
 
 
-async def _discover_server(client: httpx2.AsyncClient, issuer: str | None, server_url: str) -> OAuthMetadata:
+async def _discover_server(client: httpx2.AsyncClient, issuer: str | None, spec: McpServerSpec) -> OAuthMetadata:
     """The metadata of the authorization server, each endpoint on its own origin. Errors: `McpSignInFailed`."""
-    expected = issuer or f"{urlsplit(server_url).scheme}://{urlsplit(server_url).netloc}"
-    _check_endpoint(expected, None)
-    for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, server_url):
+    expected = issuer or f"{urlsplit(spec.url).scheme}://{urlsplit(spec.url).netloc}"
+    _check_endpoint(expected)
+    for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, spec.url):
         is_final, found = await handle_auth_metadata_response(await _get(client, create_oauth_metadata_request(url)))
         if found is not None:
-            if not issuers_match(str(found.issuer), expected):
-                raise McpSignInFailed("The authorization server says that it is another one.")
-            methods = found.code_challenge_methods_supported
-            if methods is not None and "S256" not in methods:
-                raise McpSignInFailed("The authorization server does not support PKCE.")
-            for endpoint in (
-                found.authorization_endpoint,
-                found.token_endpoint,
-                found.registration_endpoint,
-                found.revocation_endpoint,
-            ):
-                if endpoint is not None:
-                    _check_endpoint(str(endpoint), expected)
+            _check_metadata(found, expected, spec.allowed_issuer)
             return found
         if not is_final:
             break
     raise McpSignInFailed("The server wants a sign-in and does not say where.")
 
 
+def _check_metadata(found: OAuthMetadata, expected: str, allowed: str) -> None:
+    """Check what an authorization server says of itself. Errors: `McpSignInFailed` with the rule that it breaks.
+
+    `allowed`: an issuer, and with it its origin, that an administrator accepts for the server that people sign in at.
+    """
+    issuer = str(found.issuer)
+    if not issuers_match(issuer, expected) and not (allowed and issuers_match(issuer, allowed)):
+        raise McpSignInFailed(
+            Phrase(
+                "The MCP server names the authorization server {named!r}, and its metadata are those of {issuer!r}."
+                " Both have to be the same (RFC 8414, section 3.3), or one server could pass for another."
+                " An administrator can allow the issuer {issuer!r} for this MCP server.",
+                named=expected[:MAX_SHOWN],
+                issuer=issuer[:MAX_SHOWN],
+            )
+        )
+    methods = found.code_challenge_methods_supported
+    if methods is not None and "S256" not in methods:
+        raise McpSignInFailed("The authorization server does not support PKCE.")
+    origins = [_origin(urlsplit(each)) for each in (expected, allowed) if each]
+    for endpoint in (
+        found.authorization_endpoint,
+        found.token_endpoint,
+        found.registration_endpoint,
+        found.revocation_endpoint,
+    ):
+        if endpoint is None:
+            continue
+        _check_endpoint(str(endpoint))
+        parts = urlsplit(str(endpoint))
+        if _origin(parts) not in origins:
+            raise McpSignInFailed(
+                Phrase(
+                    "The authorization server {issuer!r} names the address {endpoint!r}, which is on another origin."
+                    " Its addresses have to be on its own origin, so that no other server is given codes and tokens."
+                    " An administrator can allow the issuer {endpoint!r} for this MCP server.",
+                    issuer=expected[:MAX_SHOWN],
+                    endpoint=f"{parts.scheme}://{parts.netloc}"[:MAX_SHOWN],
+                )
+            )
+
+
+def _by_hand(spec: McpServerSpec, found: OAuthMetadata, metadata: OAuthClientMetadata) -> OAuthClientInformationFull:
+    """The client that a person or an administrator has registered at the authorization server."""
+    known = found.token_endpoint_auth_methods_supported or ["client_secret_basic"]  # RFC 8414, section 2
+    is_posted = "client_secret_basic" not in known and "client_secret_post" in known
+    with_secret = "client_secret_post" if is_posted else "client_secret_basic"
+    return OAuthClientInformationFull(
+        client_id=spec.client_id,
+        client_secret=spec.client_secret or None,
+        redirect_uris=metadata.redirect_uris,
+        token_endpoint_auth_method=with_secret if spec.client_secret else "none",
+    )
+
+
 async def _register(
     client: httpx2.AsyncClient, found: OAuthMetadata, metadata: OAuthClientMetadata
 ) -> OAuthClientInformationFull:
-    parts = urlsplit(str(found.issuer))
-    request = create_client_registration_request(found, metadata, f"{parts.scheme}://{parts.netloc}")
+    issuer = urlsplit(str(found.issuer))
+    request = create_client_registration_request(found, metadata, f"{issuer.scheme}://{issuer.netloc}")
     try:
         registered = await handle_registration_response(await _get(client, request))
         check_registration_usable(registered)
     except OAuthRegistrationError as error:
-        raise McpSignInFailed("The authorization server does not let us register.") from error
+        raise McpSignInFailed(
+            Phrase(
+                "The authorization server {issuer!r} does not let this site register by itself. Register it there"
+                " by hand, with the redirect address {redirect}. Enter its client ID and secret at the MCP server.",
+                issuer=str(found.issuer)[:MAX_SHOWN],
+                redirect=", ".join(map(str, metadata.redirect_uris or ())),
+            )
+        ) from error
     return registered
 
 
@@ -264,16 +317,14 @@ async def _get(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Re
     return response
 
 
-def _check_endpoint(url: str, issuer: str | None) -> None:
-    """Refuse what is not https, and what is not on the issuer's origin. Errors: `McpSignInFailed`.
+def _check_endpoint(url: str) -> None:
+    """Refuse what is not https. Errors: `McpSignInFailed`.
 
     What is in one of the site's private networks may be http: the connection checks that it is.
     """
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and mcp_settings.private_networks):
+    scheme = urlsplit(url).scheme
+    if scheme != "https" and not (scheme == "http" and mcp_settings.private_networks):
         raise McpSignInFailed("An address of the sign-in is not https.")
-    if issuer is not None and _origin(parts) != _origin(urlsplit(issuer)):
-        raise McpSignInFailed("An address of the sign-in is not on the authorization server's own origin.")
 
 
 def _origin(parts: Any) -> tuple[str, str | None, int]:

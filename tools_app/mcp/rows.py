@@ -11,7 +11,7 @@ import re
 import secrets as random_secrets
 import string
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -27,7 +27,7 @@ from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.secrets import decrypt, encrypt
 from tools_app.core.mcp.catalogue import tool_prints
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState, McpTransport, check_spec
-from tools_app.errors import McpServerInvalid, McpServerNotFound, McpServersFull
+from tools_app.errors import McpServerInvalid, McpServerNotFound, McpServersFull, McpSignInFailed
 from tools_app.fetching.errors import FetchFailed
 from tools_app.fetching.urls import checked_url
 from tools_app.mcp.conf import mcp_settings
@@ -71,7 +71,7 @@ def add_server(spec: McpServerSpec, place: Place, *, allows_programs: bool = Fal
             lock_owner(place.owner_id)
         same = _in_place(place).filter(name=spec.name).first()
         if same is not None:
-            if same.config_hash == spec.config_hash and not same.is_declared:
+            if _is_of(same, spec) and not same.is_declared:
                 return same, False
             raise McpServerInvalid(Phrase("There is an MCP server of the name {name!r} already.", name=spec.name))
         _check_room(place)
@@ -108,7 +108,7 @@ def declare_servers(specs: Sequence[McpServerSpec], place: Place) -> list[McpSer
     found = []
     for spec in specs:
         row = rows.pop(spec.name, None)
-        if row is None or row.config_hash != spec.config_hash or row.is_trusted != spec.is_trusted:
+        if row is None or not _is_of(row, spec) or row.is_trusted != spec.is_trusted:
             check_place(spec, allows_programs=True)
             row = _declare(spec, place, row)
         found.append(row)
@@ -145,10 +145,13 @@ def _new_row(server_id: str, spec: McpServerSpec, place: Place) -> McpServer:
 
 def apply_spec(server: McpServer, spec: McpServerSpec) -> None:
     """Write a declaration into a row that is not saved, and forget what was known of a server that it replaces."""
+    if server.url != spec.url or not _has_client_of(server, spec):
+        server.client_issuer = ""
     server.name, server.transport, server.url = spec.name, spec.transport, spec.url
     server.command, server.is_trusted = list(spec.command), spec.is_trusted
-    held = {"headers": dict(spec.headers), "env": dict(spec.env)}
-    server.secrets = encrypt(dump(held)) if spec.headers or spec.env else ""
+    server.client_id, server.allowed_issuer = spec.client_id, spec.allowed_issuer
+    held = {"headers": dict(spec.headers), "env": dict(spec.env), "client_secret": spec.client_secret}
+    server.secrets = encrypt(dump(held)) if spec.headers or spec.env or spec.client_secret else ""
     if server.config_hash != spec.config_hash:
         server.config_hash = spec.config_hash
         server.catalogue, server.accepted, server.fingerprint, server.is_reviewed = None, None, "", False
@@ -166,7 +169,63 @@ def spec_of(server: McpServer) -> McpServerSpec:
         headers=held.get("headers", {}),
         env=held.get("env", {}),
         is_trusted=server.is_trusted,
+        client_id=server.client_id,
+        client_secret=held.get("client_secret", ""),
+        allowed_issuer=server.allowed_issuer,
     )
+
+
+def _is_of(server: McpServer, spec: McpServerSpec) -> bool:
+    """Whether a row is of this declaration, but for trust."""
+    is_same = (server.config_hash, server.allowed_issuer) == (spec.config_hash, spec.allowed_issuer)
+    return is_same and _has_client_of(server, spec)
+
+
+def _has_client_of(server: McpServer, spec: McpServerSpec) -> bool:
+    """Whether a row has the declaration's client. The secret is only read where there may be one."""
+    if server.client_id != spec.client_id:
+        return False
+    return not spec.client_id or spec_of(server).client_secret == spec.client_secret
+
+
+def set_client(server: McpServer, client_id: str, client_secret: str) -> McpServer:
+    """Give a server the client that was registered by hand, or none. Errors: `McpServerInvalid`."""
+    spec = replace(spec_of(server), client_id=client_id, client_secret=client_secret)
+    check_spec(spec)
+    apply_spec(server, spec)
+    return _update(server, {"secrets": server.secrets, "client_id": client_id, "client_issuer": ""})
+
+
+def allow_issuer(server: McpServer, issuer: str) -> McpServer:
+    """Accept an issuer for this server, or none. Administrators decide. Errors: `McpServerInvalid`."""
+    check_issuer(server, issuer)
+    return _update(server, {"allowed_issuer": issuer})
+
+
+def check_issuer(server: McpServer, issuer: str) -> None:
+    """Refuse what cannot be an issuer of this server. Errors: `McpServerInvalid`."""
+    check_spec(
+        McpServerSpec(name=server.name, url=server.url, command=tuple(server.command), allowed_issuer=issuer),
+    )
+
+
+def bind_secret(server_id: str, issuer: str) -> None:
+    """Keep the secret of a client that was registered by hand for the authorization server where it is used first.
+
+    Otherwise a server that names another one later would have it sent there. Errors: `McpSignInFailed`.
+    """
+    mine = McpServer.objects.filter(pk=server_id)
+    mine.filter(client_issuer="").update(client_issuer=issuer)
+    former = mine.values_list("client_issuer", flat=True).first()
+    if former != issuer:
+        raise McpSignInFailed(
+            Phrase(
+                "The client secret of this MCP server is one for {former!r}, and the server names {issuer!r} now."
+                " Where that is right, enter the client ID and its secret again.",
+                former=str(former),
+                issuer=issuer,
+            )
+        )
 
 
 def remove_server(server: McpServer) -> None:

@@ -106,6 +106,8 @@ def view_of(server: McpServer, *, is_signed_in: bool, has_viewer: bool = True) -
         resources=tuple(catalogue.get("resources", ())),
         skipped=tuple(catalogue.get("skipped", ())),
         unaccepted=changed,
+        client_id=server.client_id,
+        allowed_issuer=server.allowed_issuer,
     )
 
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 from thinkproject.kernel.loading import load as load_module
-from thinkproject.kernel.secrets import decrypt, encrypt
-from tools_app.core.mcp.servers import McpTransport
+from thinkproject.kernel.secrets import SecretUnreadable, decrypt, encrypt
+from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.errors import McpServerInvalid, McpSignInFailed
 from tools_app.mcp import rows
 from tools_app.mcp.tokens import Grant, forget_grant, read_grant
@@ -38,7 +38,10 @@ async def begin(server: McpServer, user_id: Any, *, session: str, redirect_uri: 
     from tools_app.mcp.oauth_client import begin_sign_in  # noqa: PLC0415 - it needs the protocol's package
 
     state = secrets.token_urlsafe(32)
-    begun = await begin_sign_in(server.url, redirect_uri=redirect_uri, state=state, is_local=is_local)
+    spec = await db(_spec, server)
+    begun = await begin_sign_in(spec, redirect_uri=redirect_uri, state=state, is_local=is_local)
+    if spec.client_secret:
+        await db(rows.bind_secret, server.pk, begun.pending["metadata"]["issuer"])
     await db(_store_pending, server.pk, user_id, state, session, begun.pending)
     return begun.url
 
@@ -86,6 +89,14 @@ async def sign_out_all(server_id: str) -> None:
 def session_mark(session_key: str) -> str:
     """A hash of the key of a browser's session, as it is stored."""
     return hashlib.sha256(f"mcp sign-in {session_key}".encode()).hexdigest()
+
+
+def _spec(server: McpServer) -> McpServerSpec:
+    """Errors: `McpSignInFailed` where the client's secret cannot be read."""
+    try:
+        return rows.spec_of(server)
+    except SecretUnreadable as error:
+        raise McpSignInFailed(error.phrase) from error
 
 
 def _store_pending(server_id: str, user_id: Any, state: str, session: str, pending: JSONObject) -> None:

@@ -1,7 +1,7 @@
 """MCP servers in the admin: those of the site are added and changed here, programs among them.
 
-Servers of people and of conversations are looked after.
-Headers and variables are written and never shown again.
+Servers of people and of conversations are looked after, and one issuer may be allowed for their sign-ins.
+Headers, variables and secrets are written and never shown again.
 """
 
 import shlex
@@ -11,6 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
@@ -23,6 +24,7 @@ from thinkproject.kernel.read_only_admin import NOTHING, moment
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState
 from tools_app.errors import McpServerInvalid
 from tools_app.mcp import rows, selectors
+from tools_app.mcp.sign_in import CALLBACK_PATH
 from tools_app.models import McpServer
 
 if TYPE_CHECKING:
@@ -46,6 +48,13 @@ SCOPE_WORDS: Final[dict[str, Text]] = {
 }
 
 
+ISSUER_HELP: Final[Text] = _(
+    "An authorization server names itself in its metadata as the MCP server names it, and has all its addresses on its"
+    " own origin. Where a sign-in is refused because they differ: the issuer (or the origin) that is allowed for this"
+    " MCP server alone."
+)
+
+
 class McpServerForm(_Form):
     """A server of the site. Secrets that are left empty stay as they are."""
 
@@ -64,11 +73,26 @@ class McpServerForm(_Form):
         ),
     )
     forgets_secrets = forms.BooleanField(label=_("Forget the stored headers or variables"), required=False)
+    client_secret = forms.CharField(
+        label=_("Client secret"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"size": 80, "autocomplete": "new-password"}),
+        help_text=_("Stored encrypted and not shown again; empty keeps the one of this client ID."),
+    )
 
     class Meta:
         model = McpServer
-        fields: ClassVar = ("name", "url", "is_enabled", "is_trusted")
-        widgets: ClassVar = {"url": forms.TextInput(attrs={"size": 80})}
+        fields: ClassVar = ("name", "url", "is_enabled", "is_trusted", "client_id", "allowed_issuer")
+        widgets: ClassVar = {
+            name: forms.TextInput(attrs={"size": 80}) for name in ("url", "client_id", "allowed_issuer")
+        }
+        help_texts: ClassVar = {
+            "client_id": format_lazy(
+                _("Where this site was registered at the authorization server by hand, with its address {path}"),
+                path=CALLBACK_PATH,
+            ),
+            "allowed_issuer": ISSUER_HELP,
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,10 +113,14 @@ class McpServerForm(_Form):
 
     def _spec(self, data: dict[str, Any]) -> McpServerSpec:
         command = shlex.split(data.get("command_line") or "")
-        kept = None if self.instance._state.adding or data.get("forgets_secrets") else rows.spec_of(self.instance)
+        kept = None if self.instance._state.adding else rows.spec_of(self.instance)
         given = dict(_pair(line) for line in (data.get("new_secrets") or "").splitlines() if line.strip())
-        stored = {} if kept is None else {**kept.headers, **kept.env}
+        stored = {} if kept is None or data.get("forgets_secrets") else {**kept.headers, **kept.env}
         held = given or stored
+        client_id = data.get("client_id") or ""
+        client_secret = data.get("client_secret") or ""
+        if kept is not None and not client_secret and kept.client_id == client_id:
+            client_secret = kept.client_secret
         return McpServerSpec(
             name=data.get("name") or "",
             url=data.get("url") or "",
@@ -100,7 +128,28 @@ class McpServerForm(_Form):
             headers={} if command else held,
             env=held if command else {},
             is_trusted=bool(data.get("is_trusted")),
+            client_id=client_id,
+            client_secret=client_secret,
+            allowed_issuer=data.get("allowed_issuer") or "",
         )
+
+
+class IssuerForm(_Form):
+    """A server of people: only what is for administrators to decide."""
+
+    class Meta:
+        model = McpServer
+        fields: ClassVar = ("allowed_issuer",)
+        help_texts: ClassVar = {"allowed_issuer": ISSUER_HELP}
+
+    def clean_allowed_issuer(self) -> str:
+        """Refuse what cannot be an issuer."""
+        issuer: str = self.cleaned_data["allowed_issuer"]
+        try:
+            rows.check_issuer(self.instance, issuer)
+        except McpServerInvalid as error:
+            raise forms.ValidationError(translate(error.phrase)) from error
+        return issuer
 
 
 def _pair(line: str) -> tuple[str, str]:
@@ -108,6 +157,10 @@ def _pair(line: str) -> tuple[str, str]:
     if not is_there:
         raise ValueError("no equals sign")
     return name.strip(), value.strip()
+
+
+def _is_of_site(server: McpServer | None) -> bool:
+    return server is None or server.scope == McpScope.SITE
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -185,7 +238,7 @@ class McpServerColumns:
 
 @admin.register(McpServer)
 class McpServerAdmin(McpServerColumns, ActionAdmin):
-    """All servers, newest first. Those of the site can be added and changed; of others only the actions apply."""
+    """All servers, newest first. Those of the site can be added and changed; of others the allowed issuer alone."""
 
     form = McpServerForm
     list_display = ("name", "whose", "way", "standing", "offers", "enabled", "listed")
@@ -204,13 +257,19 @@ class McpServerAdmin(McpServerColumns, ActionAdmin):
 
     @override
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Django's own change permission, for servers of the site."""
-        return self.has_manage_permission(request) and (obj is None or obj.scope == McpScope.SITE)
+        """Django's own change permission; what can be changed depends on the server."""
+        return self.has_manage_permission(request)
 
     @override
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Django's own delete permission."""
         return self.has_remove_permission(request)
+
+    @override
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form for servers of the site, or the one for those of people."""
+        form = McpServerForm if _is_of_site(obj) else IssuerForm
+        return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     @override
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -220,24 +279,32 @@ class McpServerAdmin(McpServerColumns, ActionAdmin):
             *("name", "url", "command_line", "new_secrets", "forgets_secrets"),
             *("is_enabled", "is_trusted"),
         )
+        signing_in = (_("Signing in"), {"fields": ("client_id", "client_secret", "allowed_issuer")})
         if obj is None:
-            return ((None, {"fields": tuple(name for name in edited if name != "forgets_secrets")}),)
+            return ((None, {"fields": tuple(name for name in edited if name != "forgets_secrets")}), signing_in)
         if not self.has_change_permission(request, obj):
             return ((None, {"fields": ("name", *known)}),)
-        return ((None, {"fields": edited}), (_("State"), {"fields": known}))
+        if not _is_of_site(obj):
+            return ((None, {"fields": ("name", "allowed_issuer")}), (_("State"), {"fields": known}))
+        return ((None, {"fields": edited}), signing_in, (_("State"), {"fields": known}))
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The columns of ours; the name, too, where nothing can be changed."""
-        may_change = obj is None or self.has_change_permission(request, obj)
+        may_change = _is_of_site(obj) and self.has_change_permission(request, obj)
         return self.readonly_fields if may_change else ("name", *self.readonly_fields)
 
     @override
     def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
         """Write the declaration, and have a worker connect."""
+        if not _is_of_site(obj) and change:
+            rows.allow_issuer(obj, form.cleaned_data["allowed_issuer"])
+            return
         if not change:
             obj.id, obj.scope = rows.new_server_id(form.spec.name), McpScope.SITE
         rows.apply_spec(obj, form.spec)
+        if form.cleaned_data["client_secret"]:
+            obj.client_issuer = ""  # entered anew: for whichever authorization server there is now
         super().save_model(request, obj, form, change)
         rows.changed(obj)
         if obj.is_enabled:

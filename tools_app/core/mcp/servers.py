@@ -15,6 +15,8 @@ MAX_SECRET_CHARS: Final = 8_000
 MAX_ARGUMENTS: Final = 64
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_CLIENT: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e]{0,1998}[\x21-\x7e])?)?")  # RFC 6749, appendix A
+_ISSUER: Final = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]{0,1000})?")  # RFC 8414, section 2
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-type", "accept"})
 
 
@@ -49,6 +51,9 @@ class McpServerSpec:
 
     `headers` and `env` may hold secrets: they are stored encrypted and never shown. `is_trusted`: whether what the
     server says of its own tools is believed, and changes of its tools are taken without asking.
+
+    For sign-ins: `client_id` and `client_secret` where this site was registered at the authorization server by hand.
+    `allowed_issuer`: an issuer that is accepted for this server though its addresses do not fit together.
     """
 
     name: str
@@ -57,6 +62,9 @@ class McpServerSpec:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_trusted: bool = False
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    allowed_issuer: str = ""
 
     @property
     def transport(self) -> McpTransport:
@@ -75,7 +83,8 @@ class McpServerView:
 
     `auth_url`: where a person signs in, a path of this site. `skipped`: tools that cannot be offered, each with its
     reason. `unaccepted`: names of tools that are new or changed since a person accepted the server's tools.
-    `is_reviewed`: whether a person ever did; until then its descriptions set the injection guard.
+    `is_reviewed`: whether a person ever did; until then its descriptions set the injection guard. `client_id`: of the
+    registration by hand; its secret is not shown. `allowed_issuer`: what an administrator has allowed for sign-ins.
     """
 
     id: str
@@ -97,6 +106,8 @@ class McpServerView:
     resources: tuple[JSONObject, ...]
     skipped: tuple[JSONObject, ...]
     unaccepted: tuple[str, ...]
+    client_id: str = ""
+    allowed_issuer: str = ""
 
 
 def check_spec(spec: McpServerSpec) -> McpServerSpec:
@@ -120,7 +131,19 @@ def check_spec(spec: McpServerSpec) -> McpServerSpec:
         raise McpServerInvalid("A program takes variables, not headers.")
     if spec.env and spec.url:
         raise McpServerInvalid("A server of the network takes headers, not variables.")
+    _check_sign_in(spec)
     return spec
+
+
+def _check_sign_in(spec: McpServerSpec) -> None:
+    if (spec.client_id or spec.client_secret or spec.allowed_issuer) and spec.command:
+        raise McpServerInvalid("Nobody signs in at a server that is a program.")
+    if spec.client_secret and not spec.client_id:
+        raise McpServerInvalid("A client secret belongs to a client ID. Give both.")
+    if not _CLIENT.fullmatch(spec.client_id) or not _CLIENT.fullmatch(spec.client_secret):
+        raise McpServerInvalid("A client ID and its secret are printable ASCII characters without spaces around them.")
+    if spec.allowed_issuer and not _ISSUER.fullmatch(spec.allowed_issuer):
+        raise McpServerInvalid("An issuer is an address that begins with https, without a question mark or a fragment.")
 
 
 def _check_values(values: Mapping[str, str], names: re.Pattern[str], kind: str) -> None:

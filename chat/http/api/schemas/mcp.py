@@ -13,23 +13,36 @@ ServerUrl = Annotated[str, StringConstraints(min_length=1, max_length=4_000, pat
 HeaderValue = Annotated[str, StringConstraints(max_length=8_000, pattern=r"^[^\x00\r\n]*$")]
 
 
+ClientText = Annotated[str, StringConstraints(max_length=2_000, pattern=r"^[\x20-\x7e]*$")]
+
+
 _PLAIN = r"^[^\x00-\x1f]+$"
 
 
 class McpServerIn(Input):
-    """A server of the network. `headers` are stored encrypted, and never shown again."""
+    """A server of the network. `headers` and `client_secret` are stored encrypted, and never shown again.
+
+    `client_id`, `client_secret`: for sign-ins, where you have registered this site at the authorization server by hand.
+    """
 
     name: ServerName
     url: ServerUrl
     headers: Annotated[dict[str, HeaderValue], Field(max_length=32)] = {}
+    client_id: ClientText = ""
+    client_secret: ClientText = ""
 
 
 class McpServerPatch(Input):
-    """Changes of a server; what is left out stays. `accept`: the `fingerprint` of the tools that a person has seen."""
+    """Changes of a server; what is left out stays. `accept`: the `fingerprint` of the tools that a person has seen.
+
+    A new `client_id` forgets the secret of the former one; an empty one, both.
+    """
 
     enabled: bool | None = None
     trusted: bool | None = None
     accept: Text | None = None
+    client_id: ClientText | None = None
+    client_secret: ClientText | None = None
 
 
 class McpContentIn(Input):
@@ -84,7 +97,9 @@ class McpServerOut(Schema):
 
     `signed_in`: whether the user has done so. `scope`: whose conversations have it. `can_change`: whether you may
     change and remove it. `reviewed`: whether a person has accepted its tools; until then their descriptions set the
-    injection guard of conversations. `error` and texts of tools are a stranger's.
+    injection guard of conversations. `error` and texts of tools are a stranger's. `client_id`: of this site at the
+    authorization server, where it was registered by hand; `redirect_url`: the address to register. `allowed_issuer`:
+    what an administrator has allowed for sign-ins at this server.
     """
 
     id: str
@@ -99,6 +114,9 @@ class McpServerOut(Schema):
     can_change: bool
     auth_url: str | None
     signed_in: bool
+    client_id: str
+    redirect_url: str
+    allowed_issuer: str
     error: str | None
     instructions: str | None
     fingerprint: str

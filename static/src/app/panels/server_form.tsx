@@ -6,11 +6,13 @@ import { t } from "../lib/i18n.ts";
 import type { Level } from "../net/tools_api.ts";
 import { toolsPlace } from "../store/tools_place.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
-import { Item, LevelChoice, useAttempt, useDraft } from "./tools_pieces.tsx";
+import { type Client, ClientFields } from "./server_client.tsx";
+import { Item, LevelChoice, Part, useAttempt, useDraft } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
 
 const FORM = "new-server";
 const SCHEME = "https://";
+const REDIRECT = new URL("/mcp/oauth/callback", location.href).href;
 
 interface Header {
   id: number;
@@ -25,6 +27,7 @@ export function ServerForm({ tools, close }: { tools: Tools; close: () => void }
   const [url, setUrl] = useDraft(FORM, "url");
   const [level, setLevel] = useState<Level>(instanceId ? "instance" : "user");
   const [headers, setHeaders] = useState<Header[]>([]);
+  const [client, setClient] = useState<Client>({ client_id: "", client_secret: "" });
   const { problem, isBusy, attempt } = useAttempt(tools);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -33,6 +36,8 @@ export function ServerForm({ tools, close }: { tools: Tools; close: () => void }
       name: name.trim(),
       url: url.trim(),
       headers: Object.fromEntries(given.map((header) => [header.name.trim(), header.value])),
+      client_id: client.client_id.trim(),
+      client_secret: client.client_secret.trim(),
     };
     let made = "";
     const isAdded = await attempt(async () => {
@@ -74,6 +79,9 @@ export function ServerForm({ tools, close }: { tools: Tools; close: () => void }
         />
         <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
         <Headers headers={headers} set={setHeaders} />
+        <Part title={t("servers.client")}>
+          {() => <ClientFields client={client} set={setClient} redirect={REDIRECT} />}
+        </Part>
         <p class="is-error" role="alert">{problem}</p>
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy}>{t("servers.add-confirm")}</button>

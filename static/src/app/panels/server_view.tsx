@@ -7,6 +7,7 @@ import { isOnItsWay, otherwise, SCOPES, stateOf, toReview } from "../store/serve
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Value } from "../ui/value.tsx";
+import { ServerClient } from "./server_client.tsx";
 import { Item, Part, useAttempt } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
 
@@ -42,6 +43,9 @@ export function ServerView({ tools, server, close }: Props) {
       )}
       <ToolList server={server} />
       <Skipped server={server} />
+      {server.can_change && server.transport === "http" && (
+        <ServerClient server={server} isBusy={attempt.isBusy} change={change} />
+      )}
       {others && <p class="muted">{t("servers.also", { what: others })}</p>}
       {server.can_change && <Trust server={server} isBusy={attempt.isBusy} change={change} />}
     </Item>

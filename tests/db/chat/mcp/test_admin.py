@@ -38,6 +38,27 @@ def test_a_program_is_added_for_everybody_and_its_variables_are_not_shown(client
     assert "KEY" in client.get(f"{LIST}{server.pk}/change/").content.decode()
 
 
+def test_a_clients_secret_stays_until_it_or_its_id_is_replaced(client: Client, root: User) -> None:
+    url = "https://mcp.example.com/"
+    first = form(url=url, new_secrets="X-Key=1", client_id="one", client_secret=CANARY)
+    assert client.post(f"{LIST}add/", first).status_code == 302
+    server = McpServer.objects.get()
+    change = f"{LIST}{server.pk}/change/"
+    for given, expected in (
+        ({"client_id": "one"}, CANARY),
+        ({"client_id": "one", "forgets_secrets": "on"}, CANARY),
+        ({"client_id": "one", "client_secret": "other"}, "other"),
+        ({"client_id": "two"}, ""),
+    ):
+        McpServer.objects.update(client_issuer="https://auth.example.com")
+        assert client.post(change, form(url=url, **given)).status_code == 302
+        server.refresh_from_db()
+        assert spec_of(server).client_secret == expected
+        assert bool(server.client_issuer) == (expected == CANARY)
+        assert CANARY not in client.get(change).content.decode()
+    assert client.post(change, form(url=url, client_secret="alone")).status_code == 200
+
+
 def test_secrets_stay_until_they_are_replaced_or_forgotten(client: Client, root: User) -> None:
     client.post(f"{LIST}add/", form(url="https://mcp.example.com/", new_secrets="Authorization=Bearer one"))
     server = McpServer.objects.get()
@@ -72,7 +93,9 @@ def test_what_cannot_be_a_server_is_refused(client: Client, root: User, given: d
 def test_servers_of_people_can_be_disabled_and_removed_but_not_changed(client: Client, root: User) -> None:
     alice = User.objects.create_user("alice")
     server, _ = add_server(McpServerSpec(name="hers", url="https://mcp.example.com"), Place(owner_id=alice.pk))
-    assert client.post(f"{LIST}{server.pk}/change/", form(command_line="evil")).status_code == 403
+    assert client.post(f"{LIST}{server.pk}/change/", form(name="evil", command_line="evil")).status_code == 302
+    server.refresh_from_db()
+    assert (server.name, server.url, server.command) == ("hers", "https://mcp.example.com", [])
     assert "hers" in client.get(f"{LIST}{server.pk}/change/").content.decode()
     client.post(LIST, {"action": "disable", "_selected_action": [server.pk]})
     server.refresh_from_db()

@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from mcp.shared.auth import OAuthMetadata
 
 from fibers.testing import run_until_idle
 from tests.db.chat.access_rows import all_rows
@@ -26,8 +27,9 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump, load
 from thinkproject.kernel.secrets import decrypt
 from tools_app.core.mcp.catalogue import tool_name
+from tools_app.errors import McpSignInFailed
 from tools_app.mcp import tokens
-from tools_app.mcp.oauth_client import _check_endpoint
+from tools_app.mcp.oauth_client import _check_metadata
 from tools_app.mcp.pool import McpPool
 from tools_app.models import McpServer, McpSignIn
 
@@ -248,9 +250,11 @@ async def test_endpoints_of_other_origins_are_refused(
     row = await db(McpSignIn.objects.get)
     kept = load(decrypt(row.grant))
     assert set(kept) == {"server_url", "resource", "metadata", "client", "tokens"}
-    for wrong in ("https://elsewhere.example/token", "ftp://127.0.0.1/token", "http://127.0.0.1:1/token"):
-        with pytest.raises(Exception, match=r"origin|https"):
-            _check_endpoint(wrong, kept["metadata"]["issuer"])
+    issuer = kept["metadata"]["issuer"]
+    for wrong in ("https://elsewhere.example/token", "http://127.0.0.1:1/token"):
+        metadata = OAuthMetadata.model_validate({**kept["metadata"], "revocation_endpoint": wrong})
+        with pytest.raises(McpSignInFailed, match="on its own origin"):
+            _check_metadata(metadata, issuer, "")
 
 
 REFRESHER = """

@@ -23,7 +23,7 @@ from tools_app.errors import McpServerNotFound, McpServerRefused
 from tools_app.mcp import rows, selectors
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.rows import Place
-from tools_app.mcp.sign_in import sign_out
+from tools_app.mcp.sign_in import CALLBACK_PATH, sign_out
 from tools_app.mcp_models import McpServer
 
 router = Router(tags=["mcp"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
@@ -60,7 +60,7 @@ async def mcp_add(request: HttpRequest, instance_id: str, data: McpServerIn) -> 
 
 @router.patch(_ONE, response=McpServerOut, operation_id="change_mcp_server", openapi_extra=_CHANGES)
 async def mcp_change(request: HttpRequest, instance_id: str, server_id: str, data: McpServerPatch) -> McpServerOut:
-    """Enable or disable one of a conversation's servers, trust it, or accept its tools as they are."""
+    """Enable or disable one of a conversation's servers, trust it, accept its tools, give it a client for sign-ins."""
     return await db(lambda: _shown(request, [_change(_own(request, instance_id, server_id), data)])[0])
 
 
@@ -105,7 +105,7 @@ async def own_mcp_add(request: HttpRequest, data: McpServerIn) -> McpServerOut:
     "/mcp-servers/{server_id}", response=McpServerOut, operation_id="change_own_mcp_server", openapi_extra=_CHANGES
 )
 async def own_mcp_change(request: HttpRequest, server_id: str, data: McpServerPatch) -> McpServerOut:
-    """Enable or disable one of your servers, trust it, or accept its tools as they are."""
+    """Enable or disable one of your servers, trust it, accept its tools, give it a client for sign-ins."""
     return await db(lambda: _shown(request, [_change(_of_user(request, server_id), data)])[0])
 
 
@@ -146,7 +146,7 @@ def _check_may_add(instance: AgentInstance) -> None:
 
 @transaction.atomic
 def _add(data: McpServerIn, place: Place, user_id: Any) -> McpServer:
-    server, _is_new = rows.add_server(McpServerSpec(name=data.name, url=data.url, headers=data.headers), place)
+    server, _is_new = rows.add_server(McpServerSpec(**data.dict()), place)
     connect_soon(server, user_id)
     return server
 
@@ -175,6 +175,9 @@ def _of_user(request: HttpRequest, server_id: str) -> McpServer:
 def _change(server: McpServer, data: McpServerPatch) -> McpServer:
     if data.accept is not None:
         server = rows.accept_tools(server, data.accept)
+    if data.client_id is not None or data.client_secret is not None:
+        client_id = server.client_id if data.client_id is None else data.client_id
+        server = rows.set_client(server, client_id, data.client_secret or "")
     return rows.set_server(server, is_enabled=data.enabled, is_trusted=data.trusted)
 
 
@@ -213,6 +216,9 @@ def _out(request: HttpRequest, view: McpServerView, server: McpServer) -> McpSer
         can_change=view.scope is not McpScope.SITE,
         auth_url=auth_url,
         signed_in=server.needs_sign_in and auth_url is None,
+        client_id=view.client_id,
+        redirect_url=request.build_absolute_uri(CALLBACK_PATH),
+        allowed_issuer=view.allowed_issuer,
         error=view.error,
         instructions=view.instructions,
         fingerprint=server.fingerprint,
