@@ -60,7 +60,12 @@ def stream_faults(chunks: Sequence[JSONObject], stored: JSONObject | None) -> li
         if chunk["type"] in {"tool-output-available", "tool-output-error"} and not chunk.get("preliminary")
     )
     faults += [f"its stream has {count} outputs of call {call}" for call, count in outputs.items() if count > 1]
-    said = "".join(str(chunk["delta"]) for chunk in chunks if chunk["type"] == "text-delta")
+    said = ""
+    for chunk in chunks:
+        if chunk["type"] == "text-delta":
+            said += str(chunk["delta"])
+        elif chunk["type"] == SEAM:
+            said = said.removesuffix(str(chunk["data"].get("replaced", "")))
     kept = "" if stored is None else "".join(part["text"] for part in stored["parts"] if part["type"] == "text")
     if stored is not None and said != kept:
         faults.append(f"its stream says {said!r}, its message {kept!r}")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from chat.core.wire.chunks import STATUS, Chunk
+from chat.core.wire.chunks import RESUMED, STATUS, Chunk
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 
 LINE_CHARACTERS = 100
@@ -54,7 +54,7 @@ class Screen:
             self._tool(chunk, f"failed: {chunk['errorText']}")
         elif kind == "tool-output-denied":
             self._tool(chunk, "refused")
-        elif kind == STATUS:
+        elif kind in {STATUS, RESUMED}:
             self._status(chunk["data"])
         elif kind in {"file", "source-url"}:
             self.note(f"{kind.partition('-')[0]}: {chunk['url']}")
@@ -107,9 +107,12 @@ class Screen:
         stream.flush()
 
     def _status(self, status: JSONObject) -> None:
-        if status["kind"] == "retry":
+        kind = status.get("kind")
+        if "replaced" in status:
+            self.note(f"(in place of {_brief(status['replaced'])}:)")
+        elif kind == "retry":
             self.note(_retry(status))
-        elif status["kind"] == "failover":
+        elif kind == "failover":
             self.note(f"({status['from']} did not answer, {status['to']} goes on)")
 
     def _tool(self, chunk: Chunk, outcome: str) -> None:

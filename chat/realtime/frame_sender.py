@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
+from chat.core.wire.chunks import takes_back
 from chat.core.wire.handshake import Action, to_frame
 from chat.core.wire.recent_set import RecentSet
 from chat.models import TurnTrigger
@@ -98,6 +99,8 @@ class FrameSender:
         for record in records:
             if turn.turn_id in self._cleared or is_held():
                 return
+            if takes_back(record.text):  # published clients only ever add to a text
+                self.doubted.add(turn.assistant_id)
             if is_replay:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
             else:

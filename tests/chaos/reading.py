@@ -44,7 +44,10 @@ def _take(chunk: JSONObject, parts: list[JSONObject], calls: dict[str, JSONObjec
 
 
 def _take_data(chunk: JSONObject, parts: list[JSONObject]) -> None:
-    """A seam is in the message, once for each place where a text was cut."""
+    """A seam is in the message, once for each place where a text was cut; it may take back the end of the text."""
+    texts = [part for part in parts if part["type"] == "text"]
+    if texts and chunk["type"] == "data-think-resumed":
+        texts[-1]["text"] = texts[-1]["text"].removesuffix(chunk["data"].get("replaced", ""))
     same = [part for part in parts if part["type"] == chunk["type"] and "id" in chunk and part.get("id") == chunk["id"]]
     if same:
         same[-1]["data"] = chunk["data"]

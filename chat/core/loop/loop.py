@@ -19,9 +19,10 @@ from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import ContextSize, ModelFailover, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
 from chat.core.loop.request_records import RequestRecorder
+from chat.core.loop.seam import Seam
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
-from chat.core.loop.step_tools import choice_of, named_calls, offered_tools, only_offered
+from chat.core.loop.step_tools import activity, choice_of, named_calls, offered_tools, only_offered
 from chat.core.loop.totals import MODEL_PREFIX, TurnTotals
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
@@ -263,7 +264,7 @@ class TurnLoop:
         model, request = await self._fitting_request()
         await self._failover.settle(self._number, model)
         for kind, facts in self._failover.reports():
-            yield self._put(_activity(self.plan, kind, facts))
+            yield self._put(activity(kind, facts, self.plan.clock()))
         check = only_offered(self._tools.check, self.plan, () if request.tool_choice == "none" else request.tools)
         plan, finish = self.plan, None
         translate = EventTranslator(
@@ -274,8 +275,9 @@ class TurnLoop:
             titles=plan.titles,
             clock=plan.clock,
         )
-        instead = self._failover.instead_of(model)
-        yield self._put(_activity(plan, "model", {"name": model.name, "step": self._view.number, **instead}))
+        translate.take_up(self._seam())
+        facts = {"name": model.name, "step": self._view.number, **self._failover.instead_of(model)}
+        yield self._put(activity("model", facts, plan.clock()))
         try:
             async with aclosing(model.stream(request)) as events:
                 async for event in events:
@@ -288,9 +290,9 @@ class TurnLoop:
                 raise NetworkLost("The model's answer ended in the middle.")
         except ModelError as error:
             self._spend(model, [*translate.spent, *Spent.on(error)])
-            if not await self._goes_on(error, model, is_shown=translate.shown):
+            if not await self._goes_on(error, model, is_shown=translate.has_taken_up):
                 raise
-        ending = self._seal(is_shown=translate.shown)
+        ending = self._seal(is_shown=translate.has_taken_up)
         if finish is not None:
             ending = self._end_call(translate, model, request, finish)
         async for chunk in ending:
@@ -324,11 +326,12 @@ class TurnLoop:
 
     async def _request(self) -> tuple[LanguageModel, ModelRequest]:
         model = self._failover.choose(self.plan.model)
+        seam = self._seam()
         context = StepContext(
             request_id=self.plan.request_id,
             step_number=self._answered_steps,
             system=self.plan.system,
-            messages=self._window.with_resume_notice(self._number, self.plan.prompt(self.fold.message)),
+            messages=self._window.with_resume_notice(self._number, self.plan.prompt(self.fold.message_at(seam))),
             model=model,
             steps=self._steps.records(),
             shared=self._view.shared,
@@ -341,17 +344,24 @@ class TurnLoop:
             settings = settings.with_options(config.provider_options)
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
+        messages = with_checkpoint(context.messages if config.messages is None else config.messages)
+        is_cut = bool(seam.base) and config.messages is None and goes_on(messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
-            messages=(messages := with_checkpoint(context.messages if config.messages is None else config.messages)),
+            messages=messages,
             tools=tools,
             tool_choice=choice,
             settings=settings,
             continues=goes_on(messages),
+            cut_word=seam.tail if is_cut else None,
         )
         self._view.number, self._view.messages = context.step_number, request.messages
         self._view.shared = context.shared if config.shared is None else config.shared
         return model, request
+
+    def _seam(self) -> Seam:
+        """The place where the text goes on that a lost call left open. JSON of a schema begins anew, it is checked."""
+        return Seam.of(self.fold.open_text(), begins_anew=self.plan.settings.response_schema is not None)
 
     async def _end_call(
         self, translate: EventTranslator, model: LanguageModel, request: ModelRequest, finish: Finish
@@ -387,23 +397,23 @@ class TurnLoop:
     async def _seal(self, *, is_shown: bool = True) -> AsyncGenerator[Chunk, None]:
         """Settle a failed model call with its partial output, so that the next call continues from it.
 
-        Text stays open (the next text goes into the same part); half a tool call becomes an input error; half
-        reasoning is closed and kept for people. Of a call that showed nothing there is nothing to keep.
+        Text and reasoning stay open (what comes next goes into the same part); half a tool call becomes an input
+        error. Of a call that showed nothing there is nothing to keep.
         """
         if not is_shown:
             return
         for chunk in self.fold.sealing_chunks():
             yield self._put(chunk)
-        seam = self.fold.seam(self.plan.clock())
-        if seam is not None:
-            yield self._put(seam)
+        mark = self.fold.seam_mark(self.plan.clock())
+        if mark is not None:
+            yield self._put(mark)
         # Results follow calls, so a step with calls ends; only a step of text goes on in place.
         await self._settle_model_call({"sealed": True, "ends_step": self.fold.last_step_called_tools})
 
     async def _settle_calls(self, calls: list[ToolCall]) -> AsyncGenerator[Chunk, None]:
         """Run calls side by side, each a recorded step of its own; yield their outputs as they come."""
         if calls:
-            yield self._put(_activity(self.plan, "tool", named_calls(self.plan.titles, calls)))
+            yield self._put(activity("tool", named_calls(self.plan.titles, calls), self.plan.clock()))
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
         waits: list[Wait] = []
         tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
@@ -449,8 +459,3 @@ class TurnLoop:
         except BaseException as error:
             arrivals.put_nowait(error)
             raise
-
-
-def _activity(plan: TurnPlan, kind: str, facts: JSONObject) -> Chunk:
-    """A report of what the turn does from this moment on, for people who wait."""
-    return chunks.status(kind, {**facts, "since": plan.clock().isoformat(timespec="milliseconds")})

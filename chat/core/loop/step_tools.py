@@ -1,11 +1,14 @@
 """The tools that a step of the loop offers to the model, and the check of calls of those that it does not offer."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from chat.core.loop.hooks import StepConfig
 from chat.core.model.language_model import ToolSpec
 from chat.core.model.tool_choice import read_tool_choice
+from chat.core.wire import chunks
+from chat.core.wire.chunks import Chunk
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -94,3 +97,8 @@ def named_calls(titles: Mapping[str, str], calls: Iterable[ToolCall]) -> JSONObj
         {"callId": each.call_id, "name": each.tool_name, "title": titles.get(each.tool_name, "")} for each in calls
     ]
     return {"calls": named}
+
+
+def activity(kind: str, facts: JSONObject, since: datetime) -> Chunk:
+    """A report of what the turn does from this moment on, for people who wait."""
+    return chunks.status(kind, {**facts, "since": since.isoformat(timespec="milliseconds")})

@@ -5,14 +5,17 @@ folded chunks. A recovered turn feeds the log in first and is then exactly where
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from chat.core.loop.hooks import StepRecord
+from chat.core.loop.seam import Joined, Joiner, Seam
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
     ModelEvent,
+    Prefilled,
     ReasoningDelta,
     RetryNotice,
     Spent,
@@ -136,9 +139,12 @@ class TurnState:
         ]
 
     def sealing_chunks(self) -> list[Chunk]:
-        """Chunks that close an interrupted step: reasoning ends, partial calls become input errors, text stays open."""
+        """Chunks that close an interrupted step: partial calls become input errors, and what is open without any stays.
+
+        Text and reasoning go on in the same part, where the model takes them up.
+        """
         sealing: list[Chunk] = []
-        if self.open_reasoning_id is not None:
+        if self.open_reasoning_id is not None and self.last_step_called_tools:
             sealing.append(chunks.reasoning_end(self.open_reasoning_id))
         sealing.extend(
             chunks.tool_input_error(part["toolCallId"], _tool_name(part), part.get("input") or {}, BROKEN_CALL)
@@ -149,13 +155,25 @@ class TurnState:
             sealing.append(chunks.text_end(self.open_text_id))
         return sealing
 
-    def seam(self, at: datetime) -> Chunk | None:
+    def open_text(self, kind: Literal["text", "reasoning"] = "text") -> str:
+        """What is there of the text or the reasoning that is still open; empty when none is."""
+        open_id = self.open_text_id if kind == "text" else self.open_reasoning_id
+        if open_id is None:
+            return ""
+        return next((part["text"] for part in reversed(self.message["parts"]) if part["type"] == kind), "")
+
+    def seam_mark(self, at: datetime, *, replaced: str = "") -> Chunk | None:
         """The mark of the place where the open text goes on after it was cut; nothing when there is none."""
-        if self.open_text_id is None:
-            return None
-        text = next((part["text"] for part in reversed(self.message["parts"]) if part["type"] == "text"), "")
-        units = len(text.encode("utf-16-le", "surrogatepass")) // 2
-        return chunks.resumed(at, units, self.open_text_id) if units else None
+        text = self.open_text()
+        return chunks.resumed(at, text, self.open_text_id or "", replaced=replaced) if text else None
+
+    def message_at(self, seam: Seam) -> Message:
+        """The message for a model that is to go on at a seam of the open text: without the word that was cut."""
+        message = self.message
+        if seam.tail:
+            part = next(part for part in reversed(message["parts"]) if part["type"] == "text")
+            part["text"] = seam.base
+        return message
 
     @property
     def reasoning_metadata(self) -> JSONObject:
@@ -228,8 +246,21 @@ class EventTranslator:
         self._titles = titles
         self._clock = clock
         self._thinks_since: datetime | None = None  # nothing where the reasoning began in an earlier attempt
-        # Text left open by a sealed step: the continued answer goes on in the same part.
+        # Text and reasoning left open by a sealed step: the continued answer goes on in the same parts.
         self._inherited_text_id = fold.open_text_id
+        self._joiner: Joiner | None = None
+        thought = fold.open_text("reasoning")
+        self._thought_joiner = Joiner(Seam.of(thought, begins_anew=True)) if thought else None
+
+    def take_up(self, seam: Seam) -> None:
+        """Join what the model says to a text that was cut, at this seam."""
+        self._joiner = Joiner(seam) if seam.shown else None
+
+    @property
+    def has_taken_up(self) -> bool:
+        """Whether anything was shown, or the model has said what may be a repetition."""
+        joiners = (self._joiner, self._thought_joiner)
+        return self.shown or any(joiner is not None and joiner.has_heard for joiner in joiners)
 
     def __call__(self, event: ModelEvent) -> Iterator[Chunk]:
         """Chunks for one event. The caller folds each before it asks for the next."""
@@ -250,27 +281,55 @@ class EventTranslator:
                 return self._call_end(event)
             case RetryNotice():
                 return iter((_retry_status(event),))
-            case Finish() | Spent():
-                self.spent += [event] if isinstance(event, Spent) else []
-                return iter(())
+            case Finish() | Prefilled() | Spent():
+                return self._framing(event)
 
     def close(self) -> Iterator[Chunk]:
         """Close open parts after the model call."""
         yield from self._end_reasoning()
+        yield from self._end_seam()
         if self._fold.open_text_id is not None:
             yield chunks.text_end(self._fold.open_text_id)
+
+    def _framing(self, event: Finish | Prefilled | Spent) -> Iterator[Chunk]:
+        """What the model's answer says about itself, and nobody is shown."""
+        if isinstance(event, Spent):
+            self.spent.append(event)
+        elif isinstance(event, Prefilled) and self._joiner is not None:
+            self._joiner.goes_on_exactly(echoes=event.echoes)
+        return iter(())
 
     def _text(self, text: str) -> Iterator[Chunk]:
         if not text:
             return
         yield from self._end_reasoning()
+        if self._joiner is not None:
+            joined = self._joiner.hear(text)
+            if joined is not None:
+                yield from self._take_up(joined)
+            return
         if self._fold.open_text_id is None:
             yield chunks.text_start(self._fold.new_part_id())
         self.shown = True
         assert self._fold.open_text_id is not None
         yield chunks.text_delta(self._fold.open_text_id, text)
 
+    def _end_seam(self) -> Iterator[Chunk]:
+        """Join what the model has said to the text that was cut, where it says no more."""
+        if self._joiner is not None:
+            yield from self._take_up(self._joiner.end())
+
+    def _take_up(self, joined: Joined) -> Iterator[Chunk]:
+        self._joiner = None
+        if joined.replaced:
+            self.shown = True
+            mark = self._fold.seam_mark(self._clock(), replaced=joined.replaced)
+            assert mark is not None, "what is taken back was shown"
+            yield mark
+        yield from self._text(joined.added)
+
     def _text_end(self, metadata: JSONObject) -> Iterator[Chunk]:
+        yield from self._end_seam()
         if self._fold.open_text_id is not None:
             yield chunks.text_end(self._fold.open_text_id, provider_metadata=metadata)
 
@@ -280,6 +339,15 @@ class EventTranslator:
         text_id = self._fold.open_text_id
         if text_id is not None and text_id != self._inherited_text_id:
             yield chunks.text_end(text_id)
+        if self._thought_joiner is not None:
+            joined = self._thought_joiner.hear(event.text)
+            if joined is None and not event.provider_metadata:
+                return
+            joined = joined or self._thought_joiner.end()
+            if joined.replaced or not (joined.added or event.text):  # another thought: the first stays as it was cut
+                yield from self._end_reasoning()
+            self._thought_joiner = None
+            event = replace(event, text=joined.added)
         metadata = event.provider_metadata or None
         if self._fold.open_reasoning_id is None:
             self._thinks_since = self._clock()
@@ -295,6 +363,7 @@ class EventTranslator:
 
         Clients of other makers replace the metadata of a part by those of its end, so it carries all of them.
         """
+        self._thought_joiner = None
         part_id, since = self._fold.open_reasoning_id, self._thinks_since
         if part_id is None:
             return

@@ -147,7 +147,9 @@ class ModelRequest:
     """One model call.
 
     Shape: `messages` oldest first; each tool call has exactly one `ToolMessage` after it; the last message is never an
-    `AssistantMessage`. `continues`: the history has the beginning of the answer, which may be all of it.
+    `AssistantMessage`. `continues`: the history has the beginning of the answer, which may be all of it. `cut_word`: of
+    an answer whose text was cut, what was shown behind the last whole word that the history has; `None` elsewhere. A
+    provider that goes on within a text is sent both as its end, and `Prefilled` comes before the answer.
     """
 
     system: str
@@ -156,6 +158,7 @@ class ModelRequest:
     tool_choice: Literal["auto", "none", "required"] | str = "auto"
     settings: ModelSettings = field(default_factory=ModelSettings)
     continues: bool = False
+    cut_word: str | None = None
 
 
 class FinishReason(StrEnum):
@@ -190,6 +193,16 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefilled:
+    """What follows goes on exactly where the cut text ended, without its white space there; no part of an answer.
+
+    `echoes`: the provider's answers begin with the text that they go on from.
+    """
+
+    echoes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +305,8 @@ class Spent:
 
 
 ModelEvent: TypeAlias = (
-    TextDelta
+    Prefilled
+    | TextDelta
     | TextEnd
     | TextWasReasoning
     | ReasoningDelta

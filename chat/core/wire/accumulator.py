@@ -9,7 +9,7 @@ never raises on a chunk that makes no sense where it stands; it ignores it, as c
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias, cast
 
-from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown
+from chat.core.wire.chunks import DATA_PREFIX, Chunk, is_shown, replaced_text
 from sessions_app.core.messages.shapes import OURS, Approval, Message, Part
 from sessions_app.core.messages.tool_states import SETTLED, ToolState, states_before
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -291,6 +291,11 @@ def _copy(draft: _Draft, chunk: Chunk) -> None:
 def _data(draft: _Draft, chunk: Chunk) -> None:
     if chunk.get("transient"):
         return
+    replaced = replaced_text(chunk)
+    if replaced and "text" in draft.last:
+        draft.join()
+        part = draft.parts[draft.last["text"]]
+        part["text"] = part["text"].removesuffix(replaced)
     key = (chunk["type"], chunk.get("id", ""))
     if "id" in chunk and key in draft.data_parts:
         draft.parts[draft.data_parts[key]]["data"] = chunk["data"]

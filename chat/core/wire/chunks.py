@@ -12,7 +12,7 @@ from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
 from sessions_app.core.messages.shapes import Part
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 
 class Chunk(TypedDict, total=False):
@@ -236,13 +236,35 @@ def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: 
     return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)
 
 
-def resumed(at: datetime, offset: int, part_id: str) -> Chunk:
-    """Mark the place where a text was cut and goes on: after so many UTF-16 units of the last text part before this.
+def resumed(at: datetime, text: str, part_id: str, *, replaced: str = "") -> Chunk:
+    """Mark the place where a text was cut and goes on, in UTF-16 units of the last text part, which was this text.
 
-    The same place is marked once, however often the answer is cut there.
+    The same place is marked once, however often the answer is cut there. `replaced`: the end of the text, which is
+    taken off it by the chunk: the answer goes on before it, in other words.
     """
-    value: JSONObject = {"at": at.isoformat(timespec="milliseconds"), "offset": offset}
-    return {"type": RESUMED, "id": f"{part_id}:{offset}", "data": value}
+    value: JSONObject = {
+        "at": at.isoformat(timespec="milliseconds"),
+        "offset": _utf16_length(text) - _utf16_length(replaced),
+    }
+    if replaced:
+        value["replaced"] = replaced
+    return {"type": RESUMED, "id": f"{part_id}:{_utf16_length(text)}", "data": value}
+
+
+def replaced_text(chunk: Chunk) -> str:
+    """The end of the last text part that a chunk takes back; empty for any other chunk."""
+    data = chunk.get("data") if chunk["type"] == RESUMED else None
+    replaced = data.get("replaced") if isinstance(data, dict) else None
+    return replaced if isinstance(replaced, str) else ""
+
+
+def takes_back(text: str) -> bool:
+    """Whether the JSON text of a chunk is of one that takes something back. Cheap: it is asked of every record."""
+    return RESUMED in text and bool(replaced_text(load(text)))
+
+
+def _utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def status(kind: str, facts: JSONObject) -> Chunk:

@@ -86,6 +86,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 function applyData(message: Foldable, chunk: DataChunk): boolean {
   if (chunk.transient) return false;
+  if (chunk.type === RESUMED) takeBack(message, (chunk.data as { replaced?: unknown } | null)?.replaced);
   const isSame = (part: Part): part is DataPart =>
     part.type === chunk.type && "data" in part && (part.id ?? "") === chunk.id;
   const old = "id" in chunk ? message.parts.findLast(isSame) : undefined;
@@ -95,6 +96,16 @@ function applyData(message: Foldable, chunk: DataChunk): boolean {
     message.parts.push(part);
   }
   return true;
+}
+
+/** The mark of a seam: its data may say which end of the last text is written anew. */
+export const RESUMED = "data-think-resumed";
+
+function takeBack(message: Foldable, replaced: unknown): void {
+  const part = lastOf(message, "text");
+  if (part && typeof replaced === "string" && part.text.endsWith(replaced)) {
+    part.text = part.text.slice(0, part.text.length - replaced.length);
+  }
 }
 
 // --- text and reasoning: a delta goes to the last part of its kind, whatever its id ---------------------------------

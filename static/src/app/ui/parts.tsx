@@ -6,7 +6,7 @@ import { timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { renderPlain } from "../lib/plain.ts";
 import { follow } from "../lib/store.ts";
-import { isSettled, isTool } from "../store/fold.ts";
+import { isSettled, isTool, RESUMED } from "../store/fold.ts";
 import { askedWithin, longRuns, type Run } from "../store/runs.ts";
 import type { DataPart, FilePart, Message, Part, TextPart, ToolPart } from "../store/types.ts";
 import { Files } from "./files.tsx";
@@ -29,7 +29,7 @@ interface Props {
   opened: Opened;
 }
 
-const RESUMED = "data-think-resumed";
+const MOST_REPLACED = 120;
 const keyOf = (part: Part, index: number): string => `${index} ${isTool(part) ? part.toolCallId : part.type}`;
 
 export function MessageParts(props: Props) {
@@ -134,12 +134,15 @@ function PlainText({ text }: { text: string }) {
   return <div class="plain" dir="auto" ref={element} />;
 }
 
-/** Below a text that was cut and taken up again. Where it was cut is in the middle of it: the text itself stays whole. */
+/** Below a text that was cut and taken up again, where in the text that was is not marked. What was taken back is struck out here. */
 function Seam({ data }: { data: unknown }) {
-  const at = (data as { at?: string } | null)?.at;
+  const { at, replaced } = (data ?? {}) as { at?: string; replaced?: string };
   return (
     <p class="seam">
-      <span>{at ? t("message.resumed-at", { time: timeLabel(at) }) : t("message.resumed")}</span>
+      <span>
+        {at ? t("message.resumed-at", { time: timeLabel(at) }) : t("message.resumed")}
+        {replaced?.trim() && <> · {t("message.replaced")} <del dir="auto">{replaced.slice(0, MOST_REPLACED)}</del></>}
+      </span>
     </p>
   );
 }

@@ -17,6 +17,7 @@ from chat.core.model.language_model import (
     ModelEvent,
     ModelMessage,
     ModelRequest,
+    ModelSettings,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
@@ -149,6 +150,7 @@ class World:
         self.max_steps = max_steps
         self.reducer: ContextReducer | None = None
         self.prompt = prompt_of
+        self.settings = ModelSettings()
         self.loop: TurnLoop
 
     async def run(self, *, crash_after: int | None = None) -> Message:
@@ -164,6 +166,7 @@ class World:
             prompt=self.prompt,
             reducer=self.reducer,
             tools=TOOLS,
+            settings=self.settings,
             limit=StepLimit(max_steps=self.max_steps),
             clock=lambda: NOW,
             partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),
