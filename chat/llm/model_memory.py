@@ -33,7 +33,8 @@ class Learned:
     `asked_at`: epoch seconds of the last answer about the model, or of the attempt. `left_out`: options that are not
     sent, `renamed`: those that are sent under another name. `refused_tools`: by name, a mark of the declaration that
     was refused, so that a mended one is sent again. `price`: as `THINK_PRICES` has it. `demands`: what its history has
-    to have (`adapters/demands.py`). `abilities`: what a probe found, by the names of `Ability`.
+    to have (`adapters/demands.py`). `server`: the kind of server that runs it, as that calls itself. `abilities`: what
+    a probe found, by the names of `Ability`.
     """
 
     asked_at: float = 0.0
@@ -47,6 +48,7 @@ class Learned:
     renamed: dict[str, str] = field(default_factory=dict)
     refused_tools: dict[str, str] = field(default_factory=dict)
     demands: tuple[str, ...] = ()
+    server: str = ""
     abilities: dict[str, bool] = field(default_factory=dict)
 
 

@@ -22,6 +22,9 @@ SECONDS: Final = 3.0
 AGAIN_SECONDS: Final = 600.0
 """After so long a server that said nothing of a model is asked again."""
 
+SERVERS: Final = ("llamacpp", "vllm")
+"""Kinds of servers that name themselves as the owner of their models."""
+
 _CONTEXT_WORDS: Final = (
     "loaded_context_length",
     "max_model_len",
@@ -38,7 +41,10 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """The report of a server about one model. Nothing said is 0, `None` or empty. `price`: as `THINK_PRICES` has it."""
+    """The report of a server about one model. Nothing said is 0, `None` or empty.
+
+    `price`: as `THINK_PRICES` has it. `server`: its kind, one of `SERVERS`.
+    """
 
     context_tokens: int = 0
     output_tokens: int = 0
@@ -46,6 +52,7 @@ class ServerFacts:
     inputs: tuple[str, ...] | None = None
     price: JSONObject = field(default_factory=dict)
     cuts_silently: bool = False
+    server: str = ""
 
 
 def read_context(entry: JSONObject) -> int:
@@ -70,6 +77,7 @@ def read_entry(entry: JSONObject) -> ServerFacts:
         calls_tools=_calls_tools(entry),
         inputs=_inputs(entry),
         price=_price(_inner(entry, "pricing")),
+        server=owner if (owner := entry.get("owned_by")) in SERVERS else "",
     )
 
 
@@ -189,6 +197,7 @@ async def _learn(endpoint: Endpoint, model: str) -> Learned:
             inputs=known.inputs if known.inputs is not None else found.inputs,
             price=found.price or known.price,
             cuts_silently=found.cuts_silently or known.cuts_silently,
+            server=found.server or known.server,
         )
 
     return await model_memory.learn(endpoint.base_url, model, merged)

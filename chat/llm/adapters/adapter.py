@@ -22,6 +22,7 @@ from chat.core.model.language_model import (
     ModelMessage,
     ModelRequest,
     ModelSettings,
+    Prefilled,
     ToolCallContent,
 )
 from chat.core.model.overflow import estimate_request
@@ -135,7 +136,7 @@ class HttpModel(ABC):
         try:
             async with self._open(request) as begun:
                 reader, batches = begun.reader, begun.batches
-                for item in begun.items:
+                for item in (*self._begun(begun.sent.body, self._known()), *begun.items):
                     yield item
                 if begun.error is not None:
                     raise begun.error
@@ -235,6 +236,10 @@ class HttpModel(ABC):
     def _own_options(self, settings: ModelSettings) -> JSONObject:
         """Options merged into the body unchanged: those for all providers, then those for this one."""
         return {**settings.extra, **settings.provider_options.get(self._endpoint.provider, {})}
+
+    def _begun(self, _body: JSONObject, _known: Learned) -> list[Prefilled]:
+        """What is to be known before the first word of the answer to a body."""
+        return []
 
     @abstractmethod
     def _body(self, request: ModelRequest, known: Learned) -> JSONObject:

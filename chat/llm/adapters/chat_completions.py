@@ -15,6 +15,7 @@ from chat.core.model.language_model import (
     ModelMessage,
     ModelRequest,
     ModelSettings,
+    Prefilled,
     TextContent,
     ToolMessage,
     ToolSpec,
@@ -35,6 +36,7 @@ from chat.llm.adapters.content import (
     plain_text,
 )
 from chat.llm.adapters.demands import demands_of
+from chat.llm.adapters.prefill import is_prefilled, prefilled, way_of
 from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -82,7 +84,11 @@ class ChatCompletionsModel(HttpModel):
                 body["parallel_tool_calls"] = settings.parallel_tool_calls
         body.update(chat_settings(settings, max_tokens_field=self._endpoint.max_tokens_field))
         body.update(self._own_options(settings))
-        return body
+        return prefilled(body, request, way_of(self._endpoint, self._model, known), known)
+
+    def _begun(self, body: JSONObject, known: Learned) -> list[Prefilled]:
+        way = way_of(self._endpoint, self._model, known) if is_prefilled(body) else None
+        return [] if way is None else [Prefilled(echoes=way.echoes)]
 
 
 def chat_settings(settings: ModelSettings, *, max_tokens_field: str = "max_tokens") -> JSONObject:

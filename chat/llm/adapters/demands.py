@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from chat.llm.adapters.prefill import NO_PREFILL
 from chat.llm.adapters.refusals import Lesson
 from chat.llm.endpoint import Endpoint
 from chat.llm.model_memory import Learned
@@ -23,6 +24,11 @@ _ADDED: Final = {
         r"role\W{1,3}user\W{1,3} after (?:role )?\W?tool|roles? must alternate|alternating (?:user|roles)",
         re.IGNORECASE,
     ),
+    NO_PREFILL: re.compile(
+        r"prefill|\bprefix\b|\bpartial\b|continue_final_message|add_generation_prompt"
+        r"|(?:last|final) message\b.{0,60}\b(?:user|tool|assistant)|must end with a user|ends? with (?:an? )?assistant",
+        re.IGNORECASE | re.DOTALL,
+    ),
     "reasoning": re.compile(r"reasoning.?content|(?:missing|passed? back).{0,60}(?:reasoning|thinking)", re.IGNORECASE),
 }
 _UNKNOWN_FIELD: Final = re.compile(
@@ -35,8 +41,8 @@ _UNKNOWN_FIELD: Final = re.compile(
 def demands_of(endpoint: Endpoint, known: Learned) -> frozenset[str]:
     """The demands of a server.
 
-    `ids` of nine letters and digits, `signature`, `reasoning` with each call, or `no reasoning`; `answer` of the model
-    between results and the user's next message.
+    `ids` of nine letters and digits, `signature`, `reasoning` with each call, `answer` of the model between results and
+    the user's next message; and what it does not take: `no reasoning`, or `no prefill`.
     """
     is_strict = "mistral.ai" in endpoint.base_url or endpoint.provider == "mistral"
     return frozenset((*known.demands, "ids", "answer") if is_strict else known.demands)
