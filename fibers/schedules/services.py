@@ -58,7 +58,7 @@ def create_schedule(draft: ScheduleDraft) -> tuple[Schedule, bool]:
     """Store a schedule and arm it; return it, and whether it is new.
 
     **Concurrency:** unique constraints decide between two that store the same one. The owner's row is locked for the
-    count. **Errors:** `ScheduleInvalid`, `SchedulesFull`.
+    count. **Errors:** `ScheduleInvalid`, also for an instant that is over; `SchedulesFull`.
     """
     _check(draft)
     once = _fingerprint(draft) if draft.is_once else None
@@ -79,6 +79,8 @@ def create_schedule(draft: ScheduleDraft) -> tuple[Schedule, bool]:
 
 
 def _insert(draft: ScheduleDraft, once: str | None) -> Schedule:
+    now = database_now()
+    draft.timing.check_ahead(now)
     _check_room(draft.owner_id)
     return Schedule.objects.create(
         scope=draft.scope,
@@ -97,7 +99,7 @@ def _insert(draft: ScheduleDraft, once: str | None) -> Schedule:
         fingerprint=once,
         error=draft.error,
         status=ScheduleStatus.BROKEN if draft.error else ScheduleStatus.ACTIVE,
-        next_at=None if draft.error else draft.timing.first_after(database_now()),
+        next_at=None if draft.error else draft.timing.first_after(now),
     )
 
 
@@ -187,11 +189,13 @@ def edit_schedule(schedule_id: str, timing: Timing | None = None, **columns: Any
         schedule = _get(schedule_id)
         changed = dict(columns)
         if timing is not None and timing != schedule.timing:
+            now = database_now()
+            timing.check_ahead(now)
             changed |= {
                 "kind": timing.kind.value,
                 "spec": timing.spec,
                 "zone": timing.zone,
-                "next_at": timing.first_after(database_now()),
+                "next_at": timing.first_after(now),
                 "error": "",
                 "fingerprint": None,  # it is not what was stored once any more
             }

@@ -2,7 +2,8 @@
 
 Pure: the caller gives the present, which is the database's. Instants are aware and in UTC; a wall-clock time is one of
 the timing's zone. Where clocks are put forward over a time that is named, it is due at the first minute that exists;
-where they are put back it is due the first time only.
+where they are put back it is due the first time only. An instant that is over is refused when it is asked for, and what
+is stored is late rather than never.
 """
 
 import math
@@ -16,6 +17,7 @@ from cronsim import CronSim, CronSimError
 
 from fibers.errors import ScheduleInvalid
 from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.zones import find_zone, near_zones
 
 MAX_INTERVAL_SECONDS: Final = 30 * 86_400
 """Longest interval: 30 days. What is rarer is said in cron, which knows months."""
@@ -26,6 +28,8 @@ LAST_YEAR: Final = 2200
 CRON_FIELDS: Final = 5
 PREVIEW: Final = 5
 UTC_NAME: Final = "UTC"
+PAST_SECONDS: Final = 60
+"""How long ago an instant may be that is asked for: it was now when it was written, and words have no seconds."""
 
 
 class ScheduleKind(StrEnum):
@@ -58,14 +62,14 @@ class Timing:
 
     @classmethod
     def at(cls, instant: datetime, zone: str = "") -> Self:
-        """Once, at an instant; at once where it is over. A naive one is of the zone, and needs it.
+        """Once, at an instant. A naive one is of the zone, and needs it; whether it is over `check_ahead` says.
 
         Errors: `ScheduleInvalid`.
         """
         if not FIRST_YEAR <= instant.year <= LAST_YEAR:  # others lie beyond what calendars of some zones can say
             raise ScheduleInvalid(Phrase("The year lies between {first} and {last}.", first=FIRST_YEAR, last=LAST_YEAR))
         if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=_needed_zone(zone, instant.isoformat(" ", "minutes")))
+            instant = existing(instant.replace(tzinfo=_needed_zone(zone, instant.isoformat(" ", "minutes"))))
         named = zone_named(zone or UTC_NAME)
         return cls(kind=ScheduleKind.INSTANT, spec=instant.astimezone(UTC).isoformat(), zone=named.key)
 
@@ -107,6 +111,25 @@ class Timing:
             return now + timedelta(seconds=float(self.spec))
         return self.next_after(now)
 
+    def check_ahead(self, now: datetime) -> None:
+        """Refuse an instant that is over, with the present in the words: who asks for one may not know the date.
+
+        A few seconds are no matter. Errors: `ScheduleInvalid`.
+        """
+        if self.kind is not ScheduleKind.INSTANT:
+            return
+        instant = datetime.fromisoformat(self.spec)
+        if (now - instant).total_seconds() > PAST_SECONDS:
+            zone = zone_named(self.zone)
+            raise ScheduleInvalid(
+                Phrase(
+                    "{time} ({zone}) is over: it is {now} there now.",
+                    time=_shown(instant, zone),
+                    zone=self.zone,
+                    now=_shown(now, zone),
+                )
+            )
+
     def next_after(self, now: datetime, due: datetime | None = None) -> datetime:
         """The next instant of a repeating schedule; `due` is the one that just began, which may be long ago.
 
@@ -127,9 +150,11 @@ class Timing:
 
     def _next_cron(self, now: datetime) -> datetime:
         try:
-            times = CronSim(self.spec, now.astimezone(zone_named(self.zone)))
+            times = CronSim(self.spec, now.astimezone(ZoneInfo(self.zone)))
             # In the hour that comes twice the search begins with times that were due in its first passage.
             return next(found for found in (each.astimezone(UTC) for each in times) if found > now)
+        except (KeyError, OSError) as error:  # it was a zone when the schedule was stored
+            raise _no_zone(self.zone) from error
         except (CronSimError, StopIteration, ValueError, OverflowError) as error:
             raise ScheduleInvalid(
                 Phrase("“{text}” is no cron text that is ever due: {error}", text=self.spec, error=error)
@@ -137,16 +162,63 @@ class Timing:
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The time zone of an IANA name. Errors: `ScheduleInvalid`."""
+    """The time zone of an IANA name. Errors: `ScheduleInvalid`, with the names that may have been meant."""
+    zone = find_zone(name)
+    if zone is None:
+        raise _no_zone(name)
+    return zone
+
+
+def existing(instant: datetime) -> datetime:
+    """An instant of a zone; where its clocks are put forward over it, the first one after the gap."""
+    before, after = instant.replace(fold=0).utcoffset(), instant.replace(fold=1).utcoffset()
+    if before is None or after is None or before >= after:
+        return instant
+    # In a gap the offset of before it names an instant after it, by as much as is left out of the clock.
+    low, high = instant.replace(fold=1).astimezone(UTC), instant.replace(fold=0).astimezone(UTC)
+    zone = instant.tzinfo
+    while high - low > timedelta(seconds=1):
+        middle = low + (high - low) / 2
+        low, high = (low, middle) if middle.astimezone(zone).utcoffset() == after else (middle, high)
+    return high.replace(microsecond=0).astimezone(zone)
+
+
+def read_instant(text: str) -> datetime:
+    """A date and time of day in ISO 8601, with or without an offset.
+
+    Errors: `ScheduleInvalid`; for a date alone too, whose hour nobody said.
+    """
     try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:  # unknown, an impossible name, a folder of the database
-        raise ScheduleInvalid(Phrase("There is no time zone “{name}”.", name=name)) from error
+        instant = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise _no_instant(text) from error
+    if not any(mark in text.strip() for mark in ("T", "t", " ")):
+        raise _no_instant(text)
+    return instant
+
+
+def _no_instant(text: str) -> ScheduleInvalid:
+    return ScheduleInvalid(Phrase("“{text}” is no date with a time of day. Write it as 2027-05-01T09:00.", text=text))
+
+
+def _no_zone(name: str) -> ScheduleInvalid:
+    near = near_zones(name)
+    if not near:
+        return ScheduleInvalid(
+            Phrase("There is no time zone “{name}”. Name a place, for example Europe/Berlin, or UTC.", name=name)
+        )
+    return ScheduleInvalid(
+        Phrase("There is no time zone “{name}”. Did you mean {near}?", name=name, near=", ".join(near))
+    )
+
+
+def _shown(instant: datetime, zone: ZoneInfo) -> str:
+    return f"{instant.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _needed_zone(name: str, text: str) -> ZoneInfo:
     """The zone of a wall-clock time. What hour that is differs from place to place, so none is assumed."""
-    if not name:
+    if not name.strip():
         raise ScheduleInvalid(Phrase("“{text}”: say in which time zone, for example Europe/Berlin or UTC.", text=text))
     return zone_named(name)
 

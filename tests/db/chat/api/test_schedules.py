@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
@@ -88,6 +89,9 @@ def test_what_would_come_is_shown_and_not_stored(as_alice: ApiClient) -> None:
         {"kind": "instant", "spec": "2040-05-01T09:00"},
         {"kind": "instant", "spec": "tomorrow"},
         {"kind": "instant", "spec": "0001-01-01T00:00", "zone": "Asia/Tokyo"},
+        {"kind": "instant", "spec": "2040-05-01", "zone": "Asia/Tokyo"},
+        {"kind": "instant", "spec": "2025-01-02T09:00", "zone": "Asia/Tokyo"},
+        {"kind": "instant", "spec": "2040-05-01T09:00", "zone": "localtime"},
     ],
 )
 def test_impossible_times_are_refused_with_a_sentence(
@@ -112,6 +116,22 @@ def test_a_schedule_is_paused_edited_and_deleted(as_alice: ApiClient, schedules_
     assert (resumed["status"], resumed["title"], len(resumed["next"])) == ("active", "Bye", 5)
     assert as_alice.send("DELETE", one).status_code == 204
     assert as_alice.send("DELETE", one).status_code == 404
+
+
+def test_what_is_over_is_no_new_time(as_alice: ApiClient, schedules_path: str) -> None:
+    made = create(as_alice, schedules_path)
+    over = {"kind": "instant", "spec": "2025-01-02T09:00", "zone": "Europe/Vienna"}
+    reply = as_alice.send("PATCH", f"{schedules_path}/{made['id']}", {"times": over})
+    today = datetime.now(ZoneInfo("Europe/Vienna"))
+    assert reply.status_code == 422
+    assert f"2025-01-02 09:00 (Europe/Vienna) is over: it is {today:%Y-%m}" in reply.json()["detail"]
+    assert as_alice.get(schedules_path).json() == [made]
+
+
+def test_a_zone_that_is_none_is_refused_with_a_proposal(as_alice: ApiClient) -> None:
+    times = {"kind": "cron", "spec": "0 9 * * *", "zone": "Europe/Wien"}
+    reply = as_alice.send("POST", "/schedules/preview", times)
+    assert "Did you mean Europe/Vienna?" in reply.json()["detail"]
 
 
 def test_what_code_made_can_be_paused_and_not_edited(

@@ -82,7 +82,7 @@ def test_nothing_begins_before_it_is_due() -> None:
     assert not Fiber.objects.exists()
 
 
-@pytest.mark.parametrize("timing", [Timing.delay(0), Timing.at(datetime(2020, 1, 1, tzinfo=UTC))])
+@pytest.mark.parametrize("timing", [Timing.delay(0), Timing.at(datetime(2100, 1, 1, tzinfo=UTC))])
 def test_what_is_due_once_ends(timing: Timing) -> None:
     schedule = make(timing)
     let_be_due(schedule)

@@ -26,7 +26,7 @@ from chat.http.api.schemas.schedules import (
 from chat.models import AgentInstance
 from chat.reads.schedules import RunView, last_runs, runs_of
 from chat.runtime.abilities.schedules import draft_of, find_schedule, schedules_of
-from fibers.core.schedules.timing import ScheduleKind, Timing
+from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
 from fibers.errors import ScheduleInvalid
 from fibers.schedule_models import Schedule
 from fibers.schedules import services
@@ -107,6 +107,7 @@ async def schedules_preview(request: HttpRequest, data: TimesIn) -> ScheduleTime
     """The next times that a schedule would have. Nothing is stored."""
     timing = timing_of(data)
     now = await db(database_now)
+    timing.check_ahead(now)
     return ScheduleTimesOut(next=timing.upcoming(now))
 
 
@@ -138,7 +139,7 @@ def _timing(data: TimesIn) -> Timing:
     if kind is ScheduleKind.CRON:
         return Timing.cron(data.spec, data.zone or "")
     if kind is ScheduleKind.INSTANT:
-        return Timing.at(datetime.fromisoformat(data.spec), data.zone or "")
+        return Timing.at(read_instant(data.spec), data.zone or "")
     return Timing.every(float(data.spec)) if kind is ScheduleKind.INTERVAL else Timing.delay(float(data.spec))
 
 
