@@ -1,7 +1,7 @@
 """The tables of `docs/reference/providers.md`, read from the recorded answers in `tests/providers` and nothing else.
 
 A cell comes from a recording, a row of the table of overflow words, or a declared fact with its source. Where there is
-none of these it says so.
+none of these, the cell says "not recorded".
 """
 
 from collections.abc import Callable, Iterator, Mapping

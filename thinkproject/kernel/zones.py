@@ -1,7 +1,7 @@
 """Time zones by name: which there are, which one a person may have meant, and whose is current.
 
 The current zone is that of the person who asks: of a request by its header, of a socket by its query, and of a turn by
-the message that it answers. Nothing is assumed where nobody said it.
+the message that it answers. Nothing is assumed where no zone was given.
 """
 
 import difflib
@@ -102,7 +102,7 @@ _current: ContextVar[str] = ContextVar("think_time_zone", default="")
 
 
 def current_zone() -> str:
-    """The IANA name of the zone of the person who asks; empty where nobody said it."""
+    """The IANA name of the zone of the person who asks; empty where none was given."""
     return _current.get()
 
 

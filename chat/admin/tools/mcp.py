@@ -11,7 +11,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
@@ -24,7 +23,6 @@ from thinkproject.kernel.read_only_admin import NOTHING, moment
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState
 from tools_app.errors import McpServerInvalid
 from tools_app.mcp import rows, selectors
-from tools_app.mcp.sign_in import CALLBACK_PATH
 from tools_app.models import McpServer
 
 if TYPE_CHECKING:
@@ -87,9 +85,9 @@ class McpServerForm(_Form):
             name: forms.TextInput(attrs={"size": 80}) for name in ("url", "client_id", "allowed_issuer")
         }
         help_texts: ClassVar = {
-            "client_id": format_lazy(
-                _("Where this site was registered at the authorization server by hand, with its address {path}"),
-                path=CALLBACK_PATH,
+            "client_id": _(
+                "Where this site was registered at the authorization server by hand, with its address"
+                " /mcp/oauth/callback"
             ),
             "allowed_issuer": ISSUER_HELP,
         }

@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from chat.core.context.prompt import goes_on, with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
@@ -23,7 +22,7 @@ from chat.core.loop.seam import Seam
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.step_tools import activity, choice_of, named_calls, offered_tools, only_offered
-from chat.core.loop.totals import MODEL_PREFIX, TurnTotals
+from chat.core.loop.totals import MODEL_PREFIX, CostOf, TurnTotals
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
@@ -47,9 +46,6 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
-
-CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
-"""The cost of one call of a model that goes by these names, the most exact one first."""
 
 UNRECORDED: Final[JSONObject] = {"finish": FinishReason.STOP.value, "ends_step": True, "unrecorded": True}
 """The record of a model call that had ended when its worker died: what it used is not known any more."""
@@ -289,7 +285,7 @@ class TurnLoop:
             if finish is None:
                 raise NetworkLost("The model's answer ended in the middle.")
         except ModelError as error:
-            self._spend(model, [*translate.spent, *Spent.on(error)])
+            self.totals.spend(model.name, [*translate.spent, *Spent.on(error)], self.plan.cost_of)
             if not await self._goes_on(error, model, is_shown=translate.has_taken_up):
                 raise
         ending = self._seal(is_shown=translate.has_taken_up)
@@ -297,12 +293,6 @@ class TurnLoop:
             ending = self._end_call(translate, model, request, finish)
         async for chunk in ending:
             yield chunk
-
-    def _spend(self, model: LanguageModel, attempts: list[Spent]) -> None:
-        """Keep what attempts without an answer used, until the next record takes it."""
-        for spent in attempts:
-            cost = self.plan.cost_of((model.name, spent.model_name), spent.usage)
-            self.totals.unrecorded.append({"model": model.name, "usage": asdict(spent.usage), "cost": str(cost)})
 
     async def _goes_on(self, error: ModelError, model: LanguageModel, *, is_shown: bool) -> bool:
         """Whether a failed call is made again: from where it broke off, with a shorter prompt, or of another model."""
@@ -369,7 +359,7 @@ class TurnLoop:
         """Close what is open after an answer, and record the call."""
         for chunk in translate.close():
             yield self._put(chunk)
-        self._spend(model, translate.spent)
+        self.totals.spend(model.name, translate.spent, self.plan.cost_of)
         self._failover.answered(model)
         record: JSONObject = {
             "finish": finish.reason.value,
@@ -416,7 +406,7 @@ class TurnLoop:
             yield self._put(activity("tool", named_calls(self.plan.titles, calls), self.plan.clock()))
         arrivals: asyncio.Queue[Chunk | BaseException | None] = asyncio.Queue()
         waits: list[Wait] = []
-        tasks = [asyncio.create_task(self._settle_call(call, arrivals)) for call in calls]
+        tasks = [asyncio.create_task(_settle_call(call, self._journal, self._tools, arrivals)) for call in calls]
         try:
             remaining = len(tasks)
             while remaining:
@@ -438,24 +428,28 @@ class TurnLoop:
             raise Parked(waits[0].kind, waits)
         await self._hooks.on_step_finish(self._steps.records()[-1])
 
-    async def _settle_call(self, call: ToolCall, arrivals: "asyncio.Queue[Chunk | BaseException | None]") -> None:
-        try:
-            key = f"{CALL_PREFIX}{call.call_id}"
-            record = await self._journal.recorded(key)
-            if record is None:
-                async for item in self._tools.run(call):
-                    if isinstance(item, ToolProgress):
-                        arrivals.put_nowait(progress_chunk(call.call_id, item))
-                    else:
-                        record = call_record(call, item)
-                assert record is not None, "a tool runner ends with a result"
-                await self._journal.record(key, record)
-            chunk = settling_chunk(call.call_id, record)
-            if chunk is not None:
-                arrivals.put_nowait(chunk)
-            arrivals.put_nowait(None)
-        except Parked as parked:
-            arrivals.put_nowait(parked)
-        except BaseException as error:
-            arrivals.put_nowait(error)
-            raise
+
+async def _settle_call(
+    call: ToolCall, journal: Journal, tools: ToolRunner, arrivals: "asyncio.Queue[Chunk | BaseException | None]"
+) -> None:
+    """Run one call, unless it is recorded, and record it; its chunks arrive as they come, then `None` or an error."""
+    try:
+        key = f"{CALL_PREFIX}{call.call_id}"
+        record = await journal.recorded(key)
+        if record is None:
+            async for item in tools.run(call):
+                if isinstance(item, ToolProgress):
+                    arrivals.put_nowait(progress_chunk(call.call_id, item))
+                else:
+                    record = call_record(call, item)
+            assert record is not None, "a tool runner ends with a result"
+            await journal.record(key, record)
+        chunk = settling_chunk(call.call_id, record)
+        if chunk is not None:
+            arrivals.put_nowait(chunk)
+        arrivals.put_nowait(None)
+    except Parked as parked:
+        arrivals.put_nowait(parked)
+    except BaseException as error:
+        arrivals.put_nowait(error)
+        raise

@@ -113,7 +113,7 @@ class Joiner:
         return self.end()
 
     def end(self) -> Joined:
-        """The continuation, of what was heard so far."""
+        """The continuation, as far as it has come."""
         said, self._said = self._said, ""
         if not said.strip():
             return Joined(added=said)
@@ -135,7 +135,7 @@ class Joiner:
         return Joined(replaced=tail, added=rest)
 
     def _repeated(self, said: str) -> int:
-        """How much of the beginning of what the model says is the end of what it was given."""
+        """The length of the text at the beginning of the answer that repeats the end of the text that was cut."""
         base = self._seam.base
         for length in range(min(len(base), len(said)), 0, -1):
             if base[-length] == said[0] and base.endswith(said[:length]) and self._is_no_news(said, length):

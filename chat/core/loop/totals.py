@@ -1,14 +1,17 @@
 """The usage of a turn: of its settled model calls, and of attempts that gave no answer and cost something."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeAlias
 
 from chat.core.loop.failover import FAILOVER_PREFIX, switch_of
-from chat.core.model.language_model import Usage
+from chat.core.model.language_model import Spent, Usage
 from chat.core.model.prices import NOTHING
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+
+CostOf: TypeAlias = Callable[[tuple[str, ...], Usage], Decimal]
+"""The cost of one call of a model that goes by these names, the most exact one first."""
 
 MODEL_PREFIX: Final = "model:"
 """Of the keys of model calls in a journal."""
@@ -46,6 +49,12 @@ class TurnTotals:
         if record["ends_step"]:
             self.steps += 1
             self.finish_reason = str(record.get("finish", ""))
+
+    def spend(self, model: str, attempts: Iterable[Spent], cost_of: CostOf) -> None:
+        """Keep what attempts without an answer used, until the next record takes it."""
+        for spent in attempts:
+            cost = cost_of((model, spent.model_name), spent.usage)
+            self.unrecorded.append({"model": model, "usage": asdict(spent.usage), "cost": str(cost)})
 
     def count_use(self, record: JSONObject) -> None:
         """Add one use of a model: `{model, usage, cost}`."""

@@ -156,7 +156,7 @@ class TurnState:
         return sealing
 
     def open_text(self, kind: Literal["text", "reasoning"] = "text") -> str:
-        """What is there of the text or the reasoning that is still open; empty when none is."""
+        """The text or the reasoning that is still open, as far as it has come; empty when none is."""
         open_id = self.open_text_id if kind == "text" else self.open_reasoning_id
         if open_id is None:
             return ""
@@ -292,7 +292,7 @@ class EventTranslator:
             yield chunks.text_end(self._fold.open_text_id)
 
     def _framing(self, event: Finish | Prefilled | Spent) -> Iterator[Chunk]:
-        """What the model's answer says about itself, and nobody is shown."""
+        """Record the model's words about its answer, which are not shown."""
         if isinstance(event, Spent):
             self.spent.append(event)
         elif isinstance(event, Prefilled) and self._joiner is not None:

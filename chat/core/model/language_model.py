@@ -197,7 +197,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefilled:
-    """What follows goes on exactly where the cut text ended, without its white space there; no part of an answer.
+    """A notice that the answer goes on exactly where the cut text ended, without its white space there.
 
     `echoes`: the provider's answers begin with the text that they go on from.
     """

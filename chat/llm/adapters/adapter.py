@@ -115,8 +115,6 @@ class HttpModel(ABC):
 
     def _sends(self, medium: Literal["image", "document"], known: Learned) -> bool:
         can = self._endpoint.accepts_images if medium == "image" else self._endpoint.accepts_documents
-        if can is None:
-            return known.inputs is not None and medium in known.inputs
         return can and (known.inputs is None or medium in known.inputs)
 
     def _known(self) -> Learned:
@@ -238,7 +236,7 @@ class HttpModel(ABC):
         return {**settings.extra, **settings.provider_options.get(self._endpoint.provider, {})}
 
     def _begun(self, _body: JSONObject, _known: Learned) -> list[Prefilled]:
-        """What is to be known before the first word of the answer to a body."""
+        """Events before the first word of the answer to a body."""
         return []
 
     @abstractmethod

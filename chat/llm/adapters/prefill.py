@@ -19,8 +19,9 @@ NO_PREFILL: Final = "no prefill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How a provider is told. `place`: of its address; `server`: as it calls itself, or the provider's name.
+    """A provider's way of continuing a text.
 
+    `place`: of its address; `server`: as it calls itself, or the provider's name;
     `message`: fields of the last message; `body`: of the request; `models`: to which it applies; `echoes`: its answers
     begin with the text; `source`: its own page.
     """
@@ -79,7 +80,7 @@ WAYS: Final = (
     ),
     Way(server="llamacpp", source="https://github.com/ggml-org/llama.cpp/pull/13608: the default of llama-server"),
 )
-"""One row for each provider that says so on a page of its own. Others are not asked: a model that takes the text for a
+"""One row for each provider whose own pages describe it. Others are not asked: a model that takes the text for a
 whole answer goes on behind it."""
 
 

@@ -51,7 +51,7 @@ class Manners:
 
     @property
     def checks(self) -> list[JSONObject]:
-        """What its server checks: `{rule, value, status, words, source}`."""
+        """The checks of its server: `{rule, value, status, words, source}`."""
         return list(self.facts.get("checks") or ())
 
     def refusal_of(self, body: JSONObject) -> HttpError | None:

@@ -3,8 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from chat.core.loop.loop import CostOf
-from chat.core.loop.totals import TurnTotals
+from chat.core.loop.totals import CostOf, TurnTotals
 from chat.core.model.language_model import Usage
 from chat.core.model.prices import NOTHING, cost_of, find_price
 from chat.llm.prices import price_table

@@ -174,7 +174,7 @@ def existing(instant: datetime) -> datetime:
     before, after = instant.replace(fold=0).utcoffset(), instant.replace(fold=1).utcoffset()
     if before is None or after is None or before >= after:
         return instant
-    # In a gap the offset of before it names an instant after it, by as much as is left out of the clock.
+    # In a gap the offset before it names an instant after it, by as much as is left out of the clock.
     low, high = instant.replace(fold=1).astimezone(UTC), instant.replace(fold=0).astimezone(UTC)
     zone = instant.tzinfo
     while high - low > timedelta(seconds=1):
@@ -186,7 +186,7 @@ def existing(instant: datetime) -> datetime:
 def read_instant(text: str) -> datetime:
     """A date and time of day in ISO 8601, with or without an offset.
 
-    Errors: `ScheduleInvalid`; for a date alone too, whose hour nobody said.
+    Errors: `ScheduleInvalid`; for a date alone too, which leaves the hour open.
     """
     try:
         instant = datetime.fromisoformat(text.strip())

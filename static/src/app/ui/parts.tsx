@@ -141,7 +141,12 @@ function Seam({ data }: { data: unknown }) {
     <p class="seam">
       <span>
         {at ? t("message.resumed-at", { time: timeLabel(at) }) : t("message.resumed")}
-        {replaced?.trim() && <> · {t("message.replaced")} <del dir="auto">{replaced.slice(0, MOST_REPLACED)}</del></>}
+        {replaced?.trim() && (
+          <>
+            {" · "}
+            {t("message.replaced")} <del dir="auto">{replaced.slice(0, MOST_REPLACED)}</del>
+          </>
+        )}
       </span>
     </p>
   );

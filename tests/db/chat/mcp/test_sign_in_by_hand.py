@@ -25,7 +25,7 @@ API = "/api/v1/mcp-servers"
 
 
 @pytest.fixture
-def servers(settings: Any) -> Iterator[Tenants]:
+def sign_ins(settings: Any) -> Iterator[Tenants]:
     settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
     with tenants() as found:
         found.clients = {"by-hand": SECRET, "public": ""}
@@ -33,7 +33,7 @@ def servers(settings: Any) -> Iterator[Tenants]:
 
 
 @pytest.fixture
-def alice(db: None) -> Client:
+def owner(db: None) -> Client:
     client = Client(SERVER_NAME="localhost")
     client.force_login(User.objects.create_user("alice"))
     return client
@@ -46,9 +46,9 @@ def admin(db: None) -> Client:
     return client
 
 
-def added(client: Client, servers: Tenants, **more: Any) -> str:
+def added(client: Client, sign_ins: Tenants, **more: Any) -> str:
     """A server of this person's."""
-    sent = {"name": "tickets", "url": servers.url, **more}
+    sent = {"name": "tickets", "url": sign_ins.url, **more}
     reply = client.post(API, sent, content_type="application/json")
     assert reply.status_code == 200, reply.content
     return str(reply.json()["id"])
@@ -72,9 +72,9 @@ def signed_in(client: Client, server_id: str) -> dict[str, Any]:
     return kept
 
 
-def test_where_no_program_registers_the_words_say_what_to_do(alice: Client, servers: Tenants) -> None:
-    words = refusal(alice, added(alice, servers))
-    assert servers.named in words
+def test_where_no_program_registers_the_words_say_what_to_do(owner: Client, sign_ins: Tenants) -> None:
+    words = refusal(owner, added(owner, sign_ins))
+    assert sign_ins.named in words
     assert "http://localhost/mcp/oauth/callback" in words
     assert "client ID" in words
 
@@ -85,105 +85,105 @@ def test_where_no_program_registers_the_words_say_what_to_do(alice: Client, serv
     ids=["default", "both", "post"],
 )
 def test_a_client_by_hand_signs_in_and_its_secret_is_shown_nowhere(
-    alice: Client, servers: Tenants, methods: list[str] | None, is_basic: bool
+    owner: Client, sign_ins: Tenants, methods: list[str] | None, is_basic: bool
 ) -> None:
-    servers.metadata = {"token_endpoint_auth_methods_supported": methods}
-    server_id = added(alice, servers)
+    sign_ins.metadata = {"token_endpoint_auth_methods_supported": methods}
+    server_id = added(owner, sign_ins)
     change = {"client_id": "by-hand", "client_secret": SECRET}
-    reply = alice.patch(f"{API}/{server_id}", change, content_type="application/json")
+    reply = owner.patch(f"{API}/{server_id}", change, content_type="application/json")
     assert reply.status_code == 200
     assert (reply.json()["client_id"], reply.json()["redirect_url"]) == (
         "by-hand",
         "http://localhost/mcp/oauth/callback",
     )
-    assert signed_in(alice, server_id)["tokens"]["access_token"] == "granted-token"
-    (asked,) = servers.asked
+    assert signed_in(owner, server_id)["tokens"]["access_token"] == "granted-token"
+    (asked,) = sign_ins.asked
     assert ("basic_secret" in asked, "client_secret" in asked) == (is_basic, not is_basic)
     assert SECRET not in repr(all_rows())
     for page in (API, f"/admin/think_tools/mcpserver/{server_id}/change/"):
-        assert SECRET not in alice.get(page).content.decode()
+        assert SECRET not in owner.get(page).content.decode()
 
 
-def test_a_public_client_sends_no_secret(alice: Client, servers: Tenants) -> None:
-    signed_in(alice, added(alice, servers, client_id="public"))
-    (asked,) = servers.asked
+def test_a_public_client_sends_no_secret(owner: Client, sign_ins: Tenants) -> None:
+    signed_in(owner, added(owner, sign_ins, client_id="public"))
+    (asked,) = sign_ins.asked
     assert asked["client_id"] == "public"
     assert not {"basic_id", "client_secret"} & asked.keys()
 
 
-def test_a_secret_goes_to_the_authorization_server_that_it_was_entered_for(alice: Client, servers: Tenants) -> None:
-    server_id = added(alice, servers, client_id="by-hand", client_secret=SECRET)
-    signed_in(alice, server_id)
+def test_a_secret_goes_to_the_authorization_server_that_it_was_entered_for(owner: Client, sign_ins: Tenants) -> None:
+    server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
+    signed_in(owner, server_id)
     with tenants() as thief:
-        thief.clients = servers.clients
-        servers.resource = {"authorization_servers": [thief.named]}
-        words = refusal(alice, server_id)
-        assert servers.named in words
+        thief.clients = sign_ins.clients
+        sign_ins.resource = {"authorization_servers": [thief.named]}
+        words = refusal(owner, server_id)
+        assert sign_ins.named in words
         assert thief.named in words
         assert not thief.asked
         change = {"client_id": "by-hand", "client_secret": SECRET}  # a person says that it is right
-        assert alice.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
-        signed_in(alice, server_id)
+        assert owner.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
+        signed_in(owner, server_id)
         assert len(thief.asked) == 1
 
 
-def test_a_client_is_changed_and_forgotten(alice: Client, servers: Tenants) -> None:
-    server_id = added(alice, servers, client_id="by-hand", client_secret=SECRET)
+def test_a_client_is_changed_and_forgotten(owner: Client, sign_ins: Tenants) -> None:
+    server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
     for change, expected in (
         ({"client_secret": "other"}, ("by-hand", "other")),
         ({"enabled": True}, ("by-hand", "other")),
         ({"client_id": "public"}, ("public", "")),
         ({"client_id": ""}, ("", "")),
     ):
-        assert alice.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
+        assert owner.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
         spec = spec_of(McpServer.objects.get())
         assert (spec.client_id, spec.client_secret) == expected
     for wrong in ({"client_secret": "alone"}, {"client_id": " "}, {"client_id": "ü"}):
-        assert alice.patch(f"{API}/{server_id}", wrong, content_type="application/json").status_code == 422
+        assert owner.patch(f"{API}/{server_id}", wrong, content_type="application/json").status_code == 422
 
 
 def test_an_issuer_of_another_name_is_refused_with_the_rule_until_an_administrator_allows_it(
-    alice: Client, admin: Client, servers: Tenants
+    owner: Client, admin: Client, sign_ins: Tenants
 ) -> None:
-    servers.issuer = servers.origin
-    first = added(alice, servers, client_id="by-hand", client_secret=SECRET)
-    second = added(alice, servers, name="other", client_id="by-hand", client_secret=SECRET)
-    words = refusal(alice, first)
-    assert f"'{servers.named}'" in words
-    assert f"'{servers.origin}'" in words
+    sign_ins.issuer = sign_ins.origin
+    first = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
+    second = added(owner, sign_ins, name="other", client_id="by-hand", client_secret=SECRET)
+    words = refusal(owner, first)
+    assert f"'{sign_ins.named}'" in words
+    assert f"'{sign_ins.origin}'" in words
     assert "RFC 8414" in words
     change = f"/admin/think_tools/mcpserver/{first}/change/"
-    assert alice.post(change, {"allowed_issuer": servers.origin}).status_code in {302, 403}  # she is none
+    assert owner.post(change, {"allowed_issuer": sign_ins.origin}).status_code in {302, 403}  # she is none
     assert not McpServer.objects.exclude(allowed_issuer="").exists()
     assert "metadata" in admin.get(change).content.decode()
     assert admin.post(change, {"allowed_issuer": "not an issuer", "name": "evil"}).status_code == 200
     assert (
-        admin.post(change, {"allowed_issuer": servers.origin, "name": "evil", "url": "https://x.test"}).status_code
+        admin.post(change, {"allowed_issuer": sign_ins.origin, "name": "evil", "url": "https://x.test"}).status_code
         == 302
     )
     row = McpServer.objects.get(pk=first)
-    assert (row.allowed_issuer, row.name, row.url) == (servers.origin, "tickets", servers.url)
-    assert signed_in(alice, first)
-    refusal(alice, second)  # the exception is of one server
-    assert alice.get(API).json()[0]["allowed_issuer"] == servers.origin
+    assert (row.allowed_issuer, row.name, row.url) == (sign_ins.origin, "tickets", sign_ins.url)
+    assert signed_in(owner, first)
+    refusal(owner, second)  # the exception is of one server
+    assert owner.get(API).json()[0]["allowed_issuer"] == sign_ins.origin
 
 
 def test_an_endpoint_of_another_origin_is_refused_with_the_rule_until_it_is_allowed(
-    alice: Client, servers: Tenants
+    owner: Client, sign_ins: Tenants
 ) -> None:
     with tenants() as elsewhere:
-        elsewhere.clients = servers.clients
-        servers.metadata = {"token_endpoint": f"{elsewhere.origin}/token"}
-        server_id = added(alice, servers, client_id="by-hand", client_secret=SECRET)
-        words = refusal(alice, server_id)
-        assert servers.named in words
+        elsewhere.clients = sign_ins.clients
+        sign_ins.metadata = {"token_endpoint": f"{elsewhere.origin}/token"}
+        server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
+        words = refusal(owner, server_id)
+        assert sign_ins.named in words
         assert elsewhere.origin in words
         assert "on its own origin" in words
         rows.allow_issuer(McpServer.objects.get(), elsewhere.origin)
-        assert signed_in(alice, server_id)
-        assert (len(servers.asked), len(elsewhere.asked)) == (0, 1)
-        servers.metadata = {"token_endpoint": "http://127.0.0.1:9/token"}
-        assert "127.0.0.1:9" in refusal(alice, server_id)  # one issuer is allowed, not all
+        assert signed_in(owner, server_id)
+        assert (len(sign_ins.asked), len(elsewhere.asked)) == (0, 1)
+        sign_ins.metadata = {"token_endpoint": "http://127.0.0.1:9/token"}
+        assert "127.0.0.1:9" in refusal(owner, server_id)  # one issuer is allowed, not all
 
 
 @pytest.mark.parametrize(
@@ -196,12 +196,12 @@ def test_an_endpoint_of_another_origin_is_refused_with_the_rule_until_it_is_allo
     ids=["challenge", "metadata", "none"],
 )
 def test_scopes_are_those_that_the_resource_asks_for(
-    alice: Client, servers: Tenants, challenge: str, resource: dict[str, Any], expected: str | None
+    owner: Client, sign_ins: Tenants, challenge: str, resource: dict[str, Any], expected: str | None
 ) -> None:
-    servers.challenge, servers.resource = challenge, resource
-    servers.metadata = {"scopes_supported": ["admin", "offline_access", "read"]}
-    server_id = added(alice, servers, client_id="public")
-    reply = alice.get(f"/mcp/oauth/start/{server_id}")
+    sign_ins.challenge, sign_ins.resource = challenge, resource
+    sign_ins.metadata = {"scopes_supported": ["admin", "offline_access", "read"]}
+    server_id = added(owner, sign_ins, client_id="public")
+    reply = owner.get(f"/mcp/oauth/start/{server_id}")
     assert parse_qs(urlsplit(reply["Location"]).query).get("scope", [None])[0] == expected
 
 

@@ -29,6 +29,12 @@ def _nothing_remembered() -> Iterator[None]:
 
 
 @pytest.fixture
+async def closed_clients() -> AsyncIterator[None]:
+    yield
+    await close_clients()
+
+
+@pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     with ScriptedServer() as running:
         yield running

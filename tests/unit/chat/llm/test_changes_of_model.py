@@ -1,6 +1,6 @@
 """A conversation that changes its model: the server of each provider takes the history of each other one."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 import pytest
@@ -8,7 +8,6 @@ import pytest
 from chat.core.context.prompt import to_model_messages
 from chat.core.model.language_model import FileContent, ModelRequest
 from chat.llm.adapters.overflow_words import ROWS
-from chat.llm.adapters.transport import close_clients
 from chat.llm.model_memory import model_memory
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.scripted.manners import Manners, read_manners
@@ -68,16 +67,13 @@ BEST: Final = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("closed_clients")
+
+
 @pytest.fixture
-def strict() -> Iterator[ScriptedServer]:
+def checking() -> Iterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-async def _clients() -> AsyncIterator[None]:
-    yield
-    await close_clients()
 
 
 def model_at(server: ScriptedServer, found: Recording) -> Adapter:
@@ -136,20 +132,20 @@ def strange_fields(body: JSONObject) -> set[str]:
 
 
 @pytest.mark.parametrize("before", PROVIDERS)
-async def test_every_other_provider_takes_the_history_of_one(strict: ScriptedServer, before: str) -> None:
+async def test_every_other_provider_takes_the_history_of_one(checking: ScriptedServer, before: str) -> None:
     first = BEST[before]
     answer = stored(events_of(first))
     for provider, found in BEST.items():
         model_memory.clear()
-        model = model_at(strict, found)
-        count = len(strict.requests())
+        model = model_at(checking, found)
+        count = len(checking.requests())
         events = await collect(model, request_to(model, [*history_of(answer), user("say: Fine.")]))
         assert text_of(events) == "Fine.", provider
-        *refused, last = sent_since(strict, count)
+        *refused, last = sent_since(checking, count)
         assert len(refused) < MOST, provider
         if refused:
             await collect(model, request_to(model, [*history_of(answer), user("say: Fine.")]))
-            assert len(sent_since(strict, count)) == len(refused) + 2, f"{provider} had to be asked again"
+            assert len(sent_since(checking, count)) == len(refused) + 2, f"{provider} had to be asked again"
         if first.facts["model"] != found.facts["model"]:
             assert strange_fields(last) <= {"reasoning_content"}
             assert not any(item in dump(last) for item in secrets_of(first))
@@ -166,20 +162,20 @@ def secrets_of(found: Recording) -> list[str]:
 
 
 @pytest.mark.parametrize("before", PROVIDERS)
-async def test_back_at_the_first_provider_it_has_its_own_again(strict: ScriptedServer, before: str) -> None:
+async def test_back_at_the_first_provider_it_has_its_own_again(checking: ScriptedServer, before: str) -> None:
     first = BEST[before]
-    answer, model = stored(events_of(first)), model_at(strict, first)
+    answer, model = stored(events_of(first)), model_at(checking, first)
     for provider, found in BEST.items():
         model_memory.clear()
         messages = [*history_of(answer), user("And you?"), stored(events_of(found)), user("say: Back.")]
         assert text_of(await collect(model, request_to(model, messages))) == "Back.", provider
-        body = strict.requests()[-1]
+        body = checking.requests()[-1]
         if "ids" not in model_memory.of(model._endpoint.base_url, model._model).demands:
             assert first.missing_in(body.get("messages") or body["input"]) is None, provider
 
 
 @pytest.mark.parametrize("before", PROVIDERS)
-async def test_every_other_provider_goes_on_in_the_middle_of_an_answer(strict: ScriptedServer, before: str) -> None:
+async def test_every_other_provider_goes_on_in_the_middle_of_an_answer(checking: ScriptedServer, before: str) -> None:
     answer = stored(events_of(BEST[before]))
     half: Part = {"type": "text", "text": "The answer is 4", "state": "streaming"}
     has_calls = any("toolCallId" in part for part in answer["parts"])
@@ -188,7 +184,7 @@ async def test_every_other_provider_goes_on_in_the_middle_of_an_answer(strict: S
     script = 'call tool lookup {"q": "a"}\nsay: The answer is 42.' if has_calls else "say: The answer is 42."
     for provider, found in BEST.items():
         model_memory.clear()
-        model = model_at(strict, found)
+        model = model_at(checking, found)
         asked = user(script)
         events = await collect(model, request_to(model, [*history_of(answer), asked, cut]))
         assert text_of(events) == "2.", provider

@@ -1,4 +1,4 @@
-"""Providers that go on within a text get the text that was cut as the end of the request; others are told to go on."""
+"""Providers that go on within a text get the text that was cut as the end of the request; others are asked to go on."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, aclosing

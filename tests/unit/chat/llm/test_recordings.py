@@ -1,6 +1,6 @@
 """Every recorded answer of a provider means what its file says, and the next request has what the provider wants."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,6 @@ from chat.llm.adapters.chat_reader import ChatReader
 from chat.llm.adapters.endings import ended
 from chat.llm.adapters.responses_reader import ResponsesReader
 from chat.llm.adapters.sse import SSEDecoder
-from chat.llm.adapters.transport import close_clients
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect_until_error, make_request
 from tests.budget import examples
@@ -27,12 +26,6 @@ PLAIN = {"role", "content", "tool_calls", "tool_call_id", "type", "call_id", "na
 def playing() -> Iterator[ScriptedServer]:
     with ScriptedServer(ServerOptions(recordings=FOLDER)) as running:
         yield running
-
-
-@pytest.fixture
-async def _clients() -> AsyncIterator[None]:
-    yield
-    await close_clients()
 
 
 def read(name: str, pieces: list[bytes]) -> tuple[list[ModelEvent], ModelError | None]:
@@ -57,7 +50,7 @@ def without_made_up(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: v for key, v in entry.items() if key != "id" or not str(v).startswith("call_0")} for entry in said]
 
 
-@pytest.mark.usefixtures("_clients")
+@pytest.mark.usefixtures("closed_clients")
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_recorded_answer_means_what_its_file_says(playing: ScriptedServer, name: str) -> None:
     found = recording(name)

@@ -33,7 +33,7 @@ def by_status(refusal: Reply) -> Reply:
 
 
 @pytest.fixture(params=[by_status, inside])
-def way(request: pytest.FixtureRequest) -> Way:
+def refuse(request: pytest.FixtureRequest) -> Way:
     """How a server refuses: by the status, or within a stream of status 200."""
     chosen: Way = request.param
     return chosen
@@ -142,9 +142,9 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("name", "refusal"), REFUSALS)
-async def test_a_refused_parameter_is_left_out_for_all(serve: Serve, way: Way, name: str, refusal: Reply) -> None:
+async def test_a_refused_parameter_is_left_out_for_all(serve: Serve, refuse: Way, name: str, refusal: Reply) -> None:
     both = {"temperature", "top_p"} if "both" in str(refusal.body) else {name}
-    provider = serve(lambda body: way(refusal) if both <= body.keys() else Reply())
+    provider = serve(lambda body: refuse(refusal) if both <= body.keys() else Reply())
     first, second = model_of(provider), model_of(provider)
     request = make_request("hello", tools=(READ,), settings=ALL)
     [finish] = [event for event in await collect(first, request) if isinstance(event, Finish)]
@@ -200,8 +200,8 @@ async def test_another_model_and_another_address_are_not_concerned(serve: Serve)
         assert ["temperature" in body for body in provider.bodies] == [True, False, True, False]
 
 
-async def test_a_refusal_that_only_quotes_the_request_teaches_nothing(serve: Serve, way: Way) -> None:
-    provider = serve(lambda body: way(refused(f"messages.0: field required, got unexpected {body}")))
+async def test_a_refusal_that_only_quotes_the_request_teaches_nothing(serve: Serve, refuse: Way) -> None:
+    provider = serve(lambda body: refuse(refused(f"messages.0: field required, got unexpected {body}")))
     request = make_request("x", settings=ModelSettings(temperature=0.2))
     with pytest.raises(ModelRejected):
         await collect(model_of(provider), request)
@@ -246,11 +246,11 @@ async def test_an_unknown_effort_is_a_failure_that_says_what_to_do(serve: Serve)
         ),
     ],
 )
-async def test_a_refused_tool_is_left_out_and_remembered(serve: Serve, way: Way, refusal: Reply) -> None:
+async def test_a_refused_tool_is_left_out_and_remembered(serve: Serve, refuse: Way, refusal: Reply) -> None:
     names: Callable[[JSON], list[str]] = lambda body: [  # noqa: E731 - of a body
         tool["function"]["name"] for tool in body.get("tools", ())
     ]
-    provider = serve(lambda body: way(refusal) if "tool_bad" in names(body) else Reply())
+    provider = serve(lambda body: refuse(refusal) if "tool_bad" in names(body) else Reply())
     request = make_request("hello", tools=(READ, BAD))
     for _ in range(2):
         [*_others, finish] = await collect(model_of(provider), request)
@@ -285,8 +285,8 @@ async def test_a_tool_that_has_to_be_called_is_not_left_out(serve: Serve) -> Non
         refused("`tool calling` is not supported with this model"),
     ],
 )
-async def test_a_model_without_tools_is_named_with_what_to_do(serve: Serve, way: Way, refusal: Reply) -> None:
-    provider = serve(lambda body: way(refusal) if "tools" in body else Reply())
+async def test_a_model_without_tools_is_named_with_what_to_do(serve: Serve, refuse: Way, refusal: Reply) -> None:
+    provider = serve(lambda body: refuse(refusal) if "tools" in body else Reply())
     with pytest.raises(ModelRejected, match=r"no tools.*another model"):
         await collect(model_of(provider), make_request("x", tools=(READ,)))
     assert text_of(await collect(model_of(provider), make_request("x"))) == "hi"
@@ -311,8 +311,8 @@ def with_picture() -> ModelRequest:
         refused("This model does not support image inputs."),
     ],
 )
-async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, way: Way, refusal: Reply) -> None:
-    provider = serve(lambda body: way(refusal) if "image_url" in str(body["messages"]) else Reply())
+async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, refuse: Way, refusal: Reply) -> None:
+    provider = serve(lambda body: refuse(refusal) if "image_url" in str(body["messages"]) else Reply())
     for _ in range(2):
         assert text_of(await collect(model_of(provider), with_picture())) == "hi"
     assert len(provider.bodies) == 3
@@ -328,8 +328,8 @@ async def test_pictures_that_a_model_cannot_see_are_named_instead(serve: Serve, 
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ],
 )
-async def test_a_model_without_a_system_role_reads_it_with_the_question(serve: Serve, way: Way, words: str) -> None:
-    provider = serve(lambda body: way(refused(words)) if body["messages"][0]["role"] == "system" else Reply())
+async def test_a_model_without_a_system_role_reads_it_with_the_question(serve: Serve, refuse: Way, words: str) -> None:
+    provider = serve(lambda body: refuse(refused(words)) if body["messages"][0]["role"] == "system" else Reply())
     for _ in range(2):
         await collect(model_of(provider), make_request("hello", system="Be brief."))
     assert [body["messages"] for body in provider.bodies[1:]] == [
@@ -348,8 +348,8 @@ async def test_an_answer_that_would_be_too_long_is_not_limited_for_that_request(
     assert [body.get("max_tokens") for body in provider.bodies] == [4096, None, 10]
 
 
-async def test_an_overflow_teaches_the_limit_that_it_names(serve: Serve, way: Way) -> None:
-    provider = serve(lambda _body: way(refused("prompt is too long: 213462 tokens > 200000 maximum")))
+async def test_an_overflow_teaches_the_limit_that_it_names(serve: Serve, refuse: Way) -> None:
+    provider = serve(lambda _body: refuse(refused("prompt is too long: 213462 tokens > 200000 maximum")))
     with pytest.raises(ContextOverflow):
         await collect(model_of(provider), make_request("x"))
     assert model_memory.of(provider.base_url, "m").context_tokens == 200_000
