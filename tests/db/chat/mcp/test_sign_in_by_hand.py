@@ -33,7 +33,7 @@ def sign_ins(settings: Any) -> Iterator[Tenants]:
 
 
 @pytest.fixture
-def owner(db: None) -> Client:
+def applicant(db: None) -> Client:
     client = Client(SERVER_NAME="localhost")
     client.force_login(User.objects.create_user("alice"))
     return client
@@ -72,8 +72,8 @@ def signed_in(client: Client, server_id: str) -> dict[str, Any]:
     return kept
 
 
-def test_where_no_program_registers_the_words_say_what_to_do(owner: Client, sign_ins: Tenants) -> None:
-    words = refusal(owner, added(owner, sign_ins))
+def test_where_no_program_registers_the_words_say_what_to_do(applicant: Client, sign_ins: Tenants) -> None:
+    words = refusal(applicant, added(applicant, sign_ins))
     assert sign_ins.named in words
     assert "http://localhost/mcp/oauth/callback" in words
     assert "client ID" in words
@@ -85,75 +85,77 @@ def test_where_no_program_registers_the_words_say_what_to_do(owner: Client, sign
     ids=["default", "both", "post"],
 )
 def test_a_client_by_hand_signs_in_and_its_secret_is_shown_nowhere(
-    owner: Client, sign_ins: Tenants, methods: list[str] | None, is_basic: bool
+    applicant: Client, sign_ins: Tenants, methods: list[str] | None, is_basic: bool
 ) -> None:
     sign_ins.metadata = {"token_endpoint_auth_methods_supported": methods}
-    server_id = added(owner, sign_ins)
+    server_id = added(applicant, sign_ins)
     change = {"client_id": "by-hand", "client_secret": SECRET}
-    reply = owner.patch(f"{API}/{server_id}", change, content_type="application/json")
+    reply = applicant.patch(f"{API}/{server_id}", change, content_type="application/json")
     assert reply.status_code == 200
     assert (reply.json()["client_id"], reply.json()["redirect_url"]) == (
         "by-hand",
         "http://localhost/mcp/oauth/callback",
     )
-    assert signed_in(owner, server_id)["tokens"]["access_token"] == "granted-token"
+    assert signed_in(applicant, server_id)["tokens"]["access_token"] == "granted-token"
     (asked,) = sign_ins.asked
     assert ("basic_secret" in asked, "client_secret" in asked) == (is_basic, not is_basic)
     assert SECRET not in repr(all_rows())
     for page in (API, f"/admin/think_tools/mcpserver/{server_id}/change/"):
-        assert SECRET not in owner.get(page).content.decode()
+        assert SECRET not in applicant.get(page).content.decode()
 
 
-def test_a_public_client_sends_no_secret(owner: Client, sign_ins: Tenants) -> None:
-    signed_in(owner, added(owner, sign_ins, client_id="public"))
+def test_a_public_client_sends_no_secret(applicant: Client, sign_ins: Tenants) -> None:
+    signed_in(applicant, added(applicant, sign_ins, client_id="public"))
     (asked,) = sign_ins.asked
     assert asked["client_id"] == "public"
     assert not {"basic_id", "client_secret"} & asked.keys()
 
 
-def test_a_secret_goes_to_the_authorization_server_that_it_was_entered_for(owner: Client, sign_ins: Tenants) -> None:
-    server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
-    signed_in(owner, server_id)
+def test_a_secret_goes_to_the_authorization_server_that_it_was_entered_for(
+    applicant: Client, sign_ins: Tenants
+) -> None:
+    server_id = added(applicant, sign_ins, client_id="by-hand", client_secret=SECRET)
+    signed_in(applicant, server_id)
     with tenants() as thief:
         thief.clients = sign_ins.clients
         sign_ins.resource = {"authorization_servers": [thief.named]}
-        words = refusal(owner, server_id)
+        words = refusal(applicant, server_id)
         assert sign_ins.named in words
         assert thief.named in words
         assert not thief.asked
         change = {"client_id": "by-hand", "client_secret": SECRET}  # a person says that it is right
-        assert owner.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
-        signed_in(owner, server_id)
+        assert applicant.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
+        signed_in(applicant, server_id)
         assert len(thief.asked) == 1
 
 
-def test_a_client_is_changed_and_forgotten(owner: Client, sign_ins: Tenants) -> None:
-    server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
+def test_a_client_is_changed_and_forgotten(applicant: Client, sign_ins: Tenants) -> None:
+    server_id = added(applicant, sign_ins, client_id="by-hand", client_secret=SECRET)
     for change, expected in (
         ({"client_secret": "other"}, ("by-hand", "other")),
         ({"enabled": True}, ("by-hand", "other")),
         ({"client_id": "public"}, ("public", "")),
         ({"client_id": ""}, ("", "")),
     ):
-        assert owner.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
+        assert applicant.patch(f"{API}/{server_id}", change, content_type="application/json").status_code == 200
         spec = spec_of(McpServer.objects.get())
         assert (spec.client_id, spec.client_secret) == expected
     for wrong in ({"client_secret": "alone"}, {"client_id": " "}, {"client_id": "ü"}):
-        assert owner.patch(f"{API}/{server_id}", wrong, content_type="application/json").status_code == 422
+        assert applicant.patch(f"{API}/{server_id}", wrong, content_type="application/json").status_code == 422
 
 
 def test_an_issuer_of_another_name_is_refused_with_the_rule_until_an_administrator_allows_it(
-    owner: Client, admin: Client, sign_ins: Tenants
+    applicant: Client, admin: Client, sign_ins: Tenants
 ) -> None:
     sign_ins.issuer = sign_ins.origin
-    first = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
-    second = added(owner, sign_ins, name="other", client_id="by-hand", client_secret=SECRET)
-    words = refusal(owner, first)
+    first = added(applicant, sign_ins, client_id="by-hand", client_secret=SECRET)
+    second = added(applicant, sign_ins, name="other", client_id="by-hand", client_secret=SECRET)
+    words = refusal(applicant, first)
     assert f"'{sign_ins.named}'" in words
     assert f"'{sign_ins.origin}'" in words
     assert "RFC 8414" in words
     change = f"/admin/think_tools/mcpserver/{first}/change/"
-    assert owner.post(change, {"allowed_issuer": sign_ins.origin}).status_code in {302, 403}  # she is none
+    assert applicant.post(change, {"allowed_issuer": sign_ins.origin}).status_code in {302, 403}  # she is none
     assert not McpServer.objects.exclude(allowed_issuer="").exists()
     assert "metadata" in admin.get(change).content.decode()
     assert admin.post(change, {"allowed_issuer": "not an issuer", "name": "evil"}).status_code == 200
@@ -163,27 +165,27 @@ def test_an_issuer_of_another_name_is_refused_with_the_rule_until_an_administrat
     )
     row = McpServer.objects.get(pk=first)
     assert (row.allowed_issuer, row.name, row.url) == (sign_ins.origin, "tickets", sign_ins.url)
-    assert signed_in(owner, first)
-    refusal(owner, second)  # the exception is of one server
-    assert owner.get(API).json()[0]["allowed_issuer"] == sign_ins.origin
+    assert signed_in(applicant, first)
+    refusal(applicant, second)  # the exception is of one server
+    assert applicant.get(API).json()[0]["allowed_issuer"] == sign_ins.origin
 
 
 def test_an_endpoint_of_another_origin_is_refused_with_the_rule_until_it_is_allowed(
-    owner: Client, sign_ins: Tenants
+    applicant: Client, sign_ins: Tenants
 ) -> None:
     with tenants() as elsewhere:
         elsewhere.clients = sign_ins.clients
         sign_ins.metadata = {"token_endpoint": f"{elsewhere.origin}/token"}
-        server_id = added(owner, sign_ins, client_id="by-hand", client_secret=SECRET)
-        words = refusal(owner, server_id)
+        server_id = added(applicant, sign_ins, client_id="by-hand", client_secret=SECRET)
+        words = refusal(applicant, server_id)
         assert sign_ins.named in words
         assert elsewhere.origin in words
         assert "on its own origin" in words
         rows.allow_issuer(McpServer.objects.get(), elsewhere.origin)
-        assert signed_in(owner, server_id)
+        assert signed_in(applicant, server_id)
         assert (len(sign_ins.asked), len(elsewhere.asked)) == (0, 1)
         sign_ins.metadata = {"token_endpoint": "http://127.0.0.1:9/token"}
-        assert "127.0.0.1:9" in refusal(owner, server_id)  # one issuer is allowed, not all
+        assert "127.0.0.1:9" in refusal(applicant, server_id)  # one issuer is allowed, not all
 
 
 @pytest.mark.parametrize(
@@ -196,12 +198,12 @@ def test_an_endpoint_of_another_origin_is_refused_with_the_rule_until_it_is_allo
     ids=["challenge", "metadata", "none"],
 )
 def test_scopes_are_those_that_the_resource_asks_for(
-    owner: Client, sign_ins: Tenants, challenge: str, resource: dict[str, Any], expected: str | None
+    applicant: Client, sign_ins: Tenants, challenge: str, resource: dict[str, Any], expected: str | None
 ) -> None:
     sign_ins.challenge, sign_ins.resource = challenge, resource
     sign_ins.metadata = {"scopes_supported": ["admin", "offline_access", "read"]}
-    server_id = added(owner, sign_ins, client_id="public")
-    reply = owner.get(f"/mcp/oauth/start/{server_id}")
+    server_id = added(applicant, sign_ins, client_id="public")
+    reply = applicant.get(f"/mcp/oauth/start/{server_id}")
     assert parse_qs(urlsplit(reply["Location"]).query).get("scope", [None])[0] == expected
 
 
