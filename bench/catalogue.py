@@ -21,6 +21,7 @@ TITLES = {
     "durable": "Durable work: sweeps, schedules, runs (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",
+    "tokens": "Tokens of tools",
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}

@@ -110,3 +110,24 @@ def parse_arguments(model: type[BaseModel], value: JSONObject, *, tool_name: str
         ]
         raise ToolInputInvalid(f"Invalid input for tool {tool_name!r}:\n" + "\n".join(lines)) from error
     return {name: getattr(parsed, name) for name in type(parsed).model_fields}
+
+
+def declared_schema(schema: JSONObject) -> JSONObject:
+    """The schema as models read it: an argument that may be `null` by default is one that may be left out.
+
+    A model that sends `null` all the same is understood. The given schema stays as it is.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return schema
+    return {**schema, "properties": {name: _without_null(each) for name, each in properties.items()}}
+
+
+def _without_null(schema: Any) -> Any:
+    choices = schema.get("anyOf") if isinstance(schema, dict) else None
+    if not isinstance(choices, list) or "default" not in schema or schema["default"] is not None:
+        return schema
+    left = [choice for choice in choices if choice != {"type": "null"}]
+    if len(left) != 1 or len(choices) != 2 or not isinstance(left[0], dict):
+        return schema
+    return {**left[0], **{key: value for key, value in schema.items() if key not in {"anyOf", "default"}}}

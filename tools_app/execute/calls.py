@@ -60,13 +60,16 @@ class CodeCalls:
         family = name.partition(".")[0]
         if family == "codemode":
             return Answer(value=self._look_up(name, _one_object(name, args)))
-        value = _one_object(name, args)
+        try:
+            value = _one_object(name, args)
+        except CodeInvalid as error:
+            raise CodeInvalid(self.catalogue.explained(name, error.message)) from None
         if family == "state" and self.state is not None:
             return await self.journal.call(name, args, functools.partial(self._run_state, self.state, name, value))
         tool = self.catalogue.tool(name)
         is_asked = tool.needs_approval or (self.context.guard is not None and self.context.guard.may_ask(tool))
         status = ExecutionCallStatus.BEGUN if is_asked else ExecutionCallStatus.RUNNING
-        return await self.journal.call(name, args, functools.partial(self._run_tool, tool, value), status=status)
+        return await self.journal.call(name, args, functools.partial(self._run_tool, name, tool, value), status=status)
 
     def _look_up(self, name: str, value: JSONObject) -> JSONValue:
         if name == "codemode.search":
@@ -84,13 +87,15 @@ class CodeCalls:
                 outcome = Outcome(output=await state.run(name, value))
             except FiberError:
                 raise
+            except CodeInvalid as error:
+                outcome = Outcome(output=self.catalogue.explained(name, error.message), is_error=True)
             except ThinkError as error:
                 outcome = Outcome(output=error.message, is_error=True)
         for text in texts:
             note_here(text.origin, text.source)
         return replace(outcome, details=details_of(origins=texts)) if texts else outcome
 
-    async def _run_tool(self, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
+    async def _run_tool(self, path: str, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
         ordinal = attempt.row.ordinal
         call = ToolCall(call_id=inner_call_id(self.context.call_id, ordinal), tool_name=tool.name, input=value)
         context = replace(
@@ -104,7 +109,7 @@ class CodeCalls:
         try:
             tool.parse(value)
         except ThinkError as error:
-            return Outcome(output=error.message, is_error=True)
+            return Outcome(output=self.catalogue.explained(path, error.message), is_error=True)
         was_asked, outcome = attempt.row.was_asked, Outcome(output=records.INTERRUPTED, is_error=True)
         if tool.reruns or not attempt.was_cut:
             allowed = await self._allowed(tool, call, context, attempt)

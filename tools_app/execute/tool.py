@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 from fibers.errors import Parked
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint
-from tools_app.core.code.catalogue import HOW_TO_FIND, Catalogue
+from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
 from tools_app.core.files.workspace import Workspace
@@ -31,7 +31,7 @@ from tools_app.execute.ask import ask
 from tools_app.execute.calls import CodeCalls
 from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.journal import CallJournal, RunAborted
-from tools_app.execute.state.declared import DECLARED
+from tools_app.execute.state import declared
 from tools_app.execute.state.functions import StateFunctions
 from tools_app.execution_models import Execution, ExecutionStatus
 from tools_app.sandbox.conf import sandbox_settings
@@ -65,8 +65,8 @@ class ExecuteOptions:
 
     `packages`: npm packages by name, with exact versions; they are fetched for the first run, and kept in the folder of
     `THINK_SANDBOX_PACKAGES_DIR`. `modules`: sources of other ES modules by name. Code gets both by `await load(name)`.
-    `description`: in place of the usual one; `{types}` in it stands for the declarations. `ask`: how a person is asked
-    about a call that needs approval.
+    `description`: in place of the usual one; `{types}` in it stands for the list of functions. `ask`: how a person is
+    asked about a call that needs approval.
     """
 
     name: str = NAME
@@ -103,7 +103,9 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
     """
     chosen = ExecuteOptions(**options)
     allowed(chosen.packages)
-    catalogue = Catalogue([tool for tool in tools if not tool.is_client])
+    has_files = chosen.workspace is not None
+    ours = [tool for tool in tools if not tool.is_client]
+    catalogue = Catalogue(ours, declared.FUNCTIONS_DECLARED if has_files else ())
     limits = chosen.limits or default_limits()
     execution = CodeRunner(catalogue=catalogue, options=chosen, limits=limits)
     return Tool(
@@ -111,12 +113,12 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
         description=chosen.description.replace("{types}", _types(catalogue, chosen))
         .replace("{{", "{")
         .replace("}}", "}"),
-        input_schema=json_schema(CodeInput),
+        input_schema={key: value for key, value in json_schema(CodeInput).items() if key != "description"},
         function=execution.run,
         timeout_seconds=limits.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
         arguments=CodeInput,
         context_parameter="context",
-        read_only=chosen.workspace is None,  # its calls are asked about one by one
+        read_only=not has_files,  # its calls are asked about one by one
     )
 
 
@@ -136,16 +138,13 @@ def shared_sandbox() -> DenoSandbox:
 
 
 def _types(catalogue: Catalogue, options: ExecuteOptions) -> str:
-    parts = [catalogue.types()]
-    if HOW_TO_FIND not in parts[0]:
-        parts.append(HOW_TO_FIND)
+    parts = [catalogue.listed()]
     if options.workspace is not None:
-        parts.append(DECLARED)
+        parts.append(declared.listed())
     names = sorted({*options.packages, *options.modules})
     if names:
         shown = ", ".join(f"{name} {options.packages.get(name, '')}".strip() for name in names)
-        use = f'Modules of packages: `const module = await load("{names[0]}")`. There are: {shown}.'
-        parts.append(f"/** {use} */\ndeclare function load(name: string): Promise<any>;")
+        parts.append(f'Modules of packages: `const module = await load("{names[0]}")`. There are: {shown}.')
     return "\n\n".join(parts)
 
 

@@ -32,19 +32,16 @@ HINT: Final = "A pattern without ** matches in one directory only: **/*.py finds
 class ListInput(Input):
     """List a directory: its directories first, then its files with their sizes."""
 
-    path: Annotated[str, Field(description="Path of the directory.")] = "/"
+    path: Annotated[str, Field(description="The directory.")] = "/"
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED, description="Entries at most.")] = 200
     offset: Annotated[int, Field(ge=0, description="Entries to skip.")] = 0
     include_ignored: IgnoredField = False
 
 
 class FindInput(Input):
-    """Find files and directories by their path, with *, **, ?, [abc], [!abc] and {a,b}.
+    """Find files and directories by a pattern of paths: *.md finds files of the root only, **/*.md all."""
 
-    A pattern without a leading slash starts at the root: *.md finds files of the root only, **/*.md all.
-    """
-
-    pattern: Annotated[str, Field(description="The pattern, as **/*.py or /src/**/test_*.{js,ts}.")]
+    pattern: Annotated[str, Field(description="As /src/**/test_[!a]?.{js,ts}")]
     include_ignored: IgnoredField = False
 
 

@@ -24,9 +24,9 @@ class Input(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-PathField: TypeAlias = Annotated[str, Field(description="Path of the file, absolute within the workspace.")]
+PathField: TypeAlias = Annotated[str, Field(description="Absolute path in the workspace.")]
 IgnoredField: TypeAlias = Annotated[
-    bool, Field(alias="includeIgnored", description="Whether to include what .gitignore files exclude.")
+    bool, Field(alias="includeIgnored", description="Also what .gitignore files exclude.")
 ]
 
 

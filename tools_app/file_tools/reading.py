@@ -22,10 +22,7 @@ MAX_READ_BYTES: Final = 16 * 1024 * 1024
 
 
 class ReadInput(Input):
-    """Read a file. Text comes with line numbers; pictures and PDFs are shown to you.
-
-    At most 2000 lines are shown, and 2000 characters of a line: use offset and limit for the rest of a long file.
-    """
+    """Read a file: text with line numbers, at most 2000 lines; pictures and PDFs are shown to you."""
 
     path: PathField
     offset: Annotated[int | None, Field(ge=1, description="First line, from 1.")] = None

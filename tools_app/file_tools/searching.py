@@ -29,18 +29,13 @@ _AT_ONCE: Final = 16
 
 
 class GrepInput(Input):
-    """Search the lines of text files for a regular expression, as RE2 has them: no backreferences, no lookaround.
+    """Search lines of text files (up to 1 MiB each) for a regular expression of RE2; ends after 200 matching lines."""
 
-    Files above 1 MiB and files that are no text are left out. The search ends after 200 matching lines.
-    """
-
-    query: Annotated[str, Field(description="The regular expression, or a fixed text with fixedString.")]
-    include: Annotated[str, Field(description="Which files, as a pattern of paths: /src/**/*.py")] = "**/*"
-    fixed_string: Annotated[bool, Field(alias="fixedString", description="Whether query is a plain text.")] = False
-    case_sensitive: Annotated[bool, Field(alias="caseSensitive", description="Whether case matters.")] = False
-    context_lines: Annotated[
-        int, Field(alias="contextLines", ge=0, le=10, description="Lines to show before and after each match.")
-    ] = 0
+    query: Annotated[str, Field(description="Without backreferences and lookaround.")]
+    include: Annotated[str, Field(description="Which files, as /src/**/*.py")] = "**/*"
+    fixed_string: Annotated[bool, Field(alias="fixedString", description="Take query as plain text.")] = False
+    case_sensitive: Annotated[bool, Field(alias="caseSensitive")] = False
+    context_lines: Annotated[int, Field(alias="contextLines", ge=0, le=10, description="Lines around each match.")] = 0
     include_ignored: IgnoredField = False
 
 

@@ -35,22 +35,18 @@ class WriteInput(Input):
 
 
 class EditInput(Input):
-    """Replace one piece of a file. The piece must be there exactly once: give enough of the lines around it.
-
-    If it is not found, it is searched for again with runs of spaces and tabs as one space. An empty old_string makes a
-    new file.
-    """
+    """Replace one piece of a file, which must be there exactly once: give enough of the lines around it."""
 
     path: PathField
-    old_string: Annotated[str, Field(description="The piece to replace, as it is in the file. Empty for a new file.")]
-    new_string: Annotated[str, Field(description="What to put in its place.")]
+    old_string: Annotated[str, Field(description="The piece, as it is in the file; empty for a new file.")]
+    new_string: Annotated[str, Field(description="What takes its place.")]
 
 
 class DeleteInput(Input):
     """Delete a file or a directory. A path where there is nothing is no error."""
 
-    path: Annotated[str, Field(description="Path of the file or directory, absolute within the workspace.")]
-    recursive: Annotated[bool, Field(description="Whether to delete a directory with all that is in it.")] = False
+    path: Annotated[str, Field(description="Absolute path in the workspace.")]
+    recursive: Annotated[bool, Field(description="For a directory with all that is in it.")] = False
 
 
 def create_write_tool(operations: WriteOperations, *, name: str = "write") -> Tool:

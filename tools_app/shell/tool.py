@@ -43,11 +43,10 @@ TIMED_OUT: Final = 124
 KILLED: Final = 137
 DESCRIPTION: Final = f"""Run a bash script over the files of the workspace, whose root is `/`.
 
-Pipes, redirections, loops, functions, globs and the usual commands work: cat, ls, find, grep, rg, sed, awk, sort, \
-uniq, cut, tr, head, tail, wc, diff, jq, xargs and others. Prefer one script to many single calls. There is no network \
-and no other program: python, node, git and curl do not exist. Each call starts anew in `cwd`; variables are not kept, \
-files are. Files above {MAX_FILE_BYTES} bytes can be listed, not read or changed. At most {SECONDS:g} seconds (exit \
-code {TIMED_OUT}) and {MAX_OUTPUT_BYTES} bytes of each output."""
+Pipes, loops, functions, globs and the usual commands work (grep, rg, sed, awk, sort, diff, jq, xargs and others); \
+there is no network, python, node, git or curl. Prefer one script to many single calls. Each call starts anew in \
+`cwd`: files are kept, variables are not. Files above {MAX_FILE_BYTES} bytes can only be listed. At most \
+{SECONDS:g} seconds."""
 WORDS: Final = {
     Outcome.TIMEOUT: (TIMED_OUT, "bash: timed out after {seconds:g} seconds\n"),
     Outcome.MEMORY: (KILLED, "bash: killed: out of memory\n"),
@@ -61,8 +60,8 @@ class BashInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    script: str = Field(description="The bash script.", max_length=MAX_SCRIPT_CHARS)
-    cwd: str = Field(default="/", description="The working directory, from the root of the workspace.")
+    script: str = Field(description="bash", max_length=MAX_SCRIPT_CHARS)
+    cwd: str = Field(default="/", description="Working directory.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
     return Tool(
         name=chosen.name,
         description=chosen.description,
-        input_schema=json_schema(BashInput),
+        input_schema={key: value for key, value in json_schema(BashInput).items() if key != "description"},
         function=runner.run,
         check=runner.check,
         timeout_seconds=chosen.seconds + sandbox_settings.queue_seconds + WRITING_SECONDS,

@@ -49,6 +49,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.schema import declared_schema
 from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
@@ -325,7 +326,14 @@ async def _before_others(agent: Think, chosen: str) -> ModelChoice:
 
 def tool_specs(toolset: Iterable[Tool]) -> tuple[ToolSpec, ...]:
     """The tools as they are declared to the model."""
-    return tuple(ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in toolset)
+    return tuple(
+        ToolSpec(name=each.name, description=each.description, input_schema=_declared(each)) for each in toolset
+    )
+
+
+def _declared(tool: Tool) -> JSONObject:
+    """The schema of a tool's input, shorter where it is ours: what a stranger declares stays as it is."""
+    return tool.input_schema if tool.arguments is None else declared_schema(tool.input_schema)
 
 
 def guarded_model(agent: Think, choice: ModelChoice, stall_timeout_seconds: float | None = None) -> LanguageModel:

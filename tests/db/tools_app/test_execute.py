@@ -403,9 +403,47 @@ async def test_the_scope_is_one_conversation() -> None:
 
 async def test_the_description_has_the_types(sandbox: DenoSandbox) -> None:
     made = create_execute_tool(TOOLS, description="Run it.\n{types}", sandbox=sandbox)
-    assert made.description.startswith("Run it.\ndeclare const tools: {")
-    assert "add(input: {" in made.description
+    assert made.description.startswith("Run it.\nEach takes one object;")
+    assert "\nadd({a: number, b: number}) // Add two numbers.\n" in made.description
     assert "where" not in made.description
+
+
+async def test_declarations_of_tools_and_files_are_looked_up_by_code(sandbox: DenoSandbox) -> None:
+    code = """async () => {
+        const seen = [(await codemode.search({query: "replace in files"}))[0].name];
+        for (const name of ["add", "tools.add", "state.readFile", "state.searchFiles"]) {
+            seen.push(await codemode.describe({name}));
+        }
+        return seen;
+    }"""
+    found, short, path, read, search = (await run(sandbox, code, workspace=await filled({}))).output["value"]
+    assert found == "state.replaceInFiles"
+    assert short == path
+    assert short.startswith("/** Add two numbers. */\nadd(input: {")
+    assert read == "readFile(input: { path: string }): Promise<string | null>;"
+    assert search.endswith("type FileMatch = { path: string; matches: Match[] };")
+
+
+@pytest.mark.parametrize(
+    ("call", "declared"),
+    [
+        ("tools.add({a: 1})", "add(input: {"),
+        ("tools.add({a: 1, b: 2, c: 3})", "add(input: {"),
+        ("tools.add(1, 2)", "add(input: {"),
+        ("state.readFile('/a')", "readFile(input: { path: string })"),
+        ("state.readFile({file: '/a'})", "readFile(input: { path: string })"),
+        ("state.rm({path: '/a', recursive: 'yes'})", "rm(input: { path: string; recursive?: boolean"),
+    ],
+)
+async def test_a_wrong_call_of_code_reads_the_declaration(sandbox: DenoSandbox, call: str, declared: str) -> None:
+    code = f"try {{ await {call} }} catch (error) {{ return error.message }}"
+    text = (await run(sandbox, code, workspace=await filled({"/a": "1"}))).output["value"]
+    assert declared in text.partition("\nDeclared as:\n")[2]
+
+
+async def test_a_file_that_is_missing_has_no_declaration(sandbox: DenoSandbox) -> None:
+    code = "try { await state.cp({source: '/no', target: '/b'}) } catch (error) { return error.message }"
+    assert "Declared" not in (await run(sandbox, code, workspace=await filled({}))).output["value"]
 
 
 async def test_code_has_the_workspace(sandbox: DenoSandbox) -> None:

@@ -1,83 +1,80 @@
-"""Find functions by words and read their types, where all types would be too long to show a model at once."""
+"""The functions that code may call: listed shortly, found by words, and declared in full when they are looked up."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.code.names import identifiers
-from tools_app.core.code.schema_types import declaration, namespace
+from tools_app.core.code.schema_types import declaration
+from tools_app.core.code.signatures import Function, listed, signature
 from tools_app.core.tool import Tool
+from tools_app.core.tool_names import near
 from tools_app.errors import CodeInvalid, ToolNotFound
 
-SHOWN_CHARS: Final = 12_000
+LISTED_CHARS: Final = 900
 MAX_FOUND: Final = 20
 HOW_TO_FIND: Final = (
-    "declare const codemode: {\n"
-    "  /** Find functions by words: names with descriptions, best first. */\n"
-    "  search(input: { query: string; limit?: number }): Promise<Array<{ name: string; description: string }>>;\n"
-    "  /** Read the type of a function by its name. */\n"
-    "  describe(input: { name: string }): Promise<string>;\n"
-    "};"
+    "Each takes one object; `?` may be left out. In the code `await codemode.describe({name})` gives a function's full "
+    "declaration (as do errors of wrong calls), `await codemode.search({query})` finds functions by words."
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
-    """A function of the code's world: its path (`tools.search`) and its declaration."""
-
-    path: str
-    description: str
-    declared: str
-
-
 class Catalogue:
-    """The functions that a script may call, in namespaces."""
+    """The functions that a script may call, in namespaces. `more`: those that are no tools, as `state.readFile`."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], more: Sequence[Function] = ()) -> None:
         by_name = {tool.name: tool for tool in tools}
         self._tools = {text: by_name[name] for text, name in identifiers(by_name).items()}
-        self._functions = [
-            Function(
-                path=f"tools.{text}",
-                description=tool.description,
-                declared=declaration(tool.name, tool.description, tool.input_schema),
-            )
-            for text, tool in self._tools.items()
-        ]
+        self._functions = [_function(text, tool) for text, tool in self._tools.items()]
+        self._known = {each.path: each for each in [*self._functions, *more]}
 
     def tool(self, path: str) -> Tool:
         """The tool behind `tools.name`. Errors: `ToolNotFound`."""
         name = path.removeprefix("tools.")
         if name not in self._tools:
             known = ", ".join(self._tools) or "none"
-            raise ToolNotFound(f"There is no function {path}. Functions of tools: {known[:500]}.")
+            raise ToolNotFound(f"There is no function {path}.{self._near(path)} Functions of tools: {known[:500]}.")
         return self._tools[name]
 
-    def types(self) -> str:
-        """All declarations, or how to find them where they are too long to show at once."""
-        text = namespace("tools", [each.declared for each in self._functions])
-        if len(text) <= SHOWN_CHARS:
-            return text
-        names = ", ".join(each.path for each in self._functions)
-        return f"{HOW_TO_FIND}\n\n// Functions, whose types `codemode.describe` gives: {names[:SHOWN_CHARS]}"
+    def listed(self) -> str:
+        """The tools in short forms, and how to find out more of them."""
+        text = listed(self._functions, LISTED_CHARS) or "none"
+        return f"{HOW_TO_FIND}\n\nFunctions of `tools`:\n{text}"
 
     def search(self, query: str, limit: int = MAX_FOUND) -> list[JSONObject]:
         """Functions that have words of the query in their name or description, best first."""
         words = set(_words(query))
-        scored = [(_score(each, words), each) for each in self._functions]
+        scored = [(_score(each, words), each) for each in self._known.values()]
         best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].path))
         chosen = best[: max(1, min(limit, MAX_FOUND))]
         return [{"name": each.path, "description": _first_line(each.description)} for _, each in chosen]
 
     def describe(self, path: str) -> str:
-        """The declaration of a function. Errors: `CodeInvalid`."""
-        wanted = path if "." in path else f"tools.{path}"
-        for each in self._functions:
-            if each.path == wanted:
-                return each.declared
-        raise CodeInvalid(f"There is no function {path!r}; codemode.search finds them.")
+        """The declaration of a function. Errors: `CodeInvalid`, which names near ones."""
+        found = self._known.get(path) or self._known.get(f"tools.{path}")
+        if found is None:
+            raise CodeInvalid(f"There is no function {path!r}.{self._near(path)} codemode.search finds them by words.")
+        return found.declared
+
+    def explained(self, path: str, message: str) -> str:
+        """The message of a wrong call, with the declaration that it should have kept to."""
+        found = self._known.get(path)
+        return message if found is None else f"{message}\nDeclared as:\n{found.declared}"
+
+    def _near(self, path: str) -> str:
+        similar = " or ".join(near(path, self._known))
+        return f" Did you mean {similar}?" if similar else ""
+
+
+def _function(text: str, tool: Tool) -> Function:
+    return Function(
+        path=f"tools.{text}",
+        description=tool.description,
+        declared=declaration(tool.name, tool.description, tool.input_schema),
+        plain=signature(text, tool.input_schema, with_types=False),
+        typed=signature(text, tool.input_schema, with_types=True),
+    )
 
 
 def _score(each: Function, words: set[str]) -> int:

@@ -1,6 +1,10 @@
-"""The functions of `state.*` as a model reads them."""
+"""The functions of `state.*` as a model reads them: the usual ones in short, all of them where they are looked up."""
 
+import re
+from collections.abc import Iterator
 from typing import Final
+
+from tools_app.core.code.signatures import Function
 
 DECLARED: Final = """declare const state: {
   readFile(input: { path: string }): Promise<string | null>;
@@ -68,3 +72,47 @@ type Replaced = { path: string; count: number; diff: string };
 type Edit = {
   path: string; content?: string; search?: string; replacement?: string; delete?: boolean; directory?: boolean;
 };"""
+
+USUAL: Final = (
+    "readFile", "writeFile", "appendFile", "exists", "stat", "readdir", "mkdir", "rm", "cp", "mv", "glob", "diff",
+    "readJson", "writeJson", "queryJson", "updateJson", "searchText", "searchFiles", "replaceInFile", "replaceInFiles",
+    "planEdits", "applyEdits",
+)  # fmt: skip
+"""The functions whose short forms a description has; of the others it has the names."""
+
+_MEMBER: Final = re.compile(
+    r"^((?:  /\*\*[^\n]*\*/\n)?)  (\w+)\(input: \{(.*?)\}\): Promise<(.*?)>;$", re.MULTILINE | re.DOTALL
+)
+_TYPE: Final = re.compile(r"^type (\w+) = \{.*?\};$", re.MULTILINE | re.DOTALL)
+_FIELD: Final = re.compile(r"(\w+\??): ")
+
+
+def _functions() -> Iterator[Function]:
+    types = {match[1]: match[0] for match in _TYPE.finditer(DECLARED)}
+    for comment, name, fields, result in _MEMBER.findall(DECLARED):
+        declared = f"{comment}  {name}(input: {{{fields}}}): Promise<{result}>;"
+        used = [text for word, text in types.items() if re.search(rf"\b{word}\b", f"{fields} {result}")]
+        plain = f"{name}({{{', '.join(_FIELD.findall(fields))}}})"
+        gives = "" if result == "void" else f": {result.replace(' | ', '|')}"
+        yield Function(
+            path=f"state.{name}",
+            description=comment.strip().removeprefix("/** ").removesuffix(" */"),
+            declared="\n".join([*(line.removeprefix("  ") for line in declared.split("\n")), *used]),
+            plain=plain,
+            typed=f"{plain}{gives if len(gives) <= 20 else ''}",
+        )
+
+
+FUNCTIONS_DECLARED: Final = tuple(_functions())
+
+
+def listed() -> str:
+    """The functions of `state` as a description of a tool has them."""
+    usual = [each.typed for each in FUNCTIONS_DECLARED if each.path.removeprefix("state.") in USUAL]
+    others = [name for each in FUNCTIONS_DECLARED if (name := each.path.removeprefix("state.")) not in USUAL]
+    return (
+        "Functions of `state` (the files of the workspace):\n"
+        f"{'; '.join(usual)}.\nAlso {', '.join(others)}.\n"
+        "Entry: {path, name, type, size, mediaType, modifiedAt}. Match: {line, text}. FileMatch: {path, matches}. "
+        "Replaced: {path, count, diff}. Edit: {path, content} or {path, search, replacement} or {path, delete: true}."
+    )

@@ -29,20 +29,20 @@ TIMEOUT_SECONDS: Final = 30.0
 
 
 class CreateInput(BaseModel):
-    """Have yourself asked later, in this conversation. A person has to approve it. Give exactly one of the four times.
+    """Have yourself asked later, in this conversation; a person approves it.
 
-    Times of day are of `zone`; ask which one it is if you do not know.
+    Give exactly one of at, in_minutes, every_minutes and cron. Ask for the zone if you do not know it.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     prompt: Annotated[str, Field(description="What you will be asked then, complete in itself.", max_length=20_000)]
     title: Annotated[str, Field(description="A few words for people.", max_length=100)] = ""
-    at: Annotated[str | None, Field(description="Once: an ISO date and time, as 2026-05-01T09:00.")] = None
-    in_minutes: Annotated[float | None, Field(description="Once, so many minutes from now.")] = None
-    every_minutes: Annotated[float | None, Field(description="Again and again, at most 43200.")] = None
-    cron: Annotated[str | None, Field(description="Again and again: minute hour day month weekday.")] = None
-    zone: Annotated[str, Field(description="Time zone, as Europe/Berlin; needed with at and cron.")] = ""
+    at: Annotated[str | None, Field(description="Once, as 2026-05-01T09:00.")] = None
+    in_minutes: Annotated[float | None, Field(description="Once, from now.")] = None
+    every_minutes: Annotated[float | None, Field(description="Again and again.")] = None
+    cron: Annotated[str | None, Field(description="minute hour day month weekday")] = None
+    zone: Annotated[str, Field(description="Of at and cron, as Europe/Berlin.")] = ""
 
 
 class ListInput(BaseModel):

@@ -125,7 +125,7 @@ async def test_code_has_the_tools_that_run_here_and_not_itself(listening_code: C
         assert f"{name}(" in tools["execute"]
     assert "where(" not in tools["execute"]
     assert "execute(" not in tools["execute"]
-    assert "declare const state" not in tools["execute"]
+    assert "Functions of `state`" not in tools["execute"]
 
 
 async def test_patterns_choose_what_code_may_call_and_files_are_at_hand(make_room: MakeRoom) -> None:
@@ -138,8 +138,8 @@ async def test_patterns_choose_what_code_may_call_and_files_are_at_hand(make_roo
     assert "read(" in tools["execute"]
     assert "look(" in tools["execute"]
     for name in ("write(", "send(", "pay("):
-        assert name not in tools["execute"].partition("declare const state")[0]
-    assert "declare const state" in tools["execute"]
+        assert name not in tools["execute"].partition("Functions of `state`")[0]
+    assert "Functions of `state`" in tools["execute"]
     assert status_of(await code.run("await tools.send({to: 'Ann'})")) == "completed"
     assert "There is no function" in await answer_of(code)
 
@@ -149,10 +149,10 @@ async def test_files_are_there_for_code_where_every_pattern_lets_them(make_room:
     Says.active = ["execute", "read", "look"]
     await code.room.say("say: hello")
     assert list(code.offered) == ["read", "execute", "look"]
-    assert "declare const state" not in code.offered["execute"]
+    assert "Functions of `state`" not in code.offered["execute"]
     Says.active = ["execute", "state"]
     await code.room.say("say: hello")
-    assert "declare const state" in code.offered["execute"]
+    assert "Functions of `state`" in code.offered["execute"]
 
 
 async def test_code_loads_the_packages_of_the_setting(listening_code: Code, settings: Any, tmp_path: Path) -> None:

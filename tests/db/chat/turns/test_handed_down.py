@@ -202,11 +202,11 @@ async def test_code_of_a_child_has_no_denied_tool_and_no_denied_files(make_room:
     await room.say(f"{call('hand', 'say: hi')}\nsay: done")
     assert "wipe_one(" in CODE[-1]
     assert "wipe(" not in CODE[-1]
-    assert "declare const state" not in CODE[-1]
+    assert "Functions of `state`" not in CODE[-1]
     says(Boss, enabled_tools=None)
     await room.say(f"{call('hand', 'say: hi', 'two')}\nsay: done")
     assert "wipe(" in CODE[-1]
-    assert "declare const state" in CODE[-1]
+    assert "Functions of `state`" in CODE[-1]
 
 
 async def test_a_child_may_be_stricter_and_both_rules_hold_further_down(make_room: MakeRoom, says: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bench.typical_agents import TYPICAL
 from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.runtime.agent_factory import make_agent
@@ -85,6 +86,20 @@ async def test_the_figures_of_the_page_are_about_what_is_sent(
     shown = await preview(room.key, session_id, make_agent)
     assert len(shown.tools) == count
     assert shown.total_tokens == pytest.approx(tokens, rel=0.2)
+
+
+async def test_code_and_an_agent_with_all_keep_to_their_bounds(make_room: MakeRoom) -> None:
+    assert "sized-whole" in TYPICAL
+    room = make_room("sized-whole")
+    await room.handle.clear()
+    session_id = await db(lambda: str(AgentInstance.objects.values_list("session_id", flat=True).get()))
+    shown = await preview(room.key, session_id, make_agent)
+    sizes = {tool.name: tool.tokens for tool in shown.tools}
+    assert {"read", "bash", "execute", "create_schedule", "set_context"} <= set(sizes)
+    assert sizes["execute"] < 900
+    assert shown.total_tokens < 3_000
+    code = next(tool.description for tool in shown.tools if tool.name == "execute")
+    assert [name for name in sizes if name != "execute" and name.removesuffix("te") not in code] == []
 
 
 @pytest.mark.parametrize("page", ["docs/quickstart.md", "docs/howto/keep-an-agent-small.md"])

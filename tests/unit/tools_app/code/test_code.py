@@ -1,14 +1,16 @@
 """Code as models write it, and the types that they read."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from tools_app.core.code.catalogue import Catalogue
+from tools_app.core.code.catalogue import HOW_TO_FIND, LISTED_CHARS, Catalogue
 from tools_app.core.code.names import identifier, identifiers
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.schema_types import declaration, type_of
+from tools_app.core.code.signatures import signature
 from tools_app.core.code.truncation import MARK, MAX_CHARS, truncated
 from tools_app.core.tool import tool
 from tools_app.errors import CodeInvalid, ToolNotFound
@@ -159,14 +161,51 @@ def test_functions_are_found_by_their_words() -> None:
         catalogue.tool("tools.other")
 
 
-def test_many_types_are_not_told_at_once() -> None:
-    from dataclasses import replace
+def test_functions_are_listed_shortly() -> None:
+    text = Catalogue([find_place, send_mail]).listed()
+    assert "find_place({place, kind?: 'a' | 'b', limit?: number}) // Find a place.\n" in text
+    assert text.endswith("send_mail({to}) // Send a letter.")
+    assert "codemode.describe" in text
+    assert "At most." not in text
 
-    many = Catalogue([replace(find_place, name=f"find_{i}") for i in range(100)])
-    assert "codemode" in many.types()
-    assert "tools.find_99" in many.types()
-    assert "At most." not in many.types()
-    assert "At most." in Catalogue([find_place]).types()
+
+@pytest.mark.parametrize("count", [0, 1, 5, 12, 18, 60, 100, 1000])
+def test_the_list_of_functions_has_a_bound_and_grows_shorter_for_each(count: int) -> None:
+    many = Catalogue([replace(find_place, name=f"find_{number}") for number in range(count)])
+    text = many.listed().removeprefix(HOW_TO_FIND)
+    assert len(text) < LISTED_CHARS + 100
+    assert (f"find_{count - 1}" in text or f"{count} functions" in text) if count else "none" in text
+    assert all(many.describe(f"tools.find_{number}").startswith("/**") for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "object", "properties": {}}, "f()"),
+        ({"type": "object"}, "f({…})"),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, "f({a})"),
+        ({"type": "object", "properties": {"a": {"type": ["integer", "null"]}}}, "f({a?: number})"),
+        ({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}}, "f({a?: string[]})"),
+        ({"type": "object", "properties": {"a": True, "b": {"enum": ["x" * 40]}}}, "f({a?, b?})"),
+        (
+            {"$defs": {"n": {"type": "number"}}, "properties": {"a": {"$ref": "#/$defs/n"}}, "required": "a"},
+            "f({a?: number})",
+        ),
+        ({"properties": ["odd"]}, "f()"),
+    ],
+)
+def test_a_signature_has_the_fields(schema: Any, expected: str) -> None:
+    assert signature("f", schema, with_types=True) == expected
+
+
+def test_a_wrong_call_reads_the_declaration() -> None:
+    catalogue = Catalogue([find_place, send_mail])
+    assert catalogue.explained("tools.send_mail", "No.").startswith(
+        "No.\nDeclared as:\n/** Send a letter. */\nsend_mail("
+    )
+    assert catalogue.explained("tools.other", "No.") == "No."
+    with pytest.raises(CodeInvalid, match=r"Did you mean tools\.send_mail"):
+        catalogue.describe("tools.sendmail")
 
 
 def test_a_long_result_is_cut_with_a_mark() -> None:

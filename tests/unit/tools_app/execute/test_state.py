@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zipfile
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.filled_workspace import contents, filled
 from thinkproject.kernel.errors import ThinkError
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import ArchiveInvalid, CodeInvalid, FileFailed
-from tools_app.execute.state.declared import DECLARED
+from tools_app.execute.state.declared import DECLARED, FUNCTIONS_DECLARED, USUAL, listed
 from tools_app.execute.state.functions import FUNCTIONS, ONCE, StateFunctions
 
 
@@ -261,5 +262,23 @@ async def test_a_tree_below_a_name_with_wildcards_is_walked() -> None:
 
 
 def test_the_declaration_names_every_function() -> None:
-    assert [name for name in FUNCTIONS if f"  {name}(input: {{" not in DECLARED] == []
+    assert [each.path for each in FUNCTIONS_DECLARED] == [
+        f"state.{name}" for name in re.findall(r"^  (\w+)\(input: ", DECLARED, re.MULTILINE)
+    ]
+    assert {each.path.removeprefix("state.") for each in FUNCTIONS_DECLARED} == set(FUNCTIONS)
+    assert set(USUAL) <= set(FUNCTIONS)
+
+
+def test_each_function_of_the_workspace_is_listed_and_declared_with_its_types() -> None:
+    by_name = {each.path.removeprefix("state."): each for each in FUNCTIONS_DECLARED}
+    assert by_name["readFile"].typed == "readFile({path}): string|null"
+    assert by_name["rm"].typed == "rm({path, recursive?, force?})"
+    assert by_name["unarchive"].declared.startswith(
+        "/** `target`: a directory. `paths`: the first 1000. */\nunarchive("
+    )
+    for name in ("searchFiles", "replaceInFiles", "applyEdits"):
+        assert f"{name}(input: {{" in by_name[name].declared
+        assert "type " in by_name[name].declared
+    assert "type Entry" not in by_name["readFile"].declared
+    assert [name for name in FUNCTIONS if not re.search(rf"\b{name}\b", listed())] == []
     assert set(FUNCTIONS) >= ONCE
