@@ -26,8 +26,8 @@ Fact = TypeVar("Fact")
 class KnownModel:
     """The facts of one model. Nothing known: limits are 0, the price is `None`, there are no efforts to choose.
 
-    `inputs`: the files that it reads besides text; `None` where only its server knows. `calls_tools`: as its server
-    reported, `None` where it did not.
+    `inputs`: the files that it reads besides text; `None` where only its server knows. `calls_tools`: as is
+    declared, was found or its server reported; `reasons`: as was found, `None` where nothing was.
     """
 
     name: str
@@ -38,6 +38,7 @@ class KnownModel:
     parameters: tuple[Parameter, ...]
     inputs: tuple[Medium, ...] | None
     calls_tools: bool | None = None
+    reasons: bool | None = None
 
     @property
     def provider(self) -> str:
@@ -69,6 +70,11 @@ def known_model(name: str, reported: tuple[str, int] = ("", 0)) -> KnownModel:
         parameters=SAMPLING if parameters is None else parameters,
         inputs=_first(own.inputs, find_fact(bare, lambda facts: facts.inputs)),
     )
+
+
+def declared_inputs(name: str) -> tuple[Medium, ...] | None:
+    """The media that the settings name for the model; `None` where they name none."""
+    return _configured(name).inputs
 
 
 def facts_problem(entry: object) -> str:

@@ -12,15 +12,17 @@ OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 class Endpoint:
     """A provider's address and its models' limits.
 
-    `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent.
+    `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent. `None` is not
+    declared: `chat.llm.abilities` decides then. `listed_inputs`: the media that the product's list names for the model.
     """
 
     provider: str
     base_url: str = OPENAI_BASE_URL
     api_key: str = field(default="", repr=False)
-    can_call_tools: bool = True
-    accepts_images: bool = True
-    accepts_documents: bool = False
+    can_call_tools: bool | None = None
+    accepts_images: bool | None = None
+    accepts_documents: bool | None = None
+    listed_inputs: tuple[str, ...] | None = None
     max_tokens_field: str = "max_tokens"
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
@@ -25,6 +26,12 @@ MAX_MODELS: Final = 256
 KEEP_SECONDS: Final = 24 * 3600
 """How long a lesson counts in other processes: servers are set up anew, and learn."""
 
+KEEP_PROBED_SECONDS: Final = 90 * 24 * 3600
+"""How long the findings of a probe count after the last lesson: a person asked for them."""
+
+RECALL_SECONDS: Final = 60.0
+"""How old the knowledge of a process may be when a request begins: others learn too, a probe above all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
@@ -32,9 +39,10 @@ class Learned:
 
     `asked_at`: epoch seconds of the last answer about the model, or of the attempt. `left_out`: options that are not
     sent, `renamed`: those that are sent under another name. `refused_tools`: by name, a mark of the declaration that
-    was refused, so that a mended one is sent again. `price`: as `THINK_PRICES` has it. `demands`: what its history has
-    to have (`adapters/demands.py`). `server`: the kind of server that runs it, as that calls itself. `abilities`: what
-    a probe found, by the names of `Ability`.
+    was refused, so that a mended one is sent again. `inputs`: media by the report of its server, `refused_inputs`:
+    those for which a request was refused. `price`: as `THINK_PRICES` has it. `demands`: what its history has to have
+    (`adapters/demands.py`). `server`: the kind of server that runs it, as that calls itself. `abilities`: what a probe
+    found, by the names of `Ability`.
     """
 
     asked_at: float = 0.0
@@ -47,6 +55,7 @@ class Learned:
     left_out: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
     refused_tools: dict[str, str] = field(default_factory=dict)
+    refused_inputs: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
     server: str = ""
     abilities: dict[str, bool] = field(default_factory=dict)
@@ -62,19 +71,20 @@ class ModelMemory:
     def __init__(self, *, is_shared: bool = True) -> None:
         """`is_shared`: whether other processes get what this one learns, and this one what they did."""
         self._is_shared = is_shared
-        self._known: OrderedDict[tuple[str, str], Learned] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], tuple[Learned, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, base_url: str, model: str) -> Learned:
         """The knowledge of this process; nothing before the first `recall`."""
         with self._lock:
-            return self._known.get((base_url, model), NOTHING)
+            return self._known.get((base_url, model), (NOTHING, 0.0))[0]
 
     async def recall(self, base_url: str, model: str) -> Learned:
-        """The same; the first time in a process the others' is read. Never raises."""
+        """The same; the first time in a process, and after a while, the others' is read. Never raises."""
         with self._lock:
-            known = self._known.get((base_url, model))
-        return known if known is not None else await asyncio.to_thread(self.read, base_url, model)
+            known, read_at = self._known.get((base_url, model), (None, 0.0))
+        is_fresh = not self._is_shared or time.monotonic() - read_at < RECALL_SECONDS
+        return known if known is not None and is_fresh else await asyncio.to_thread(self.read, base_url, model)
 
     def read(self, base_url: str, model: str) -> Learned:
         """The knowledge of all processes, read anew; else of this one. Blocks for a moment; never raises."""
@@ -92,14 +102,15 @@ class ModelMemory:
         if not self._is_shared:
             return learned
         try:
-            shared_cache().set(_name(base_url, model), asdict(learned), KEEP_SECONDS)
+            seconds = KEEP_PROBED_SECONDS if learned.abilities else KEEP_SECONDS
+            shared_cache().set(_name(base_url, model), asdict(learned), seconds)
         except (RedisError, OSError):
             logger.info("a lesson is not shared", extra={"action": "model_lesson_not_shared", "model": model})
         return learned
 
     def _keep(self, base_url: str, model: str, learned: Learned) -> None:
         with self._lock:
-            self._known[base_url, model] = learned
+            self._known[base_url, model] = (learned, time.monotonic())
             self._known.move_to_end((base_url, model))
             while len(self._known) > MAX_MODELS:
                 self._known.popitem(last=False)
@@ -128,6 +139,7 @@ def _load(base_url: str, model: str) -> Learned | None:
             **stored,
             "left_out": tuple(stored.get("left_out", ())),
             "demands": tuple(stored.get("demands", ())),
+            "refused_inputs": tuple(stored.get("refused_inputs", ())),
             "inputs": None if inputs is None else tuple(inputs),
         }
     )

@@ -85,7 +85,6 @@ def _openai(credentials: Credentials) -> Route:
         base_url=OPENAI_BASE_URL,
         api_key=credentials.openai_api_key,
         max_tokens_field="max_completion_tokens",
-        accepts_documents=True,
     )
     return Route(endpoint=endpoint, uses_responses=True)
 
@@ -114,10 +113,15 @@ def _custom(provider: str, entry: JSONObject) -> Route:
         provider=provider,
         base_url=base_url,
         api_key=str(entry.get("api_key") or ""),
-        can_call_tools=bool(entry.get("can_call_tools", True)),
-        accepts_images=bool(entry.get("accepts_images", True)),
-        accepts_documents=bool(entry.get("accepts_documents", api == "responses")),
+        can_call_tools=_declared(entry, "can_call_tools"),
+        accepts_images=_declared(entry, "accepts_images"),
+        accepts_documents=_declared(entry, "accepts_documents"),
         max_tokens_field=str(entry.get("max_tokens_field", "max_tokens")),
         headers={str(key): str(value) for key, value in dict(entry.get("headers") or {}).items()},
     )
     return Route(endpoint=endpoint, uses_responses=api == "responses")
+
+
+def _declared(entry: JSONObject, name: str) -> bool | None:
+    value = entry.get(name)
+    return None if value is None else bool(value)

@@ -6,29 +6,34 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from chat.core.model.abilities import Ability
 from chat.core.model.catalogue import Medium
 from chat.core.model.fallbacks import Fallbacks, Unusable, models_of
 from chat.core.model.language_model import LanguageModel, ToolSpec
 from chat.core.model.overflow import Limits
 from chat.core.model.prices import Price, read_prices
 from chat.errors import ModelNotConfigured
-from chat.llm.catalogue import KnownModel, known_model
+from chat.llm.abilities import MEDIA, calls_tools, reads
+from chat.llm.catalogue import KnownModel, declared_inputs, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.endpoint import Endpoint
 from chat.llm.health import resting_models
 from chat.llm.model_limits import declared_limits, with_output
-from chat.llm.model_memory import NOTHING, Learned, declaration_mark, model_memory
+from chat.llm.model_memory import NOTHING, Learned, ModelMemory, declaration_mark, model_memory
 from chat.llm.providers import Credentials, Route, route, split_name
 from chat.llm.server_facts import inquire
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
+
+if TYPE_CHECKING:
+    from chat.llm.adapters.adapter import HttpModel
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +88,10 @@ def _fallbacks(choices: Sequence[str | LanguageModel]) -> LanguageModel:
     return models[0] if len(models) == 1 else Fallbacks(models, resting_models)
 
 
-def _named(name: str) -> LanguageModel:
+def _named(
+    name: str, memory: ModelMemory = model_memory, observe: Callable[[str], None] = lambda _words: None
+) -> "HttpModel":
+    """The adapter of a model; `memory` and `observe` as it takes them."""
     choice = default_choice()
     provider, model = split_name(name)
     found = route(provider, _credentials(choice), llm_settings.providers)
@@ -92,21 +100,38 @@ def _named(name: str) -> LanguageModel:
     if found.uses_responses:
         from chat.llm.adapters.responses import ResponsesModel  # noqa: PLC0415 - as above
 
-        return ResponsesModel(endpoint, model)
+        return ResponsesModel(endpoint, model, memory=memory, observe=observe)
     from chat.llm.adapters.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - as above
 
-    return ChatCompletionsModel(endpoint, model)
+    return ChatCompletionsModel(endpoint, model, memory=memory, observe=observe)
+
+
+def endpoint_of(name: str) -> Endpoint | None:
+    """The endpoint of `provider/model` with what is declared and listed of it; `None` for one that is not configured.
+
+    With it a probe asks a model apart from all that is known of it.
+    """
+    found = _route_of(name)
+    return None if found is None else _as_seen_by(name.strip(), found.endpoint)
+
+
+def apart(name: str, memory: ModelMemory, observe: Callable[[str], None]) -> "HttpModel":
+    """The bare adapter of `provider/model` with a memory of its own. Errors: `ModelNotConfigured`."""
+    return _named(name.strip(), memory, observe)
 
 
 def _as_seen_by(name: str, endpoint: Endpoint) -> Endpoint:
-    """The endpoint, without the media that a known model of it does not read; of others the endpoint alone decides."""
-    inputs = known_model(name).inputs
-    if inputs is None:
-        return endpoint
+    """The endpoint with the media that the settings declare for the model, or else that the product's list names.
+
+    A provider that is declared to take none of a kind takes none of it for any model.
+    """
+    declared = declared_inputs(name)
+    if declared is None:
+        return replace(endpoint, listed_inputs=known_model(name).inputs)
     return replace(
         endpoint,
-        accepts_images=endpoint.accepts_images and "image" in inputs,
-        accepts_documents=endpoint.accepts_documents and "document" in inputs,
+        accepts_images=endpoint.accepts_images is not False and "image" in declared,
+        accepts_documents=endpoint.accepts_documents is not False and "document" in declared,
     )
 
 
@@ -211,8 +236,17 @@ def facts_of(name: str) -> KnownModel:
     learned = learned_of(name)
     known = known_model(name)
     price = known.price or reported_price(name)
-    inputs = known.inputs if known.inputs is not None else _media(learned.inputs)
-    return replace(known, limits=_declared(name), price=price, inputs=inputs, calls_tools=learned.calls_tools)
+    endpoint = endpoint_of(name)
+    if endpoint is None:
+        return replace(known, limits=_declared(name), price=price)
+    return replace(
+        known,
+        limits=_declared(name),
+        price=price,
+        inputs=_inputs(known, endpoint, learned),
+        calls_tools=calls_tools(endpoint, learned),
+        reasons=learned.abilities.get(Ability.REASONING),
+    )
 
 
 def reported_price(name: str) -> Price | None:
@@ -221,8 +255,14 @@ def reported_price(name: str) -> Price | None:
     return read_prices({name: price})[name] if price else None
 
 
-def _media(inputs: tuple[str, ...] | None) -> tuple[Medium, ...] | None:
-    return None if inputs is None else tuple(medium for medium in get_args(Medium) if medium in inputs)
+def _inputs(known: KnownModel, endpoint: Endpoint, learned: Learned) -> tuple[Medium, ...] | None:
+    """The media that are read, as far as it is known of any. The list says of a model what nothing contradicts."""
+    read: dict[Medium, bool | None] = {medium: reads(medium, endpoint, learned) for medium in MEDIA}
+    if known.inputs is not None:
+        read = {medium: medium in known.inputs if is_read is None else is_read for medium, is_read in read.items()}
+    if all(is_read is None for is_read in read.values()):
+        return None
+    return tuple(medium for medium, is_read in read.items() if is_read)
 
 
 def refused_tools(name: str, tools: Iterable[ToolSpec]) -> set[str]:

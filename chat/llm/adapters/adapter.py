@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
@@ -27,6 +27,7 @@ from chat.core.model.language_model import (
 )
 from chat.core.model.overflow import estimate_request
 from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost, RateLimited, SchemaRefused
+from chat.llm.abilities import reads, sends_tools
 from chat.llm.adapters.demands import demanding
 from chat.llm.adapters.endings import Reader, ended
 from chat.llm.adapters.overflow_words import named_limit
@@ -82,11 +83,25 @@ class HttpModel(ABC):
     unsent: ClassVar[Mapping[str, str]] = {}
     """Settings that the API has no place for, with the name people know them by."""
 
-    def __init__(self, endpoint: Endpoint, model: str, *, memory: ModelMemory = model_memory) -> None:
-        """`memory`: of what is known of the model and learned; the process' own for all but a probe."""
+    tried_media: ClassVar[frozenset[str]] = frozenset({"image"})
+    """Kinds of files that are sent to a model of which nothing is known: a refusal teaches."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        memory: ModelMemory = model_memory,
+        observe: Callable[[str], None] = lambda _words: None,
+    ) -> None:
+        """`memory`: of what is known of the model and learned; the process' own for all but a probe.
+
+        `observe` is called after each request that was answered: with the words of the refusal, empty for none.
+        """
         self._endpoint = endpoint
         self._model = model
         self._memory = memory
+        self._observe = observe
 
     @property
     def name(self) -> str:
@@ -114,8 +129,8 @@ class HttpModel(ABC):
         return self._sends("document", self._known())
 
     def _sends(self, medium: Literal["image", "document"], known: Learned) -> bool:
-        can = self._endpoint.accepts_images if medium == "image" else self._endpoint.accepts_documents
-        return can and (known.inputs is None or medium in known.inputs)
+        found = reads(medium, self._endpoint, known)
+        return medium in self.tried_media if found is None else found
 
     def _known(self) -> Learned:
         return self._memory.of(self._endpoint.base_url, self._model)
@@ -170,12 +185,14 @@ class HttpModel(ABC):
                     begun = await _begin(self._reader(request), batches, sent)
                 except (openai.APIStatusError, ModelError) as error:
                     body = _words_of(error)
+                    self._observe(body)
                     again = self._learned_from(request, sent, lessons, read_refusal(body)) if body else None
                     if again is None:
                         await self._keep(lessons, known, was_refused=bool(body), limit=named_limit(body))
                         raise
                     sent = again
                 else:
+                    self._observe("")
                     await self._keep(lessons, known)
                     yield begun
                     return
@@ -227,7 +244,7 @@ class HttpModel(ABC):
         names = [name for field, name in self.unsent.items() if getattr(settings, field) not in (None, ())]
         found = [f"{self.name} does not support {name}; it was not sent." for name in (*names, *sent.left_out)]
         found += [f"{self.name} does not take the tool {name}; it was not sent." for name in sent.tools]
-        if request.tools and not self._endpoint.can_call_tools:
+        if request.tools and not sends_tools(self._endpoint, self._known()):
             found.append(f"{self.name} cannot call tools; none were sent.")
         return tuple(found)
 

@@ -22,6 +22,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.model.provider_data import wire_ids
+from chat.llm.abilities import sends_tools
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.chat_reader import ChatReader
 from chat.llm.adapters.chat_returns import assistant_message, wants_reasoning
@@ -76,7 +77,7 @@ class ChatCompletionsModel(HttpModel):
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if request.tools and self._endpoint.can_call_tools:
+        if request.tools and sends_tools(self._endpoint, known):
             body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
                 body["tool_choice"] = chat_tool_choice(request.tool_choice)

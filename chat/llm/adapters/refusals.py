@@ -264,11 +264,7 @@ def _about_media(body: JSONObject, text: str) -> Lesson | None:
 
 
 def _without_medium(medium: str) -> Lesson:
-    def learn(known: Learned) -> Learned:
-        inputs = ("image", "document") if known.inputs is None else known.inputs
-        return replace(known, inputs=tuple(each for each in inputs if each != medium))
-
-    return learn
+    return lambda known: replace(known, refused_inputs=tuple(sorted({*known.refused_inputs, medium})))
 
 
 def _media_of(body: JSONObject) -> set[str]:

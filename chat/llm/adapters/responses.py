@@ -24,6 +24,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.model.provider_data import returned, wire_ids
+from chat.llm.abilities import sends_tools
 from chat.llm.adapters.adapter import HttpModel, known_call_ids
 from chat.llm.adapters.content import NO_OUTPUT, data_url, file_note, is_image, is_pdf, output_text
 from chat.llm.adapters.demands import demands_of
@@ -46,6 +47,7 @@ class ResponsesModel(HttpModel):
         "stop_sequences": "stop_sequences",
         "seed": "seed",
     }
+    tried_media: ClassVar[frozenset[str]] = frozenset({"image", "document"})
 
     @asynccontextmanager
     async def _call(
@@ -82,7 +84,7 @@ class ResponsesModel(HttpModel):
         }
         if request.system:
             body["instructions"] = request.system
-        if request.tools and self._endpoint.can_call_tools:
+        if request.tools and sends_tools(self._endpoint, known):
             body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(request.tool_choice)

@@ -105,7 +105,7 @@ async def test_responses_sends_them_in_the_result(server: ScriptedServer, seeing
 async def test_a_model_that_cannot_see_reads_a_note_instead(
     adapter: type[ChatCompletionsModel | ResponsesModel], server: ScriptedServer, endpoint_of: Callable[..., Endpoint]
 ) -> None:
-    blind = adapter(endpoint_of(server, accepts_images=False), "scripted")
+    blind = adapter(endpoint_of(server, accepts_images=False, accepts_documents=False), "scripted")
     await collect(blind, asked(calls("c1"), result("c1", PICTURE, PLAN)))
     body = str(server.requests()[-1])
     assert "[A file is attached that you cannot see: 'a.png', image/png, 4 bytes]" in body
