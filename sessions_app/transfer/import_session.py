@@ -8,6 +8,7 @@ visible. `prune_unfinished` finds the rows of an import whose process died.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -82,13 +83,16 @@ class ImportRules:
     `blocks`: the policy of the agent that will read the session. Blocks that it does not declare, or that are not
     written by people, are left out, and so is what says that a block was added or removed while an agent ran.
     `begin` is called in the transaction that begins the import, `admit` in the one that stores a batch of messages,
-    with their number and bytes; errors of both end the import.
+    with their number and bytes; errors of both end the import. `inside` opens the transaction that makes the session
+    visible, `also` is called in it with the session's id: what it writes is there exactly when the session is.
     """
 
     blocks: BlockPolicy
     max_messages: int
     admit: Admit
     begin: Callable[[], None]
+    inside: Callable[[], AbstractContextManager[Any]] = nullcontext
+    also: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +334,8 @@ class _Reader:
 
 def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
     """Attach the session's data, its scope last: from then on it is visible."""
-    with transaction.atomic():
+    rules = reader.rules
+    with nullcontext() if rules is None else rules.inside(), transaction.atomic():
         for model in (SessionSummary, Compaction, ContextBlock, ContextEntry):
             rows = [row for row in reader.others if isinstance(row, model)]
             for begin in range(0, len(rows), BATCH):
@@ -347,6 +352,8 @@ def _finish(session_id: str, reader: _Reader, scope: str, name: str) -> None:
         Session.objects.filter(pk=session_id).update(
             **values, scope=scope, active_leaf=leaf, change_seq=F("change_seq") + 1, updated_at=timezone.now()
         )
+        if rules is not None and rules.also is not None:
+            rules.also(session_id)
 
 
 def _leaf(session_id: str, leaf_id: str | None) -> Message | None:

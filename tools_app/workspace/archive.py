@@ -10,11 +10,12 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import IO, Final, cast
 
-from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.zips import ZipRefused, bad_name, check_entry, damaged, is_too_large, open_zip, too_large
 from tools_app.core.files.failures import failed
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.paths import below, is_within, name_of, normalise
@@ -32,20 +33,9 @@ from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.stores.tree import PIECE_BYTES, Content
 from tools_app.workspace.stores.writes import Writes
 
-MAX_RATIO: Final = 100
-"""How many times its own size an archive may unpack to, once that is more than `RATIO_FREE_BYTES`."""
-
-RATIO_FREE_BYTES: Final = 10 * 1024 * 1024
 _SMALL_BYTES: Final = 1024 * 1024
 _HEAD_BYTES: Final = 64 * 1024
-_DIRECTORY_BYTES_PER_ENTRY: Final = 512
-_END: Final = b"PK\x05\x06"
-_END_BYTES: Final = 22
-_LOCATOR: Final = b"PK\x06\x07"
-_LOCATOR_BYTES: Final = 20
 _SPECIAL: Final = re.compile(r"[*?\[\]{}\\!]")
-_DRIVE: Final = re.compile(r"[A-Za-z]:")
-_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
 async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncGenerator[bytes]:
@@ -133,37 +123,24 @@ def _info(entry: Entry, start: str) -> zipfile.ZipInfo:
     return info
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What is refused inside is an invalid archive."""
+    try:
+        yield
+    except ZipRefused as error:
+        raise ArchiveInvalid(error.phrase) from error
+
+
 def _opened(file: IO[bytes]) -> zipfile.ZipFile:
     """Open an archive. Errors: `ArchiveInvalid`, also where its list of entries is too long to be read."""
-    try:
-        _check_directory(file)
-        return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise ArchiveInvalid("This is no zip file, or a damaged one.") from error
-
-
-def _check_directory(file: IO[bytes]) -> None:
-    """Look at the size of the list of entries before `zipfile` reads all of it into memory."""
-    size = file.seek(0, 2)
-    file.seek(max(0, size - _END_BYTES - 65_535 - _LOCATOR_BYTES))
-    tail = file.read()
-    file.seek(0)
-    at = len(tail) - _END_BYTES
-    if not (tail[at:].startswith(_END) and tail.endswith(b"\0\0")):
-        at = tail.rfind(_END)
-    if at < 0:
-        raise zipfile.BadZipFile
-    listed = int.from_bytes(tail[at + 12 : at + 16], "little")
-    has_more = tail[max(0, at - _LOCATOR_BYTES) : at].startswith(_LOCATOR)  # its own sizes would count instead
-    if has_more or listed > workspace_settings.archive_max_entries * _DIRECTORY_BYTES_PER_ENTRY:
-        raise _too_many()
+    with _refusing():
+        return open_zip(file, max_entries=workspace_settings.archive_max_entries)
 
 
 def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tuple[str, Content]]]:
     """Read all of an archive once. Returns its directories and files by path. Errors: `ArchiveInvalid`."""
     infos = archive.infolist()
-    if len(infos) > workspace_settings.archive_max_entries:
-        raise _too_many()
     paths = [_path(info, target) for info in infos]
     if len(set(paths)) != len(paths):
         raise ArchiveInvalid("The archive has a name twice.")
@@ -185,17 +162,14 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
 
 def _path(info: zipfile.ZipInfo, target: str) -> str:
     """The path of an entry in the workspace. Errors: `ArchiveInvalid` for a name that means anything else."""
-    name = info.orig_filename  # `filename` ends at a NUL
-    mode = stat.S_IFMT(info.external_attr >> 16)
-    if mode not in {0, stat.S_IFREG, stat.S_IFDIR} or info.flag_bits & 1 or info.compress_type not in _METHODS:
-        raise ArchiveInvalid(Phrase("The archive has a link, device or encrypted file: {name}", name=repr(name)[:300]))
-    is_odd = not name or name.startswith("/") or "\\" in name or _DRIVE.match(name) or ".." in name.split("/")
-    try:
-        path = "" if is_odd else normalise(below(target) + name)
-    except FileFailed:
-        path = ""
-    if not path or path == target or not is_within(path, target):
-        raise ArchiveInvalid(Phrase("The archive has a name that is not allowed: {name}", name=repr(name)[:300]))
+    with _refusing():
+        name = check_entry(info)
+        try:
+            path = normalise(below(target) + name)
+        except FileFailed:
+            path = ""
+        if not path or path == target or not is_within(path, target):
+            raise bad_name(name)
     return path
 
 
@@ -210,13 +184,12 @@ def _measure(archive: zipfile.ZipFile, info: zipfile.ZipInfo, room: int) -> tupl
                 if size > min(room, workspace_settings.file_max_bytes):
                     raise _too_large()
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
-        raise ArchiveInvalid("This is no zip file, or a damaged one.") from error
+        raise ArchiveInvalid(damaged().phrase) from error
     return head, size
 
 
 def _check_size(infos: Sequence[zipfile.ZipInfo], size: int) -> None:
-    packed = sum(info.compress_size for info in infos)
-    if size > workspace_settings.archive_max_bytes or size > max(RATIO_FREE_BYTES, packed * MAX_RATIO):
+    if is_too_large(infos, size, max_bytes=workspace_settings.archive_max_bytes):
         raise _too_large()
 
 
@@ -225,10 +198,5 @@ def _read(content: Content) -> bytes:
         return file.read()
 
 
-def _too_many() -> ArchiveInvalid:
-    return ArchiveInvalid(Phrase("An archive may have {limit} entries.", limit=workspace_settings.archive_max_entries))
-
-
 def _too_large() -> ArchiveInvalid:
-    limit = workspace_settings.archive_max_bytes // (1024 * 1024)
-    return ArchiveInvalid(Phrase("The archive unpacks to more than {limit} MiB or is a bomb.", limit=limit))
+    return ArchiveInvalid(too_large(workspace_settings.archive_max_bytes).phrase)
