@@ -1,37 +1,12 @@
-"""Pages as Markdown, which models read with fewer tokens than HTML."""
+"""Pages that were fetched, as Markdown."""
 
-from typing import Final
-
-import html_to_markdown
-from html_to_markdown import ConversionOptions, PreprocessingOptions
-
+from tools_app.core import web_pages
 from tools_app.fetching.errors import FetchFailed
-
-_OPTIONS: Final = ConversionOptions(
-    extract_metadata=False,
-    skip_images=True,
-    hidden_content="drop",  # what people do not see is not for models either
-    include_document_structure=False,
-    preprocessing=PreprocessingOptions(enabled=True),
-)
-
-_FAILURES: Final = (
-    ValueError,
-    RuntimeError,
-    html_to_markdown.ConversionError,
-    html_to_markdown.InputTooLargeError,
-    html_to_markdown.InvalidInputError,
-    html_to_markdown.OtherError,
-    html_to_markdown.PanicError,
-    html_to_markdown.ParseError,
-    html_to_markdown.SanitizationError,
-)
 
 
 def to_markdown(page: str) -> str:
-    """Convert HTML. Scripts, styles and pictures are left out. Errors: `FetchFailed`."""
+    """Convert HTML as `tools_app.core.web_pages` does. Errors: `FetchFailed`."""
     try:
-        result = html_to_markdown.convert(page, _OPTIONS)
-    except _FAILURES as error:
+        return web_pages.to_markdown(page)
+    except ValueError as error:
         raise FetchFailed("request_failed", "The page could not be converted to Markdown.") from error
-    return (result.content or "").strip()

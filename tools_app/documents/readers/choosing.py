@@ -1,0 +1,49 @@
+"""The reader of each kind of file. A library is imported only where it is needed."""
+
+# ruff: noqa: PLC0415
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from tools_app.core.files import kinds
+from tools_app.documents.readers.text import cleaned
+
+Reader: TypeAlias = Callable[[bytes], str | tuple[bytes, str]]
+"""Gives the text of a document, or a picture with its media type. Errors: `NoText`; whatever a library raises."""
+
+
+def reader_of(media_type: str) -> Reader:
+    """The reader of a kind."""
+    if media_type in kinds.PICTURES:
+        from tools_app.documents.readers.pictures import read_picture
+
+        return partial(read_picture, media_type=media_type)
+    return _reader(media_type)
+
+
+def _reader(media_type: str) -> Callable[[bytes], str]:
+    match media_type:
+        case kinds.PDF:
+            from tools_app.documents.readers.pdf import read_pdf as reader
+        case kinds.DOCX:
+            from tools_app.documents.readers.word import read_word as reader
+        case kinds.XLSX | kinds.XLS | kinds.ODS:
+            from tools_app.documents.readers.sheets import read_sheets as reader
+        case kinds.PPTX:
+            from tools_app.documents.readers.slides import read_slides as reader
+        case kinds.EML:
+            from tools_app.documents.readers.mail import read_mail as reader
+        case kinds.NOTEBOOK:
+            from tools_app.documents.readers.notebook import read_notebook as reader
+        case kinds.ZIP:
+            from tools_app.documents.readers.archive import read_archive as reader
+        case _:
+            reader = _page
+    return reader
+
+
+def _page(data: bytes) -> str:
+    from tools_app.core.web_pages import to_markdown
+
+    return cleaned(to_markdown(kinds.decoded(data)))
