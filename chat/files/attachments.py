@@ -32,7 +32,7 @@ from thinkproject.kernel.jsonvalue import JSONValue, dump
 from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
-from tools_app.core.files.media_types import sniff
+from tools_app.core.files.media_types import UNKNOWN_TYPE, sniff
 
 FOLDER = "think/attachments"
 API_NAMESPACE = "think-api"
@@ -75,8 +75,14 @@ def check_bytes(data: bytes, *, name: str) -> str:
         raise _too_large()
     media_type = sniff(data, _clean_name(name))
     if media_type not in _conf.file_types:
+        words = Phrase("Files of type {media_type} cannot be attached.", media_type=media_type)
+        if media_type == UNKNOWN_TYPE:
+            words = Phrase(
+                "This file is no text, picture or PDF document, so it cannot be attached. "
+                "Files of every kind can be put into the workspace."
+            )
         raise AttachmentInvalid(
-            Phrase("Files of type {media_type} cannot be attached.", media_type=media_type),
+            words,
             media_type=media_type,
             allowed=sorted(_conf.file_types),
         )

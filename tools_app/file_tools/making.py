@@ -25,6 +25,7 @@ class Input(BaseModel):
 
 
 PathField: TypeAlias = Annotated[str, Field(description="Absolute path in the workspace.")]
+EncodingField: TypeAlias = Annotated[str | None, Field(description="Of the file, where its bytes do not tell.")]
 IgnoredField: TypeAlias = Annotated[
     bool, Field(alias="includeIgnored", description="Also what .gitignore files exclude.")
 ]

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.files.operations import CanReadMany, GrepOperations
-from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, is_binary
+from tools_app.core.files.operations import CanReadBytes, CanReadMany, GrepOperations
+from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, searchable
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.tool import Tool
@@ -108,11 +108,12 @@ def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Fo
     for path, data in batch:
         if is_late():
             return
-        if is_binary(data):
+        text = searchable(data)
+        if text is None:
             found.binary += 1
             continue
         found.searched += 1
-        lines = search.lines_of(data, found.room, is_late)
+        lines = search.lines_of(text, found.room, is_late)
         found.with_matches += bool(lines)
         found.paths |= {path} if lines else set()
         found.matches += [_match(path, line) for line in lines]
@@ -146,18 +147,21 @@ async def _files(operations: GrepOperations, paths: Sequence[str]) -> AsyncGener
         return
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
-        texts = await asyncio.gather(*(_text(operations, path) for path in some))
-        for path, text in zip(some, texts, strict=True):
-            if text is not None:
-                yield path, text.encode("utf-8", "replace")
+        texts = await asyncio.gather(*(_data(operations, path) for path in some))
+        for path, data in zip(some, texts, strict=True):
+            if data is not None:
+                yield path, data
 
 
-async def _text(operations: GrepOperations, path: str) -> str | None:
-    """The text of a file; `None` if it is gone or has become something else since it was listed."""
+async def _data(operations: GrepOperations, path: str) -> bytes | None:
+    """The bytes of a file; `None` if it is gone or has become something else since it was listed."""
     try:
-        return await operations.read_file(path)
+        text = await operations.read_file(path)
+        if text is not None and "\ufffd" in text and isinstance(operations, CanReadBytes):
+            return await operations.read_bytes(path)
     except FileFailed:
         return None
+    return None if text is None else text.encode("utf-8", "replace")
 
 
 def _match(path: str, line: LineMatch) -> JSONValue:

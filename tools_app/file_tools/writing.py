@@ -1,37 +1,38 @@
 """The tools `write`, `edit` and `delete`."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.editing import Edited, NotEdited, replace_once
+from tools_app.core.files.encodings import Encoding
 from tools_app.core.files.globs import is_encodable
-from tools_app.core.files.operations import (
-    CanReadBytes,
-    CanStat,
-    DeleteOperations,
-    EditOperations,
-    WriteOperations,
-)
+from tools_app.core.files.operations import CanStat, DeleteOperations, EditOperations, WriteOperations
 from tools_app.core.files.paths import parent_of
 from tools_app.core.files.reading import count_lines, shown_size
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileConflict, FileFailed
-from tools_app.file_tools.making import Input, PathField, file_tool, not_found, own_path, refused
+from tools_app.file_tools.keeping import encoded, held_text
+from tools_app.file_tools.making import EncodingField, Input, PathField, file_tool, not_found, own_path, refused
 
 MAX_EDIT_BYTES: Final = 16 * 1024 * 1024
 NOT_UNICODE: Final = "The text has halves of surrogate pairs, which no file can hold."
 
 
 class WriteInput(Input):
-    """Write a whole file. Directories above it are made; a file that is there is replaced."""
+    """Write a whole file. Directories above it are made; a file that is there is replaced.
+
+    Its encoding and its line ends (CRLF) are kept; give `encoding`, such as UTF-8, to convert it.
+    """
 
     path: PathField
     content: Annotated[str, Field(description="The whole new content.")]
+    encoding: EncodingField = None
 
 
 class EditInput(Input):
@@ -50,29 +51,36 @@ class DeleteInput(Input):
 
 
 def create_write_tool(operations: WriteOperations, *, name: str = "write") -> Tool:
-    """Make the tool that writes a whole file, with its directories."""
+    """Make the tool that writes a whole file, with its directories.
 
-    async def write(path: str, content: str) -> JSONObject:
+    Where the operations can look up a file and its bytes, the new text has the encoding and line ends of the old one.
+    """
+
+    async def write(path: str, content: str, encoding: str | None) -> JSONObject:
         path = await own_path(operations, path)
         if not is_encodable(content):
             return refused(NOT_UNICODE)
+        data, told = await encoded(operations, path, content, encoding)
         try:
-            await operations.write_file(path, content)
+            await operations.write_file(path, data)
         except FileFailed as error:
             if error.errno != "ENOENT":
                 raise
             # A storage that does not make directories by itself.
             await operations.mkdir(parent_of(path), recursive=True)
-            await operations.write_file(path, content)
-        return {"path": path, "bytesWritten": len(content.encode()), "lines": count_lines(content)}
+            await operations.write_file(path, data)
+        size = len(data.encode() if isinstance(data, str) else data)
+        return {"path": path, "bytesWritten": size, "lines": count_lines(content), **told}
 
-    async def check(path: str, content: str) -> JSONObject:
+    async def check(path: str, content: str, encoding: str | None) -> JSONObject:
         if not is_encodable(content):
             return refused(NOT_UNICODE)
         path = await own_path(operations, path)
         entry = await operations.stat(path) if isinstance(operations, CanStat) else None
-        is_directory = entry is not None and entry.kind is EntryKind.DIRECTORY
-        return refused(f"{path} is a directory, not a file") if is_directory else {}
+        if entry is not None and entry.kind is EntryKind.DIRECTORY:
+            return refused(f"{path} is a directory, not a file")
+        await encoded(operations, path, content, encoding)
+        return {}
 
     return file_tool("write", name, WriteInput, write, check=check)
 
@@ -86,13 +94,14 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
 
     async def edit(call: ToolContext, path: str, old_string: str, new_string: str) -> JSONObject:
         path = await own_path(operations, path)
+        asked = Asked(path=path, old=old_string, new=new_string, is_again=call.attempt > 1)
         if not is_encodable(new_string):
             return refused(NOT_UNICODE)
         try:
             if not old_string:
-                return await _create(operations, path, new_string, is_again=call.attempt > 1)
+                return await _create(operations, asked)
             with held_back():  # the file keeps its mark, and nothing of its text is returned
-                return await _replace(operations, path, (old_string, new_string), is_again=call.attempt > 1)
+                return await _replace(operations, asked)
         except FileConflict:
             return refused(
                 f"{path} has changed since it was read. Read it again, and repeat the edit if it still fits."
@@ -104,7 +113,8 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
         path = await own_path(operations, path)
         if not old_string:
             return _occupied(path) if await operations.read_file(path) is not None else {}
-        planned = await _planned(operations, path, (old_string, new_string), is_again=False)
+        asked = Asked(path=path, old=old_string, new=new_string)
+        planned = await _planned(operations, asked)
         return planned if isinstance(planned, dict) else {}
 
     return file_tool("edit", name, EditInput, edit, check=check)
@@ -121,60 +131,70 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
     return file_tool("delete", name, DeleteInput, delete, refusals_are_errors=True)
 
 
-async def _create(operations: EditOperations, path: str, content: str, *, is_again: bool) -> JSONObject:
-    held = await operations.read_file(path)
-    if held is not None and not (is_again and held == content):  # the attempt that a crash cut had written it
-        return _occupied(path)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An edit that is asked for. `is_again`: an attempt that a crash cut may have made it."""
+
+    path: str
+    old: str
+    new: str
+    is_again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """The write of an edit. `version`: that it replaces, where it is known."""
+
+    outcome: Edited
+    data: str | bytes
+    encoding: Encoding
+    version: str | None
+
+
+async def _create(operations: EditOperations, asked: Asked) -> JSONObject:
+    held = await operations.read_file(asked.path)
+    if held is not None and not (asked.is_again and held == asked.new):  # the cut attempt had written it
+        return _occupied(asked.path)
     if held is None:
-        await operations.write_file(path, content, expected_version="")
-    return {"path": path, "created": True, "lines": count_lines(content)}
+        await operations.write_file(asked.path, asked.new, expected_version="")
+    return {"path": asked.path, "created": True, "lines": count_lines(asked.new)}
 
 
 def _occupied(path: str) -> JSONObject:
     return refused(f"{path} already exists. Give the piece to replace in old_string, or write the whole file.")
 
 
-async def _replace(operations: EditOperations, path: str, strings: tuple[str, str], *, is_again: bool) -> JSONObject:
-    planned = await _planned(operations, path, strings, is_again=is_again)
-    if isinstance(planned, dict):
+async def _replace(operations: EditOperations, asked: Asked) -> JSONObject:
+    planned = await _planned(operations, asked)
+    if not isinstance(planned, _Planned):
         return planned
-    outcome, version = planned
-    await operations.write_file(path, outcome.content, expected_version=version)
-    value: JSONObject = {"path": path, "replaced": True, "lines": count_lines(outcome.content)}
-    return value | {"fuzzyMatch": True} if outcome.is_fuzzy else value
+    await operations.write_file(asked.path, planned.data, expected_version=planned.version)
+    value: JSONObject = {"path": asked.path, "replaced": True, "lines": count_lines(planned.outcome.content)}
+    if planned.outcome.is_fuzzy:
+        value["fuzzyMatch"] = True
+    return value if planned.encoding.is_plain else value | {"encoding": planned.encoding.told}
 
 
-async def _planned(
-    operations: EditOperations, path: str, strings: tuple[str, str], *, is_again: bool
-) -> JSONObject | tuple[Edited, str | None]:
-    """The text after an edit with the version that it replaces; the call's value where there is nothing to write."""
-    old, new = strings
+async def _planned(operations: EditOperations, asked: Asked) -> JSONObject | _Planned:
+    """The write of an edit; the call's value where there is nothing to write. Errors: `FileFailed` (`EILSEQ`)."""
+    path, old, new = asked.path, asked.old, asked.new
     # The version is looked up before the content is read: what is written between the two is a conflict, never lost.
     entry = await operations.stat(path) if isinstance(operations, CanStat) else None
     if entry is not None and entry.size > MAX_EDIT_BYTES:
         return refused(f"{path} has {shown_size(entry.size)}, which is too much to edit.")
-    content = await operations.read_file(path)
-    if content is None:
+    held = await held_text(operations, path)
+    if held is None:
         return not_found(path)
-    if "\ufffd" in content and not await _is_text(operations, path):
-        return refused(f"{path} is no text in UTF-8, so an edit would damage it.")
+    content, encoding = held
     outcome = await asyncio.to_thread(replace_once, content, old, new)
     if isinstance(outcome, NotEdited):
-        if is_again and outcome.reason == "missing" and new and new in content:
+        if asked.is_again and outcome.reason == "missing" and new and new in content:
             return {"path": path, "replaced": True, "lines": count_lines(content)}  # as above: it is done
         return refused(_reason(path, outcome))
-    return outcome, entry.version if entry else None
-
-
-async def _is_text(operations: EditOperations, path: str) -> bool:
-    """Whether the replacement characters of a text are its own."""
-    if not isinstance(operations, CanReadBytes):
-        return True
-    try:
-        (await operations.read_bytes(path) or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    data = (
+        outcome.content if encoding.is_plain else await asyncio.to_thread(encoding.encode, outcome.content, path=path)
+    )
+    return _Planned(outcome=outcome, data=data, encoding=encoding, version=entry.version if entry else None)
 
 
 def _reason(path: str, outcome: NotEdited) -> str:
@@ -186,7 +206,8 @@ def _reason(path: str, outcome: NotEdited) -> str:
             )
         case "ambiguous_fuzzy":
             return (
-                f"old_string matches multiple locations after whitespace normalization in {path}. "
+                f"old_string matches multiple locations after whitespace normalization in {path} "
+                "(quotes, dashes and accents are compared in a plain form as well). "
                 "Include more of the lines around it so that it is unique."
             )
         case _:

@@ -18,6 +18,7 @@ from chat.admin.columns import about, linked, noted, reads_messages, shortened
 from chat.admin.tools.workspaces import with_conversation
 from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
 from thinkproject.kernel.read_only_admin import NOTHING, block, moment
+from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.media_types import is_inline
 from tools_app.core.files.workspace import EntryKind
 from tools_app.models import WorkspaceEntry
@@ -139,7 +140,7 @@ class WorkspaceEntryAdmin(ActionAdmin):
             return str(_("This is no text and no picture."))
         with open_entry(row) as file:
             begin = file.read(PREVIEW_BYTES + 1)
-        shown = block(begin[:PREVIEW_BYTES].decode(errors="replace"))
+        shown = block(shown_text(begin[:PREVIEW_BYTES], is_head=len(begin) > PREVIEW_BYTES)[0])
         return noted(shown, _("Only the beginning is shown.")) if len(begin) > PREVIEW_BYTES else shown
 
 

@@ -27,6 +27,7 @@ from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from tools_app.core.files.encodings import shown_text
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
@@ -209,7 +210,8 @@ class _Builder:
         if self.sight.sees(media_type):
             return loaded
         if is_text_type(media_type):
-            return TextContent(text=f"[The user attached {title}:]\n{loaded.data.decode('utf-8', 'replace')}")
+            text, encoding = shown_text(loaded.data)
+            return TextContent(text=f"[The user attached {title}{encoding and f', in {encoding}'}:]\n{text}")
         return TextContent(text=f"[The user attached {title}. You cannot see its content.]")
 
     # The assistant's side

@@ -19,6 +19,7 @@ from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import json_length
 from sessions_app.core.messages.truncation import cut_text
+from tools_app.core.files.encodings import shown_text
 from tools_app.session_tools import ReadMessages
 
 
@@ -151,7 +152,7 @@ class Prompt:
     def _loaded(self, file: FileContent) -> FileContent:
         if self._max_chars is None or not self._cuts_texts or not is_text_type(file.media_type):
             return file
-        return replace(file, data=cut_text(file.data.decode("utf-8", "replace"), self._max_chars).encode())
+        return replace(file, data=cut_text(shown_text(file.data)[0], self._max_chars).encode())
 
     def find_prunable(self) -> dict[str, list[str]]:
         """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""

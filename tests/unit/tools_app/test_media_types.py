@@ -21,7 +21,9 @@ from tools_app.core.files.media_types import is_inline, sniff
         (b"<html><script>", "index.html", "text/plain"),
         (b"<svg xmlns=''>", "i.svg", "text/plain"),
         (b"a\x00b", "a.txt", "application/octet-stream"),
-        (b"\xff\xfea\x00", "a.txt", "application/octet-stream"),
+        (b"\xff\xfea\x00", "a.txt", "text/plain"),
+        ("Müller;Köln".encode("cp1252"), "t.csv", "text/csv"),
+        ("Müller;Köln".encode("utf-16"), "t.csv", "text/csv"),
         (b"PK\x03\x04", "a.docx", "application/octet-stream"),
     ],
 )

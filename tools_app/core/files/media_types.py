@@ -1,9 +1,13 @@
 """Detects the media type of a file from its bytes. Pure.
 
-The name's extension only chooses between kinds of text; what a client says about the type is never believed. HTML and
-SVG are text here, so that a browser never runs an attachment.
+Text in another encoding than UTF-8 is text, too (`encodings`). The name's extension only chooses between kinds of
+text; what a client says about the type is never believed. HTML and SVG are text here, so that a browser never runs an
+attachment.
 """
 
+from tools_app.core.files.encodings import detected, has_controls
+
+UNKNOWN_TYPE = "application/octet-stream"
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -18,11 +22,10 @@ _TEXT_TYPES = {
     ".json": "application/json",
 }
 _INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_ALLOWED_CONTROLS = frozenset(b"\t\n\r\f\x1b\x08")
 
 
 def sniff(data: bytes, name: str) -> str:
-    """Media type of the bytes; `application/octet-stream` when they are none that we know."""
+    """Media type of the bytes; `UNKNOWN_TYPE` when they are none that we know."""
     for magic, media_type in _MAGIC:
         if data.startswith(magic):
             return media_type
@@ -31,14 +34,14 @@ def sniff(data: bytes, name: str) -> str:
     if _is_text(data):
         extension = name[name.rfind(".") :].lower() if "." in name else ""
         return _TEXT_TYPES.get(extension, "text/plain")
-    return "application/octet-stream"
+    return UNKNOWN_TYPE
 
 
 def sniff_head(head: bytes, name: str) -> str:
     """Do as `sniff` with the first bytes of a longer file, whose last character may be cut."""
     for cut in range(4):
         found = sniff(head[: len(head) - cut], name)
-        if found != "application/octet-stream":
+        if found != UNKNOWN_TYPE:
             return found
     return found
 
@@ -49,8 +52,5 @@ def is_inline(media_type: str) -> bool:
 
 
 def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return False
-    return not any(byte < 0x20 and byte not in _ALLOWED_CONTROLS for byte in data)
+    found = detected(data)
+    return found is not None and not found.strays and (found.codec != "utf-8" or not has_controls(data))

@@ -38,6 +38,15 @@ class CanReadBytes(Protocol):
 
 
 @runtime_checkable
+class CanReadStream(Protocol):
+    """Reads one file in pieces: `read` shows pages of very large ones, `grep` searches them."""
+
+    def read_stream(self, path: str, *, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of a file from an offset, in pieces. Errors: `ENOENT`."""
+        ...
+
+
+@runtime_checkable
 class CanReadMany(Protocol):
     """Reads many files at once: `grep` is quick over thousands."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from tools_app.core.files.encodings import detected
 from tools_app.core.files.media_types import sniff
 
 MAX_LINES: Final = 2_000
@@ -45,6 +46,44 @@ def numbered(text: str, *, offset: int = 1, limit: int | None = None) -> Page:
     return Page(content="\n".join(shown), total_lines=count_lines(text), first=offset, last=last)
 
 
+class LineWindow:
+    """A page of a text that comes in pieces, as `numbered` shows it; what is beyond the page is only counted."""
+
+    def __init__(self, first: int, limit: int | None) -> None:
+        """`first`: the first line, from 1."""
+        self._first = first
+        self._limit = limit
+        self._last = first + min(MAX_LINES if limit is None else limit, MAX_LINES) - 1
+        self._number = 1  # of the line that goes on
+        self._is_open = False  # whether there is anything of it
+        self._lines: dict[int, str] = {}
+
+    def feed(self, text: str) -> None:
+        """Take in the next piece."""
+        if not text:
+            return
+        ends = text.count("\n")
+        if self._number + ends >= self._first and self._number <= self._last:
+            for number, part in enumerate(text.split("\n"), self._number):
+                if self._first <= number <= self._last:
+                    self._lines[number] = (self._lines.get(number, "") + part)[: MAX_LINE_CHARS + 2]
+        self._number += ends
+        self._is_open = not text.endswith("\n")
+
+    def page(self) -> Page:
+        """The lines, once all of the text was taken in."""
+        total = self._number - 1 + self._is_open
+        last = min(self._last, max(total, 1))
+        shown = [
+            f"{number}\t{cut_line(self._lines.get(number, '').removesuffix(chr(13)))}"
+            for number in range(self._first, last + 1)
+        ]
+        wanted = total - self._first + 1 if self._limit is None else min(self._limit, total - self._first + 1)
+        if wanted > MAX_LINES:
+            shown.append(f"... ({wanted - MAX_LINES} more lines truncated)")
+        return Page(content="\n".join(shown), total_lines=total, first=self._first, last=max(last, self._first - 1))
+
+
 def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:
     """Cut a line that is too long to be shown."""
     return line if len(line) <= max_chars else line[:max_chars] + LINE_CUT
@@ -57,7 +96,7 @@ def kind_of(data: bytes, name: str) -> tuple[FileKind, str]:
         return "image", media_type
     if media_type == PDF:
         return "file", media_type
-    if media_type == "application/octet-stream" and not _looks_like_text(data):
+    if media_type == "application/octet-stream" and detected(data) is None:
         return "binary", media_type
     return "text", media_type if media_type != "application/octet-stream" else "text/plain"
 
@@ -69,11 +108,3 @@ def shown_size(size: int) -> str:
     if size < 1024 * 1024:
         return f"{size / 1024:.1f} KB"
     return f"{size / 1024 / 1024:.1f} MB"
-
-
-def _looks_like_text(data: bytes) -> bool:
-    """Text in another encoding than UTF-8, or with a few stray bytes: no NUL, and almost everything decodable."""
-    if b"\x00" in data:
-        return False
-    text = data[:64_000].decode("utf-8", "replace")
-    return text.count("\ufffd") * 10 <= len(text)

@@ -1,12 +1,13 @@
 """Replace a text in the bytes of a file, or what an expression matches. Pure.
 
-RE2 runs the expression, as in `searching`. Bytes that are no UTF-8 stay as they are.
+RE2 runs the expression, as in `searching`. Bytes that are no text stay as they are.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from tools_app.core.files.encodings import PLAIN, detected
 from tools_app.core.files.globs import is_encodable
 from tools_app.core.files.searching import MAX_FILE_BYTES, MAX_QUERY_CHARS, compile_expression
 from tools_app.errors import ToolInputInvalid
@@ -40,10 +41,19 @@ class Replacement:
         self._parts = [] if self._compiled is None else _parts(replacement, self._compiled)
 
     def applied(self, data: bytes, should_stop: Callable[[], bool] = lambda: False) -> tuple[bytes, int]:
-        """The bytes afterwards, and in how many places they changed.
+        """The bytes afterwards, in the encoding that they had, and in how many places they changed.
 
-        `should_stop`: asked at each match. Errors: `ToolInputInvalid` for what is too large or matches too often.
+        `should_stop`: asked at each match. Errors: `ToolInputInvalid` for what is too large or matches too often;
+        `FileFailed` (`EILSEQ`) for a character that the encoding does not have.
         """
+        encoding = detected(data) or PLAIN
+        if encoding.codec == "utf-8":  # also with a mark, which an expression sees
+            return self._applied(data, should_stop)
+        text = encoding.decode(data, path="/")
+        changed, count = self._applied(text.encode(), should_stop)
+        return encoding.encode(changed.decode(), path="/"), count
+
+    def _applied(self, data: bytes, should_stop: Callable[[], bool]) -> tuple[bytes, int]:
         if self._compiled is not None:
             return self._applied_expression(data, should_stop)
         count = data.count(self._search)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import re2
 
+from tools_app.core.files.encodings import as_utf_8
 from tools_app.core.files.globs import is_encodable
 from tools_app.core.files.reading import cut_line
 from tools_app.errors import ToolInputInvalid
@@ -123,9 +124,10 @@ def _pieces(data: bytes) -> Iterator[bytes]:
         start = end + 1
 
 
-def is_binary(data: bytes) -> bool:
-    """Whether a file is none that has lines."""
-    return b"\x00" in data[:_BINARY_HEAD]
+def searchable(data: bytes) -> bytes | None:
+    """The text of a file in UTF-8, whatever encoding it has, for `lines_of`; `None` for one that has no lines."""
+    text = as_utf_8(data)
+    return data if text is None and b"\x00" not in data[:_BINARY_HEAD] else text
 
 
 def _shown(line: bytes) -> str:

@@ -2,26 +2,37 @@
 
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from tools_app.core.files.encodings import PLAIN, Encoding
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
 from tools_app.errors import CodeInvalid, FileFailed
 from tools_app.execute.state.arguments import number, shown_entry, text
 from tools_app.execute.state.files import MAX_FILES, Function
+from tools_app.file_tools.keeping import encoded, held_text
 
 HEAD_BYTES: Final = 64 * 1024
 ALGORITHMS: Final = frozenset({"sha256", "sha1", "md5"})
 
 
-async def read_text(files: Workspace, path: str) -> str:
-    """The text of a file. Errors: `ENOENT`."""
-    found = await files.read_file(path)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A text with the encoding of its file."""
+
+    text: str
+    encoding: Encoding = PLAIN
+
+
+async def held_by(files: Workspace, path: str) -> Held:
+    """The text of a file. Errors: `ENOENT`, `EILSEQ` for what is no text."""
+    found = await held_text(files, path)
     if found is None:
         raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
-    return found
+    return Held(text=found[0], encoding=found[1])
 
 
 async def read_bytes(files: Workspace, path: str) -> bytes:
@@ -36,14 +47,16 @@ async def read_json(files: Workspace, value: JSONObject) -> JSONValue:
     """JSON of a file. Errors: `CodeInvalid` where it has none."""
     path = text(value, "path")
     try:
-        return load(await read_text(files, path))
+        return load((await held_by(files, path)).text)
     except ValueError as error:
         raise CodeInvalid(f"{path} has no JSON: {error}") from error
 
 
 async def write_json(files: Workspace, value: JSONObject) -> JSONValue:
     """Write a value as JSON."""
-    await files.write_file(text(value, "path"), dump(value.get("value")) + "\n", media_type="application/json")
+    path, made = text(value, "path"), dump(value.get("value")) + "\n"
+    data, _told = await encoded(files, path, made, None)
+    await files.write_file(path, data, media_type="application/json")
     return None
 
 

@@ -2,18 +2,19 @@
 
 import asyncio
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.diffs import unified
+from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.replacing import Replacement
 from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
-from tools_app.execute.state.data import read_bytes, read_text
+from tools_app.execute.state.data import Held, held_by, read_bytes
 from tools_app.execute.state.files import MAX_FILES, Function
 
 MAX_EDITS: Final = 200
@@ -24,7 +25,7 @@ class _Planned:
     """The effect of an edit. `content`: of the file afterwards; `None` where it is no text or gone."""
 
     operation: Operation
-    content: str | None = None
+    content: bytes | None = None
 
 
 async def replace_in_file(files: Workspace, value: JSONObject) -> JSONValue:
@@ -77,7 +78,7 @@ async def _replaced(files: Workspace, path: str, replacement: Replacement) -> tu
     finally:
         is_left.set()
     version = before.version if before is not None else None
-    diff = await files.diff_content(path, changed.decode(errors="replace")) if changed != data else ""
+    diff = await _difference(files, path, changed) if changed != data else ""
     return Put(path=path, content=changed, expected_version=version), {"path": path, "count": count, "diff": diff}
 
 
@@ -92,11 +93,11 @@ async def plan_edits(files: Workspace, value: JSONObject) -> JSONValue:
     return shown
 
 
-async def _difference(files: Workspace, path: str, content: str) -> str:
+async def _difference(files: Workspace, path: str, content: bytes) -> str:
     """The difference that a write would make; all lines are added where there is no file."""
-    if await files.file_exists(path):
-        return await files.diff_content(path, content)
-    return await asyncio.to_thread(unified, "", content, path, path)
+    before = await files.read_bytes(path) or b""
+    name = normalise(path)
+    return await asyncio.to_thread(lambda: unified(shown_text(before)[0], shown_text(content)[0], name, name))
 
 
 async def apply_edits(files: Workspace, value: JSONObject) -> JSONValue:
@@ -116,7 +117,7 @@ async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
     edits = value.get("edits")
     if not isinstance(edits, list) or len(edits) > MAX_EDITS or not all(isinstance(edit, dict) for edit in edits):
         raise CodeInvalid(f"'edits' must be a list of at most {MAX_EDITS} objects.")
-    texts: dict[str, str] = {}
+    texts: dict[str, Held] = {}
     plan: dict[str, _Planned] = {}
     for edit in edits:
         path = text(edit, "path")
@@ -126,22 +127,24 @@ async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
     return list(plan.values())
 
 
-async def _planned(files: Workspace, edit: JSONObject, path: str, texts: dict[str, str]) -> _Planned:
+async def _planned(files: Workspace, edit: JSONObject, path: str, texts: dict[str, Held]) -> _Planned:
     if flag(edit, "delete"):
         texts.pop(path, None)
         return _Planned(operation=Remove(path=path))
     if flag(edit, "directory"):
         return _Planned(operation=MakeDirectory(path=path))
     if "content" in edit:
-        changed = text(edit, "content")
+        held = Held(text=text(edit, "content"))
+        data = held.text.encode(errors="surrogateescape")
     else:
         search, replacement = text(edit, "search"), text(edit, "replacement")
-        content = texts[path] if path in texts else await read_text(files, path)
-        if not search or content.count(search) != 1:
-            raise CodeInvalid(f"{path}: 'search' must occur exactly once; it occurs {content.count(search)} times.")
-        changed = content.replace(search, replacement)
-    texts[path] = changed
-    return _Planned(operation=Put(path=path, content=changed.encode(errors="surrogateescape")), content=changed)
+        held = texts.get(path) or await held_by(files, path)
+        if not search or held.text.count(search) != 1:
+            raise CodeInvalid(f"{path}: 'search' must occur exactly once; it occurs {held.text.count(search)} times.")
+        held = replace(held, text=held.text.replace(search, replacement))
+        data = held.encoding.encode(held.text, path=path)
+    texts[path] = held
+    return _Planned(operation=Put(path=path, content=data), content=data)
 
 
 EDIT_FUNCTIONS: Final[dict[str, Function]] = {

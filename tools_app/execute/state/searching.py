@@ -5,7 +5,7 @@ import threading
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.files.searching import MAX_FILE_BYTES, Search, is_binary
+from tools_app.core.files.searching import MAX_FILE_BYTES, Search, searchable
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
@@ -22,7 +22,8 @@ async def search_text(files: Workspace, value: JSONObject) -> JSONValue:
     data = await read_bytes(files, text(value, "path"))
     if flag(value, "regex") and len(data) > MAX_FILE_BYTES:
         raise CodeInvalid(f"A file of more than {MAX_FILE_BYTES} bytes is searched for a text only, not for a regex.")
-    return await _matches(search, data, MAX_MATCHES)
+    lines = await asyncio.to_thread(searchable, data)
+    return await _matches(search, data if lines is None else lines, MAX_MATCHES)
 
 
 async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
@@ -35,9 +36,10 @@ async def search_files(files: Workspace, value: JSONObject) -> JSONValue:
     room = MAX_MATCHES
     with held_back() as texts:
         async for entry, data in files.read_many(paths, max_bytes=MAX_FILE_BYTES):
-            if data is None or is_binary(data):
+            lines = None if data is None else await asyncio.to_thread(searchable, data)
+            if lines is None:
                 continue
-            matches = await _matches(search, data, room)
+            matches = await _matches(search, lines, room)
             if matches:
                 found.append({"path": entry.path, "matches": matches})
                 room -= len(matches)

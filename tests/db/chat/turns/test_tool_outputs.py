@@ -311,7 +311,8 @@ async def test_files_that_are_refused_or_not_for_models_are_named(make_room: Mak
     refused, table, empty = (await details(room))["attachments"]
     assert refused == {
         "filename": "x.bin",
-        "error": "Files of type application/octet-stream cannot be attached.",
+        "error": "This file is no text, picture or PDF document, so it cannot be attached. "
+        "Files of every kind can be put into the workspace.",
     }
     assert table["mediaType"] == "text/csv"
     assert empty == {"filename": "none", "error": "The file is empty."}

@@ -1,0 +1,209 @@
+"""Tells the encoding of a text from its bytes, by strict rules, and keeps it. Pure.
+
+Marks at the beginning (BOM) and UTF-8 are certain. Windows-1252, which says nothing of itself, is assumed where the
+bytes read as words of it, and that it was assumed is always reported. Whatever has another encoding is no text until
+a caller names it. What is decoded here and encoded again is the same bytes.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tools_app.core.files.failures import failed
+
+HEAD_BYTES: Final = 64 * 1024
+UTF_8: Final = "UTF-8"
+_CONTROLS: Final = bytes(sorted(set(range(0x20)) - set(b"\t\n\r\f\x1b\x08")))
+_UNDEFINED: Final = b"\x81\x8d\x8f\x90\x9d"
+_WORDS: Final = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_INNER_SIGNS: Final = re.compile(rb"(?<=[A-Za-z])[\x82\x84\x87\x8b\x93\x94\x99\x9b](?=[a-z])")
+"""Quotes that only open, daggers and the like within a word: letters of the DOS or of the old Mac."""
+_MAX_WORDS: Final = 20_000
+_OF_MARKS: Final = (
+    (codecs.BOM_UTF8, "UTF-8 with BOM", "utf-8"),
+    (codecs.BOM_UTF32_LE, "UTF-32 LE with BOM", "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "UTF-32 BE with BOM", "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "UTF-16 LE with BOM", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "UTF-16 BE with BOM", "utf-16-be"),
+)
+_SHORT: Final = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16", "utf-32-le": "utf-32"}
+_NAMED: Final = frozenset(
+    ["utf-8", "utf-16-le", "utf-16-be", "ascii", "cp437", "cp850", "cp852", "cp866", "koi8-r", "koi8-u", "mac-roman"]
+    + [f"iso8859-{number}" for number in (*range(1, 11), 13, 14, 15, 16)]
+    + [f"cp125{number}" for number in range(9)]
+    + ["shift_jis", "cp932", "euc_jp", "euc_kr", "cp949", "gbk", "gb18030", "big5", "tis-620"]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """An encoding of a text. `mark`: the bytes before it; `is_assumed`: nothing in the bytes says that it is this one.
+
+    `strays`: bytes within UTF-8 that are none of it. They are halves of pairs in the text, and themselves again later.
+    """
+
+    label: str = UTF_8
+    codec: str = "utf-8"
+    mark: bytes = b""
+    is_assumed: bool = False
+    strays: int = 0
+
+    def decode(self, data: bytes, *, path: str) -> str:
+        """The text, without the mark. Errors: `FileFailed` (`EILSEQ`) for bytes that are none of it."""
+        try:
+            return data.removeprefix(self.mark).decode(self.codec, self._errors)
+        except UnicodeDecodeError as error:
+            raise failed("EILSEQ", path, f"byte {error.start} is no text in {self.label}") from error
+
+    def encode(self, text: str, *, path: str) -> bytes:
+        """The bytes of a text, with the mark. Errors: `FileFailed` (`EILSEQ`), which names the first character."""
+        try:
+            return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.codec, self._errors)
+        except UnicodeEncodeError as error:
+            char = text[error.start]
+            words = f"{char!r} (U+{ord(char):04X}) does not exist in {self.label}, the encoding of the file"
+            raise failed("EILSEQ", path, f"{words}: convert it to UTF-8 first") from error
+
+    def check(self, data: bytes, text: str, *, path: str) -> None:
+        """Errors: `FileFailed` (`EILSEQ`) where the text of these bytes gives others, as in a few encodings."""
+        if self.encode(text, path=path) != data:
+            raise failed("EILSEQ", path, f"its bytes would not stay the same in {self.label}")
+
+    def decoder(self) -> codecs.IncrementalDecoder:
+        """Decodes pieces of a text for being shown; what cannot be decoded is a replacement character."""
+        return codecs.getincrementaldecoder(self.codec)("replace")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to report."""
+        return self.label == UTF_8 and not self.strays
+
+    @property
+    def told(self) -> str:
+        """The encoding in one line, for models and people."""
+        if self.strays:
+            return f"{UTF_8} except for {self.strays} bytes (shown as \N{REPLACEMENT CHARACTER}, kept as they are)"
+        return f"{self.label} (assumed: its bytes do not say)" if self.is_assumed else self.label
+
+    @property
+    def _errors(self) -> str:
+        return "surrogateescape" if self.codec == "utf-8" else "strict"
+
+
+PLAIN: Final = Encoding()
+WINDOWS: Final = Encoding(label="Windows-1252", codec="cp1252", is_assumed=True)
+
+
+def detected(data: bytes) -> Encoding | None:
+    """The encoding of a text; `None` for what is no text, or in an encoding that cannot be recognised."""
+    for mark, label, codec in _OF_MARKS:
+        if data.startswith(mark):
+            found = Encoding(label=label, codec=codec, mark=mark)
+            if _is_text(data, found):
+                return found
+    if b"\0" in data:
+        return next((each for each in _UTF_16 if _is_utf_16(data, each)), None)
+    strays, characters = _strays(data)
+    if not strays:
+        return PLAIN
+    if characters < strays and _is_windows(data):
+        return WINDOWS
+    is_mostly_text = characters >= strays or strays * 10 <= len(data)
+    return Encoding(strays=strays) if is_mostly_text and not has_controls(data) else None
+
+
+def detected_head(head: bytes, *, is_whole: bool = False) -> Encoding | None:
+    """Do as `detected` with the first bytes of a longer file, whose last character may be cut."""
+    if is_whole:
+        return detected(head)
+    found = [each for cut in range(4) if (each := detected(head[: len(head) - cut])) is not None]
+    certain = [each for each in found if not each.strays and not each.is_assumed]
+    return next(iter([*certain, *found]), None)
+
+
+def named(name: str) -> Encoding:
+    """An encoding by its name, as `windows-1251` or `UTF-16 LE with BOM`. Errors: `FileFailed` (`EINVAL`)."""
+    wanted = name.strip().lower()
+    for mark, label, codec in _OF_MARKS:
+        if wanted in {label.lower(), _SHORT.get(codec, "")}:
+            return Encoding(label=label, codec=codec, mark=mark)
+    try:
+        codec = codecs.lookup(wanted).name
+    except (LookupError, ValueError):
+        codec = ""
+    if codec not in _NAMED:
+        raise failed("EINVAL", "/", f"{name[:50]!r} is no encoding of texts that is known here, as UTF-8 is")
+    return Encoding(label={"utf-8": UTF_8, "cp1252": WINDOWS.label}.get(codec, name.strip()), codec=codec)
+
+
+def has_controls(data: bytes) -> bool:
+    """Whether there are control characters that no text has."""
+    return bool(data.translate(None, _TEXT_BYTES))
+
+
+def shown_text(data: bytes, *, is_head: bool = False) -> tuple[str, str]:
+    """A text for reading, bytes that are none replaced, and its encoding in one line; empty for UTF-8.
+
+    `is_head`: these are the first bytes of a longer one.
+    """
+    found = (detected_head(data) if is_head else detected(data)) or PLAIN
+    if is_head and found.codec != "utf-8":
+        return found.decoder().decode(data.removeprefix(found.mark)), found.told
+    text = found.decode(data, path="/") if found.mark or found.codec != "utf-8" else data.decode(errors="replace")
+    return text, "" if found.is_plain else found.told
+
+
+def as_utf_8(data: bytes) -> bytes | None:
+    """The bytes of a text in UTF-8, without a mark, for what searches in bytes; strays stay. `None` for no text."""
+    if data.isascii() and b"\0" not in data:
+        return data
+    found = detected(data)
+    if found is None:
+        return None
+    return (
+        data
+        if found.codec == "utf-8" and not found.mark
+        else found.decode(data, path="/").encode(errors="surrogateescape")
+    )
+
+
+_TEXT_BYTES: Final = bytes(set(range(256)) - set(_CONTROLS))
+_WINDOWS_BYTES: Final = bytes(set(_TEXT_BYTES) - set(_UNDEFINED))
+_UTF_16: Final = (
+    Encoding(label="UTF-16 LE", codec="utf-16-le", is_assumed=True),
+    Encoding(label="UTF-16 BE", codec="utf-16-be", is_assumed=True),
+)
+
+
+def _strays(data: bytes) -> tuple[int, int]:
+    """Bytes that are no part of a character of UTF-8, and the characters beyond ASCII that there are."""
+    text = data.decode(errors="surrogateescape")
+    strays = len(data) - len(text.encode(errors="ignore"))
+    return strays, len(text) - len(text.encode("ascii", "ignore")) - strays if strays else 0
+
+
+def _is_text(data: bytes, encoding: Encoding) -> bool:
+    try:
+        text = data.removeprefix(encoding.mark).decode(encoding.codec)
+    except UnicodeDecodeError:
+        return False
+    return not any(chr(each) in text for each in _CONTROLS)
+
+
+def _is_utf_16(data: bytes, encoding: Encoding) -> bool:
+    """Whether every second byte of most characters is null, as in the languages of Europe, and no other one is."""
+    high = data[1::2] if encoding.codec == "utf-16-le" else data[::2]
+    low = data[::2] if encoding.codec == "utf-16-le" else data[1::2]
+    return 0 not in low and high.count(0) * 2 > len(high) and _is_text(data, encoding)
+
+
+def _is_windows(data: bytes) -> bool:
+    """Whether the bytes read as words of Western Europe: letters beyond ASCII stand among others, not by themselves."""
+    if data.translate(None, _WINDOWS_BYTES):
+        return False
+    words = [found[0] for found, _ in zip(_WORDS.finditer(data), range(_MAX_WORDS), strict=False)]
+    foreign = sum(len(word) > 2 and not re.search(rb"[A-Za-z]", word) for word in words)
+    if foreign > 3 and foreign * 2 > len(words):
+        return False
+    return sum(_INNER_SIGNS.search(word) is not None for word in words) * 2 <= len(words)
