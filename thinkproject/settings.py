@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "thinkproject.web.languages.LanguageMiddleware",
+    "thinkproject.web.time_zones.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -183,7 +184,15 @@ CORS_ALLOWED_ORIGINS = THINK_ALLOWED_ORIGINS  # by name and never `*`; the other
 CORS_URLS_REGEX = r"^/" if THINK_ALLOWED_ORIGINS else r"^(?!)"  # without any, no answer says that it varies by origin
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-CORS_ALLOW_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Range", "X-CSRFToken")
+CORS_ALLOW_HEADERS = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "Last-Event-ID",
+    "Range",
+    "X-CSRFToken",
+    "X-Time-Zone",
+)
 CORS_EXPOSE_HEADERS = ("Content-Range", "Location", "Retry-After")
 CORS_PREFLIGHT_MAX_AGE = 600
 USES_HTTPS = env.env_bool(

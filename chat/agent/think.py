@@ -77,6 +77,9 @@ class Think(
     decides; a first one with `!` starts from all; one may name a source (`"!mcp:*"`). What `before_turn` adds is not
     affected. `None`: all."""
 
+    tells_time: ClassVar[bool] = True
+    """Whether the model reads below each message when it was sent, in the person's time zone. About 25 tokens each."""
+
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""
 

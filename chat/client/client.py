@@ -33,6 +33,7 @@ from chat.core.wire.client_intent import REGENERATE
 from chat.core.wire.frames import Cancel, Clear, StateUpdate, ToolApproval
 from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.zones import HEADER
 
 
 class ChatClient(ModelRequests):
@@ -57,6 +58,8 @@ class ChatClient(ModelRequests):
         self._options = options or Options()
         self._tools = ClientTools(tools or {})
         sent = dict(self._options.headers) | ({"Authorization": f"Bearer {token}"} if token else {})
+        if self._options.time_zone:
+            sent[HEADER] = self._options.time_zone
         base, path = url.rstrip("/"), f"/agents/{quote(agent, safe='')}/{quote(name, safe='')}"
         self._http_api = HttpApi(base, path, agent, name, sent)
         self._backpressure = Backpressure()

@@ -16,7 +16,8 @@ class Options:
     attempt waits `first_delay * 2^n` seconds at most, `longest_delay` at the end, shortened by chance to half, so that
     the clients of a restarted server do not come all at once. Every `heartbeat_seconds` the server is asked for a sign
     of life, which it has as long again to give. `frames_per_second` paces what is sent. `headers` go along with each
-    connection and HTTP request; `body` are custom fields of every turn.
+    connection and HTTP request; `body` are custom fields of every turn. `time_zone`: of the person who writes, as
+    `Europe/Vienna`, which models read with each message; empty: not known.
     """
 
     ready_seconds: float = 30.0
@@ -30,6 +31,7 @@ class Options:
     received_max_bytes: int = 64 * 1024 * 1024
     headers: Mapping[str, str] = field(default_factory=dict)
     body: JSONObject = field(default_factory=dict)
+    time_zone: str = ""
 
     def delay(self, attempt: int) -> float:
         """Delay before an attempt; the first is 0."""

@@ -25,11 +25,12 @@ from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import Inbound, Refusal
-from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list
+from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list, zone_of_scope
 from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.languages import language_of
+from thinkproject.kernel.zones import enter_zone
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         Errors are sent in the language that is asked for now; codes and reasons of closing are part of the protocol.
         """
         activate(language_of(self.scope["headers"]))  # of this connection's task alone
+        enter_zone(zone_of_scope(self.scope))  # likewise
         try:
             credential = await db(authenticate_scope, self.scope)
         except OriginDenied:

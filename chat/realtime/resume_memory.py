@@ -18,6 +18,7 @@ from chat.instances.notifications import group_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.cache import shared_cache
 from thinkproject.kernel.jsonvalue import fingerprint
+from thinkproject.kernel.zones import QUERY, zone_in
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +76,12 @@ def shows_list(scope: dict[str, Any]) -> bool:
 def reads_own_frames(scope: dict[str, Any]) -> bool:
     """Whether a client reads the product's own frames (`_frames=1`), as all do that show the list."""
     return _query(scope).get("_frames") == "1" or shows_list(scope)
+
+
+def zone_of_scope(scope: dict[str, Any]) -> str:
+    """The time zone that a client names: in the socket's query, or in the header of clients that set one."""
+    headers = {name.decode("latin1").title(): value.decode("latin1") for name, value in scope["headers"]}
+    return _query(scope).get(QUERY, "") or zone_in(headers)
 
 
 def _query(scope: dict[str, Any]) -> dict[str, str]:

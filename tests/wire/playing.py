@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
 from chat.agent.callables import client_callable
+from chat.core.context.sent_note import NOTE
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
@@ -142,7 +143,7 @@ class RecordedModel:
 
 
 def _text(message: UserMessage) -> str:
-    return "".join(content.text for content in message.content if isinstance(content, TextContent))
+    return NOTE.sub("", "".join(content.text for content in message.content if isinstance(content, TextContent)))
 
 
 MODELS: dict[str, RecordedModel] = {}

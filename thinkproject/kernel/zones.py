@@ -14,9 +14,13 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from thinkproject.kernel.jsonvalue import JSONValue
+
 HEADER: Final = "X-Time-Zone"
 QUERY: Final = "timeZone"
 """Where a request and a socket name the zone of the person who asks."""
+METADATA: Final = "timeZone"
+"""Where a message's metadata name the zone of the person who wrote it."""
 
 MAX_NAME: Final = 64
 MAX_NEAR: Final = 3
@@ -124,6 +128,12 @@ def enter_zone(name: str) -> None:
 def zone_in(headers: Mapping[str, str]) -> str:
     """The name in the headers of a request; empty where there is none."""
     return headers.get(HEADER, "").strip()
+
+
+def zone_of_metadata(metadata: JSONValue) -> str:
+    """The zone in a message's metadata, which may be a client's; empty where there is none."""
+    name = metadata.get(METADATA) if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) and is_zone(name) else ""
 
 
 def find_zone(name: str) -> ZoneInfo | None:

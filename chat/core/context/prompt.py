@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, cast
 
 from chat.core.context.context_policy import READ_TIME, ContextPolicy, keep_ends, newest, truncate, without_calls
 from chat.core.context.result_files import LoadFile, Sight, cut_note, files_of, with_lines
+from chat.core.context.sent_note import sent_note
 from chat.core.model.language_model import (
     AssistantMessage,
     FileContent,
@@ -71,7 +72,8 @@ def to_model_messages(
 
     Shape: oldest first in and out; begins with a `UserMessage`, never ends with an `AssistantMessage`, each call is
     followed by its one result before the next message. `load_file` gets the URL of a file part; `None` means it is
-    gone. Without `sends_media` a line names each picture and the like; files of text are sent all the same.
+    gone. Without `sends_media` a line names each picture and the like; files of text are sent all the same. A
+    line below each message of the user's says when it was sent, where that is known.
     """
     if policy is not None:
         messages = truncate(messages, policy)
@@ -81,7 +83,7 @@ def to_model_messages(
             accepts_documents=accepts_documents,
             load_file=load_file or (lambda _url: None),
             sends_media=sends_media,
-        )
+        ),
     )
     for message in messages:
         builder.add(message)
@@ -167,7 +169,9 @@ class _Builder:
                 self._add_assistant_part(part)
             self._end_step()
         else:
-            self._extend_user([content for part in parts for content in self._user_content(part)])
+            content = [content for part in parts for content in self._user_content(part)]
+            note = sent_note(message) if content else ""
+            self._extend_user([*content, TextContent(text=note)] if note else content)
 
     def finish(self) -> tuple[ModelMessage, ...]:
         if not self.made:

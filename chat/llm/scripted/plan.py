@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from chat.core.context.sent_note import NOTE
 from chat.llm.scripted.asked import Asked, sample
 from chat.llm.scripted.script import (
     Call,
@@ -105,7 +106,7 @@ class _Planner:
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
     ) -> None:
         self.system = system
-        self.messages = _without_files(messages)
+        self.messages = _without_notes(_without_files(messages))
         self.defaults = defaults
         self.partial = self._take_partial()
         users = [message.text for message in self.messages if message.role == "user"]
@@ -255,6 +256,13 @@ class _Planner:
             return self.system
         shown = [{"role": message.role, "text": message.text} for message in self.messages]
         return json.dumps(shown, ensure_ascii=False)
+
+
+def _without_notes(messages: list[ScriptMessage]) -> list[ScriptMessage]:
+    """The messages without the lines that say when they were sent: an answer depends on what a person wrote."""
+    return [
+        replace(message, text=NOTE.sub("", message.text)) if message.role == "user" else message for message in messages
+    ]
 
 
 def _without_files(messages: list[ScriptMessage]) -> list[ScriptMessage]:

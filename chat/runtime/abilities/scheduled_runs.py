@@ -29,6 +29,7 @@ from chat.turns.background.declared_schedules import declared_tasks, reconcile
 from chat.turns.state.policies import asked_by_owner
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
+from fibers.core.schedules.timing import ScheduleKind
 from fibers.core.states import METHOD_MISSING
 from fibers.errors import Cancelled, Failed
 from fibers.schedule_models import Schedule
@@ -39,6 +40,7 @@ from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.retry import RetryPolicy
+from thinkproject.kernel.zones import in_zone
 
 PACE_SECONDS: Final = 20.0
 PACE_TRIES: Final = 30
@@ -181,7 +183,8 @@ def _submit(schedule: Schedule, instance: AgentInstance, prompt: str, occurrence
         "parts": [{"type": "text", "text": prompt}],
         "metadata": {"schedule": facts},
     }
-    with asked_by_owner():
+    has_zone = schedule.kind in {ScheduleKind.CRON, ScheduleKind.INSTANT}
+    with asked_by_owner(), in_zone(schedule.zone if has_zone else ""):
         turn = submissions.submit(
             key_of(instance), [message], idempotency_key=occurrence.key, metadata={"schedule": facts}
         )

@@ -39,6 +39,7 @@ from chat.turns.admission.intake import (
     Placement,
     Program,
     adopt_files_of,
+    in_current_zone,
     last_message_id,
     resolve,
 )
@@ -120,7 +121,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     intake, file_ids = adopt_files_of(key, request.intake)  # objects first, rows second
     intake, original_ids = fit_intake(key, intake)
-    request, file_ids = replace(request, intake=intake), [*file_ids, *original_ids]
+    request, file_ids = replace(request, intake=in_current_zone(intake)), [*file_ids, *original_ids]
     if isinstance(intake, Program) and len(intake.messages) > 1:
         recount_if_due(key.owner_id, intake.messages)
     try:
@@ -294,7 +295,7 @@ def give_input(key: InstanceKey, turn: Turn, messages: Sequence[NewMessage]) -> 
     new = [message for message in messages if message.get("id") not in known]
     intake, file_ids = adopt_files_of(key, Program(messages=new, enters_at_start=True))
     intake, original_ids = fit_intake(key, intake)
-    placement = resolve(turn.session_id, intake)
+    placement = resolve(turn.session_id, in_current_zone(intake))
     with transaction.atomic():
         instance = lock_instance(ensure_instance(key))
         if instance.owner_id is not None:

@@ -20,6 +20,7 @@ from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.phrases import Phrase
+from thinkproject.kernel.zones import METADATA, current_zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,16 @@ def with_new_messages(
             taken = [take(message) for message in intake.messages]
             return replace(intake, messages=[message for message, _ in taken]), [i for _, ids in taken for i in ids]
     return intake, []
+
+
+def in_current_zone(intake: Intake) -> Intake:
+    """The intake whose new messages name the time zone of the person who asks, where it is known."""
+    zone = current_zone()
+    return with_new_messages(intake, partial(_in_zone, zone))[0] if zone else intake
+
+
+def _in_zone(zone: str, message: NewMessage) -> tuple[NewMessage, list[str]]:
+    return {**message, "metadata": {**(message.get("metadata") or {}), METADATA: zone}}, []
 
 
 def last_message_id(intake: Intake) -> str:

@@ -10,8 +10,10 @@ see it.
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from itertools import takewhile
 
 from chat.core.context.prompt import DecidedCall, decided_note
+from chat.core.context.sent_note import latest_zone
 from chat.core.loop.call_records import call_record
 from chat.files.reply_parts import keep_reply
 from chat.instances.rows import find_instance
@@ -24,6 +26,7 @@ from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.zones import in_zone
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolResult
 from tools_app.models import ToolCallRecord
 from tools_app.selectors import approved_calls, calls_of
@@ -40,7 +43,9 @@ async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools
     rows = [] if turn is None else await db(approved_calls, turn.pk)
     if turn is None or not rows:
         return
-    running = [asyncio.create_task(_run(context, tools, turn, row)) for row in rows]
+    asked_before = list(takewhile(lambda message: message["id"] != turn.assistant_id, history))
+    with in_zone(latest_zone(asked_before)):  # the question to the person was in this one
+        running = [asyncio.create_task(_run(context, tools, turn, row)) for row in rows]
     try:
         await _ended(running)
     finally:

@@ -14,6 +14,7 @@ from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
 from chat.core.context.result_files import is_seen
+from chat.core.context.sent_note import without_instants
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ModelChoice
 from chat.core.model.chosen_model import stored_choice
@@ -349,7 +350,7 @@ async def history_at(agent: Think, place: ConversationPoint) -> list[Message]:
     history = place.history
     if history is None:
         history = await db(read_history, place.session_id, place.leaf_id)
-    history = await _merged(place.session_id, history)
+    history = await _merged(place.session_id, history if agent.tells_time else without_instants(history))
     if is_overridden(agent, "assemble_context"):
         chosen: list[Message] | None = await call_hook(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)

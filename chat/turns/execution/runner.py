@@ -15,6 +15,7 @@ from typing import Any, Literal
 from django.utils import timezone
 
 from chat.agent.think import USE_LOOP, Think
+from chat.core.context.sent_note import latest_zone
 from chat.core.context.session_setup import ContextUsage
 from chat.core.loop.call_records import cut_outputs, recorded_outputs, with_recorded
 from chat.core.loop.hooks import (
@@ -81,6 +82,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
+from thinkproject.kernel.zones import in_zone
 from tools_app.core.guard.reach import reaching
 from tools_app.errors import DatabaseAway
 
@@ -185,7 +187,10 @@ class TurnRun:
             limit = asyncio.timeout(assembled.timeout_seconds or None)
             try:
                 async with limit:
-                    with handing_down(self._facts.key, assembled.handed_down):
+                    with (
+                        handing_down(self._facts.key, assembled.handed_down),
+                        in_zone(latest_zone(assembled.history)),
+                    ):
                         await self._stream(assembled, writer)
             except TimeoutError as error:
                 if limit.expired():

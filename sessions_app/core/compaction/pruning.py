@@ -72,13 +72,17 @@ def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[Message]
     """A path for the model: outputs pruned in this session are cleared, except in the last exchanges of *this* path.
 
     An output that was pruned on a longer path, or in the session that a fork shares it with, is whole where it is new.
+    A user's message says when it was accepted (`sentAt`).
     """
     turns = 0
     made: list[Message] = []
     for message in reversed(messages):
         turns += message.role == Role.USER
         is_own_and_old = turns >= PROTECTED_TURNS and message.session_id == session_id
-        made.append(_without_outputs(message.to_ui(), message.pruned_calls if is_own_and_old else ()))
+        read = _without_outputs(message.to_ui(), message.pruned_calls if is_own_and_old else ())
+        if message.role == Role.USER:
+            read["sentAt"] = message.created_at.isoformat()
+        made.append(read)
     return made[::-1]
 
 

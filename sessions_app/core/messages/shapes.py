@@ -65,6 +65,7 @@ class Message(TypedDict, total=False):
     role: Required[str]
     parts: Required[list[Part]]
     metadata: JSONObject
+    sentAt: str  # ISO, of a user's message as models read it; never stored, never sent to clients
 
 
 class NewMessage(TypedDict, total=False):
@@ -74,6 +75,7 @@ class NewMessage(TypedDict, total=False):
     role: ReadOnly[str]
     parts: Required[list[Part]]
     metadata: JSONObject
+    sentAt: str  # of no effect: a message that a hook has read may be given as input
 
 
 MessageT = TypeVar("MessageT", Message, NewMessage)

@@ -170,9 +170,11 @@ const problemOf = async (api: Api, path: string) => {
 
 Deno.test("a request carries its token, and an empty answer is none", async () => {
   let seen: (string | null)[] = [];
+  let zone: string | null = null;
   const { server, at } = serve(async (request) => {
     const { headers, method } = request;
     seen = [method, headers.get("x-csrftoken"), headers.get("content-type"), await request.text()];
+    zone = headers.get("x-time-zone");
     return method === "DELETE" ? new Response(null, { status: 204 }) : Response.json({ id: "i" });
   });
   const api = new Api(`http://${at}`);
@@ -180,6 +182,7 @@ Deno.test("a request carries its token, and an empty answer is none", async () =
   same([await api.deleteInstance("i/1"), seen], [null, ["DELETE", "the-token", null, ""]]);
   await api.instance("i");
   same(seen, ["GET", null, null, ""]);
+  same(zone, new Intl.DateTimeFormat().resolvedOptions().timeZone);
   await server.shutdown();
 });
 

@@ -3,6 +3,7 @@
 A person approves each one that it creates, and reads what will be asked and when.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
@@ -13,10 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.agent.abilities.schedule_methods import ScheduleOperations, ScheduleView, Work, checked_prompt
 from chat.turns.state.tool_providers import ToolRequest
-from fibers.core.schedules.timing import Timing
+from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
 from fibers.schedules.services import check_shortest
 from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.zones import current_zone
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.toolset import ToolSource
@@ -31,7 +33,7 @@ TIMEOUT_SECONDS: Final = 30.0
 class CreateInput(BaseModel):
     """Have yourself asked later, in this conversation; a person approves it.
 
-    Give exactly one of at, in_minutes, every_minutes and cron. Ask for the zone if you do not know it.
+    Give exactly one of at, in_minutes, every_minutes and cron. Ask for the zone if neither it nor the user's is known.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -42,7 +44,7 @@ class CreateInput(BaseModel):
     in_minutes: Annotated[float | None, Field(description="Once, from now.")] = None
     every_minutes: Annotated[float | None, Field(description="Again and again.")] = None
     cron: Annotated[str | None, Field(description="minute hour day month weekday")] = None
-    zone: Annotated[str, Field(description="Of at and cron, as Europe/Berlin.")] = ""
+    zone: Annotated[str, Field(description="Of at and cron, as Europe/Berlin; empty: the user's.")] = ""
 
 
 class ListInput(BaseModel):
@@ -89,7 +91,8 @@ def schedule_tools(operations: ScheduleOperations) -> list[Tool]:
             create,
             needs_approval=True,
             approval_text=approval_text,
-            check=lambda given, _context: wanted(given),
+            # By this process's clock; what is stored is checked by the database's.
+            check=lambda given, _context: wanted(given)[0].check_ahead(datetime.now(UTC)),
         ),
         _tool(LIST, _("List schedules"), ListInput, list_all, read_only=True),
         _tool(CANCEL, _("Cancel a schedule"), CancelInput, cancel),
@@ -105,12 +108,16 @@ def wanted(given: JSONObject) -> tuple[Timing, Work]:
 
 
 def timing_asked(asked: CreateInput) -> Timing:
-    """The times that a model asked for. Errors: `ScheduleInvalid`, in words that help it."""
+    """The times that a model asked for, in the person's time zone where it names none.
+
+    Errors: `ScheduleInvalid`, in words that help it.
+    """
+    zone = asked.zone.strip() or current_zone()
     times = [each for each in (asked.at, asked.in_minutes, asked.every_minutes, asked.cron) if each is not None]
     if len(times) != 1:
         raise ScheduleInvalid("Give exactly one of at, in_minutes, every_minutes and cron.")
     if asked.cron is not None:
-        return Timing.cron(asked.cron, asked.zone)
+        return Timing.cron(asked.cron, zone)
     if asked.every_minutes is not None:
         return Timing.every(asked.every_minutes * 60)
     if asked.in_minutes is not None:
@@ -119,23 +126,42 @@ def timing_asked(asked: CreateInput) -> Timing:
         instant = datetime.fromisoformat(str(asked.at))
     except ValueError as error:
         raise ScheduleInvalid("Write the time as 2026-05-01T09:00.") from error
-    return Timing.at(instant, asked.zone)
+    return Timing.at(instant, zone)
 
 
 def approval_text(given: JSONObject) -> str:
-    """The question to a person: what will be asked, and when first."""
+    """The question to a person: what will be asked and when first, in the schedule's zone and in the person's own."""
     try:
         asked = CreateInput(**given)
         timing = timing_asked(asked)
     except (ScheduleInvalid, ValueError) as error:
         return _("This cannot be scheduled: %(error)s") % {"error": error}
-    zone = ZoneInfo(timing.zone)
     # What is shown is near enough by this process's clock; what is stored is by the database's.
     times = timing.upcoming(datetime.now(UTC), count=SHOWN_TIMES)
-    shown = "; ".join(date_format(time.astimezone(zone), "DATETIME_FORMAT") for time in times)
     more = " …" if timing.is_repeating else ""
-    text = _("Ask “%(prompt)s” at %(times)s (%(zone)s)?")
-    return text % {"prompt": asked.prompt, "times": shown + more, "zone": zone.key}
+    own = current_zone()
+    zone = own if own and not _has_own_zone(timing) else timing.zone
+    values = {"prompt": asked.prompt, "times": _shown(times, zone) + more, "zone": zone}
+    if not own or _is_same_time(times, zone, own):
+        return _("Ask “%(prompt)s” at %(times)s (%(zone)s)?") % values
+    text = _("Ask “%(prompt)s” at %(times)s (%(zone)s)? For you that is %(own_times)s (%(own_zone)s).")
+    return text % {**values, "own_times": _shown(times, own) + more, "own_zone": own}
+
+
+def _has_own_zone(timing: Timing) -> bool:
+    """Whether the zone is part of what was asked for; what comes after a number of seconds is in none."""
+    return timing.kind in {ScheduleKind.INSTANT, ScheduleKind.CRON}
+
+
+def _is_same_time(times: Sequence[datetime], zone: str, own: str) -> bool:
+    """Whether clocks of both zones show the same at all of these times."""
+    return all(
+        time.astimezone(ZoneInfo(zone)).utcoffset() == time.astimezone(ZoneInfo(own)).utcoffset() for time in times
+    )
+
+
+def _shown(times: Sequence[datetime], zone: str) -> str:
+    return "; ".join(date_format(time.astimezone(ZoneInfo(zone)), "DATETIME_FORMAT") for time in times)
 
 
 def listed(view: ScheduleView) -> JSONObject:

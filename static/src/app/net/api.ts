@@ -2,6 +2,7 @@
 
 import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
+import { ownZone } from "../lib/own_zone.ts";
 import type { RawInstance } from "../store/instances.ts";
 import type { RawPage } from "../store/path.ts";
 import type { JsonObject, ModelChoice } from "../store/types.ts";
@@ -147,7 +148,7 @@ export class Api {
 
   async #ask(method: Method, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
     const isForm = body instanceof FormData;
-    const headers: Record<string, string> = { accept: "application/json" };
+    const headers: Record<string, string> = { accept: "application/json", "x-time-zone": ownZone() };
     if (method !== "GET") headers["x-csrftoken"] = csrf();
     if (body !== undefined && !isForm) headers["content-type"] = "application/json";
     const sent = isForm ? body : body === undefined ? undefined : JSON.stringify(body);

@@ -3,10 +3,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { fullTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { ownZone } from "../lib/own_zone.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { Schedule, ScheduleRun } from "../net/schedules_api.ts";
 import { madeBy, nameOf, runStanding, runTimes, standingOf, timesText } from "../store/schedule_facts.ts";
-import { ownZone } from "../store/schedule_times.ts";
 import { schedulesPlace } from "../store/schedules_place.ts";
 import { useApp } from "../ui/context.ts";
 import type { Schedules } from "./schedules.tsx";

@@ -5,6 +5,7 @@ import { effect, untracked } from "@preact/signals-core";
 import { ANSWER, begin, pending } from "../lib/busy.ts";
 import { newId } from "../lib/ids.ts";
 import { copyText } from "../lib/clipboard.ts";
+import { ownZone } from "../lib/own_zone.ts";
 import { recall, remember } from "../lib/storage.ts";
 import { Speaker } from "../lib/speech.ts";
 import { Store } from "../lib/store.ts";
@@ -347,7 +348,8 @@ export class App extends Store {
   #attach(conversation: Conversation): void {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const path = `${this.boot.urls.agents}${pathOf(conversation.instance)}`;
-    const socket = new AgentSocket(`${scheme}//${location.host}${path}?_list=1&_pk=${newId("tab")}`);
+    const query = new URLSearchParams({ _list: "1", _pk: newId("tab"), timeZone: ownZone() });
+    const socket = new AgentSocket(`${scheme}//${location.host}${path}?${query}`);
     socket.on("open", () => conversation === this.conversation && this.outbox.flush());
     socket.on("dead", () => conversation === this.conversation && this.outbox.renew());
     conversation.attach(socket);

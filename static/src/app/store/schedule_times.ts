@@ -1,5 +1,6 @@
 // The times of a schedule as a form has them, and as they are sent. Pure.
 
+import { ownZone } from "../lib/own_zone.ts";
 import type { Schedule, Times } from "../net/schedules_api.ts";
 
 export type Way = "clock" | "interval" | "once" | "cron";
@@ -19,8 +20,6 @@ export interface TimesDraft {
 
 const SECONDS: Record<Unit, number> = { minutes: 60, hours: 3_600, days: 86_400 };
 const CLOCK = /^(\d{1,2}) (\d{1,2}) \* \* (\*|1-5|[0-6])$/;
-
-export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 export const newTimes = (): TimesDraft => ({
   way: "clock",

@@ -58,6 +58,7 @@ async def test_a_prompt_becomes_an_ordinary_turn_that_says_where_it_comes_from(p
     [question, _answer] = await planner_room.transcript()
     assert question["metadata"]["schedule"]["id"] == made.id
     assert question["metadata"]["schedule"]["title"] == "Morning"
+    assert question["metadata"]["timeZone"] == "Europe/Berlin"
     turn = await db(Turn.objects.get)
     assert turn.trigger == TurnTrigger.PROGRAM
     assert turn.idempotency_key is not None
