@@ -18,6 +18,7 @@ TITLES = {
     "search": "Search in conversations (SQLite)",
     "shell": "A shell over 1,000 files (SQLite)",
     "model_adapter": "The model adapters by themselves",
+    "prompt_head": "Prompts that a cache serves, over twenty turns",
     "durable": "Durable work: sweeps, schedules, runs (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",

@@ -98,9 +98,9 @@ class Think(
     max_persisted_messages: ClassVar[int | None] = None
     """Archive the oldest messages of the shown path beyond this count. Off by default."""
 
-    context_policy: ClassVar[ContextPolicy | str] = "read-time"
-    """What of the conversation the model is sent: `read-time`, `last-calls`, `coding`, `prune`, `whole`, or a
-    `ContextPolicy` of your own. What is stored stays as it is."""
+    context_policy: ClassVar[ContextPolicy | str] = "cache-aware"
+    """What of the conversation the model is sent: `cache-aware`, `read-time`, `last-calls`, `coding`, `prune`, `whole`,
+    or a `ContextPolicy` of your own. What is stored stays as it is."""
 
     auto_compaction: ClassVar[bool | None] = None
     """Whether a conversation that is too long for its model is summarised within the turn; `None` asks settings."""

@@ -6,15 +6,19 @@ it read anew.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 
 from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
+from chat.core.context.cut_border import cut_border
 from chat.core.context.prompt import is_text_type, to_model_messages, with_last_calls
 from chat.core.context.result_files import PDF, has_cut_output
 from chat.core.context.too_large import LEAST_CHARS
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
+from chat.llm.registry import limits_of
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
+from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import json_length
@@ -40,6 +44,7 @@ class Prompt:
     _sends_media: bool = field(init=False, default=True)
     _max_chars: int | None = field(init=False, default=None)  # of each output, and of each earlier message
     _cuts_texts: bool = field(init=False, default=False)
+    _cut: tuple[list[Message], list[Message]] | None = field(init=False, default=None)  # a history, and it as it is cut
     _answer: list[Message] = field(init=False, default_factory=list)  # the answer as the last call had it
 
     @property
@@ -118,13 +123,24 @@ class Prompt:
     def _sent(self) -> list[Message]:
         return [*(self._cut_history() if self.override is None else ()), *self._cut_answer(self._answer)]
 
-    def _cut_history(self) -> list[Message]:
-        if self._max_chars is None:
+    def _kept_history(self) -> list[Message]:
+        """The history under a policy whose cut waits; under others it is cut where it is converted."""
+        if not self.policy.cut_ratio or self.override is not None:
             return self.history
+        if self._cut is None or not _are_same(self._cut[0], self.history):
+            window_chars = limits_of(self.model).context_tokens * CHARS_PER_TOKEN
+            border = cut_border(self.history, self.policy, window_chars=window_chars)
+            self._cut = list(self.history), truncate(self.history, self.policy, border=border)
+        return self._cut[1]
+
+    def _cut_history(self) -> list[Message]:
+        kept = self._kept_history()
+        if self._max_chars is None:
+            return kept
         question = self.question()
         max_text_chars = self._max_chars if self._cuts_texts else None
         policy = ContextPolicy(keep_messages=0, max_output_chars=self._max_chars, max_text_chars=max_text_chars)
-        return [message if message is question else truncate([message], policy)[0] for message in self.history]
+        return [message if message is question else truncate([message], policy)[0] for message in kept]
 
     def _cut_answer(self, answer: list[Message]) -> list[Message]:
         if self._max_chars is None:
@@ -160,7 +176,7 @@ class Prompt:
         if prune is None or not chat_settings.prunes_outputs:
             return {}
         protected = prune.protected_tools | frozenset(chat_settings.unpruned_tools)
-        return find_prunable(self.history, replace(prune, protected_tools=protected))
+        return find_prunable(self._kept_history(), replace(prune, protected_tools=protected))
 
     def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:
         return to_model_messages(
@@ -168,9 +184,13 @@ class Prompt:
             accepts_images=self.model.accepts_images,
             accepts_documents=self.model.accepts_documents,
             load_file=self._load,
-            policy=self.policy,
+            policy=self.policy.as_cut() if self.policy.cut_ratio else self.policy,
             sends_media=self._sends_media,
         )
+
+
+def _are_same(some: Sequence[Message], others: Sequence[Message]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _sizes(message: Message) -> list[int]:

@@ -14,6 +14,7 @@ from sessions_app.core.compaction.tokens import TokenCounter, length_over_four
 from sessions_app.core.messages.messages import Role, StoredMessage
 from sessions_app.core.messages.parts import is_tool, map_parts, state_of, tool_name
 from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.shortening import json_length
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
@@ -23,6 +24,9 @@ CLEARED_TEXT: Final = "[Old tool result content cleared]"
 PRUNE_PROTECT: Final = 40_000
 PRUNE_MINIMUM: Final = 20_000
 PROTECTED_TURNS: Final = 2
+LEAST_PAUSE_SECONDS: Final = 300
+"""A shorter pause is not worth a note: no provider forgets a prompt sooner."""
+
 PROTECTED_TOOLS: Final = frozenset({"skill", "load_context", "activate_skill"})
 _PRUNED: Final = "pruned"  # on a part as models read it; never stored
 
@@ -72,16 +76,21 @@ def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[Message]
     """A path for the model: outputs pruned in this session are cleared, except in the last exchanges of *this* path.
 
     An output that was pruned on a longer path, or in the session that a fork shares it with, is whole where it is new.
-    A user's message says when it was accepted (`sentAt`).
+    A user's message says when it was accepted (`sentAt`). The first part of a question that came long after the message
+    before it has the pause.
     """
     turns = 0
     made: list[Message] = []
-    for message in reversed(messages):
+    for place in reversed(range(len(messages))):
+        message = messages[place]
         turns += message.role == Role.USER
         is_own_and_old = turns >= PROTECTED_TURNS and message.session_id == session_id
         read = _without_outputs(message.to_ui(), message.pruned_calls if is_own_and_old else ())
         if message.role == Role.USER:
             read["sentAt"] = message.created_at.isoformat()
+            pause = (message.created_at - messages[place - 1].created_at).total_seconds() if place else 0.0
+            if message.parts and pause >= LEAST_PAUSE_SECONDS:
+                read["parts"][0] = {**message.parts[0], "pauseSeconds": int(pause)}
         made.append(read)
     return made[::-1]
 
@@ -98,7 +107,7 @@ def merge_calls(known: Sequence[str], more: Sequence[str]) -> list[str]:
 def _cleared(part: Part, call_ids: Collection[str]) -> Part:
     if not is_tool(part) or "output" not in part or part.get("toolCallId") not in call_ids:
         return part
-    return {**part, "output": CLEARED_TEXT, _PRUNED: True}
+    return {**part, "output": CLEARED_TEXT, _PRUNED: True, "prunedChars": json_length(part["output"])}
 
 
 def _is_output(part: Part, protected: Collection[str]) -> bool:

@@ -56,6 +56,8 @@ class Part(TypedDict, total=False):
     kind: str  # of a custom part
     parts: list["Part"]  # of a steering message
     pruned: bool  # the model is not sent the output any more; never stored
+    prunedChars: int  # the length of that output; never stored
+    pauseSeconds: int  # of a question's first part: the time since the message before, from 300 on; never stored
 
 
 class Message(TypedDict, total=False):

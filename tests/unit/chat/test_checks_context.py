@@ -22,7 +22,9 @@ class _Reader(Think, abstract=True):
     pass
 
 
-@pytest.mark.parametrize("policy", ["read-time", "last-calls", "coding", "prune", "whole", ContextPolicy()])
+@pytest.mark.parametrize(
+    "policy", ["read-time", "last-calls", "coding", "prune", "whole", "cache-aware", ContextPolicy()]
+)
 def test_known_policies(policy: Any) -> None:
     assert problems(policy) == []
 

@@ -1,6 +1,6 @@
 """Which outputs are pruned: the budget, the minimum, what is protected, where the walk ends."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
@@ -94,7 +94,7 @@ def test_failed_and_waiting_calls_do_not_count() -> None:
     assert find_prunable(path, RULES) == {}
 
 
-def stored(message: Message, *pruned: str, session_id: str = "s") -> StoredMessage:
+def stored(message: Message, *pruned: str, session_id: str = "s", after_seconds: int = 0) -> StoredMessage:
     return StoredMessage(
         id=message["id"],
         role=message["role"],
@@ -105,7 +105,7 @@ def stored(message: Message, *pruned: str, session_id: str = "s") -> StoredMessa
         turn_id="",
         placed=True,
         queued_position=None,
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        created_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=after_seconds),
         change_seq=0,
         session_id=session_id,
         pruned_calls=pruned,
@@ -132,3 +132,19 @@ def test_what_was_pruned_on_a_longer_path_is_whole_where_it_is_new() -> None:
 def test_what_the_origin_pruned_is_whole_in_a_fork() -> None:
     path = old(output("c1", 1))
     assert outputs_of(as_sent([stored(message, "c1", session_id="origin") for message in path], "s")) == ["xxxx"]
+
+
+def test_a_question_after_a_long_pause_has_it() -> None:
+    path = [user("u1"), assistant("a1"), user("u2"), assistant("a2"), user("u3"), assistant("a3")]
+    moments = (0, 1_000, 1_299, 9_000, 9_300, 20_000)
+    came = [stored(message, after_seconds=at) for message, at in zip(path, moments, strict=True)]
+    pauses = [part.get("pauseSeconds") for message in as_sent(came, "s") for part in message["parts"]]
+    assert pauses == [None, None, 300]
+    assert all("pauseSeconds" not in part for message in path for part in message["parts"])
+    assert as_sent([], "s") == []
+
+
+def test_what_is_let_go_keeps_its_length() -> None:
+    path = old(output("c1", 25))
+    (_, answer, *_) = as_sent([stored(message, "c1") for message in path], "s")
+    assert (answer["parts"][0]["output"], answer["parts"][0]["prunedChars"]) == (CLEARED_TEXT, 100)

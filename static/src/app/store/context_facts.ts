@@ -94,6 +94,7 @@ export function kindOf(block: Kinds & Pick<Block, "of">): string {
 
 const POLICIES: { readonly [policy: string]: MessageKey } = {
   "": "panel.policy-own",
+  "cache-aware": "panel.policy-cache-aware",
   "read-time": "panel.policy-read-time",
   "last-calls": "panel.policy-last-calls",
   coding: "panel.policy-coding",

@@ -133,7 +133,7 @@ async def test_the_model_is_named_with_what_it_can_take(make_room: MakeRoom, set
     assert known.context_tokens == 10_000
     assert 0 < known.usable_tokens < 9_000
     assert known.is_automatic
-    assert known.policy == "read-time"
+    assert known.policy == "cache-aware"
 
 
 async def test_a_counter_of_the_developers_counts(make_room: MakeRoom) -> None:
