@@ -1,9 +1,11 @@
 """MCP servers of conversations: who is notified of their changes; connecting and reading in the background."""
 
 import time
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from chat.core.durable_names import MCP_FIBER, MCP_READ_FIBER
@@ -19,6 +21,7 @@ from tools_app.core.mcp.servers import McpScope
 from tools_app.errors import McpServerNotFound, McpServerRefused
 from tools_app.mcp import rows
 from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.pasting import PastedState, Proposed, add_pasted
 from tools_app.mcp.rows import Place
 from tools_app.mcp_models import McpServer
 
@@ -54,6 +57,37 @@ def connect_soon(server: McpServer, user_id: Any, *, is_repeated: bool = False) 
     start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, key=key, owner_id=user_id)
 
 
+@transaction.atomic
+def import_servers(
+    text: str,
+    place: Place,
+    values: Mapping[str, str],
+    *,
+    names: Collection[str] | None,
+    user_id: Any,
+    allows_programs: bool = False,
+) -> list[Proposed]:
+    """Add the servers of a configuration that can be added, and have workers connect to them. Committed together.
+
+    Errors: `McpServerInvalid` for a text that is none, `QuotaExceeded`.
+    """
+    found = add_pasted(text, place, values, names=names, allows_programs=allows_programs)
+    added = [each.server for each in found if each.state is PastedState.ADDED and each.server is not None]
+    _connect_some_soon([server for server in added if server.is_enabled], user_id)
+    return found
+
+
+def _connect_some_soon(servers: Sequence[McpServer], user_id: Any) -> None:
+    """Connect to as many as the user may within a minute, at least one; turns connect to the others."""
+    if not servers:
+        return
+    _check_pace(user_id)
+    limit = mcp_settings.connects_per_minute
+    left = len(servers) if not limit or user_id is None else limit - _connects_lately(user_id)
+    for server in servers[:left]:
+        start_fiber(MCP_FIBER, {"server_id": server.pk, "user_id": user_id}, owner_id=user_id)
+
+
 def read_soon(server: McpServer, user_id: Any, wanted: JSONObject) -> Fiber:
     """Have a worker read a content of a server for a user. `wanted`: as `tools_app.mcp.contents.read_content`.
 
@@ -78,14 +112,17 @@ def _check_pace(user_id: Any) -> None:
     limit = mcp_settings.connects_per_minute
     if not limit or user_id is None:
         return
-    lately = Fiber.objects.filter(
-        owner_id=user_id, name__in=(MCP_FIBER, MCP_READ_FIBER), created_at__gt=Now() - timedelta(minutes=1)
-    )
-    if lately.count() >= limit:
+    if _connects_lately(user_id) >= limit:
         raise QuotaExceeded(
             Phrase("You can connect to MCP servers {limit} times within a minute. Wait a moment.", limit=limit),
             retry_after_seconds=60,
         )
+
+
+def _connects_lately(user_id: Any) -> int:
+    return Fiber.objects.filter(
+        owner_id=user_id, name__in=(MCP_FIBER, MCP_READ_FIBER), created_at__gt=Now() - timedelta(minutes=1)
+    ).count()
 
 
 if notify_change not in rows.listeners:

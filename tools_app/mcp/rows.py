@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint, load
@@ -69,16 +69,21 @@ def add_server(spec: McpServerSpec, place: Place, *, allows_programs: bool = Fal
     with transaction.atomic():
         if place.owner_id is not None:
             lock_owner(place.owner_id)
-        same = _in_place(place).filter(name=spec.name).first()
+        same = servers_in(place).filter(name=spec.name).first()
         if same is not None:
-            if _is_of(same, spec) and not same.is_declared:
+            if is_of(same, spec) and not same.is_declared:
                 return same, False
-            raise McpServerInvalid(Phrase("There is an MCP server of the name {name!r} already.", name=spec.name))
+            raise McpServerInvalid(name_taken(spec.name))
         _check_room(place)
         server = _new_row(new_server_id(spec.name), spec, place)
         server.save(force_insert=True)
         changed(server)
     return server, True
+
+
+def name_taken(name: str) -> Phrase:
+    """The reason why a second server of a name cannot be added."""
+    return Phrase("There is an MCP server of the name {name!r} already.", name=name)
 
 
 def check_place(spec: McpServerSpec, *, allows_programs: bool) -> None:
@@ -104,11 +109,11 @@ def declare_servers(specs: Sequence[McpServerSpec], place: Place) -> list[McpSer
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise McpServerInvalid("Two declared MCP servers have the same name.")
-    rows = {row.name: row for row in _in_place(place).filter(is_declared=True)}
+    rows = {row.name: row for row in servers_in(place).filter(is_declared=True)}
     found = []
     for spec in specs:
         row = rows.pop(spec.name, None)
-        if row is None or not _is_of(row, spec) or row.is_trusted != spec.is_trusted:
+        if row is None or not is_of(row, spec) or row.is_trusted != spec.is_trusted:
             check_place(spec, allows_programs=True)
             row = _declare(spec, place, row)
         found.append(row)
@@ -175,7 +180,7 @@ def spec_of(server: McpServer) -> McpServerSpec:
     )
 
 
-def _is_of(server: McpServer, spec: McpServerSpec) -> bool:
+def is_of(server: McpServer, spec: McpServerSpec) -> bool:
     """Whether a row is of this declaration, but for trust."""
     is_same = (server.config_hash, server.allowed_issuer) == (spec.config_hash, spec.allowed_issuer)
     return is_same and _has_client_of(server, spec)
@@ -377,7 +382,8 @@ def _changed_id(server_id: str) -> None:
         changed(server)
 
 
-def _in_place(place: Place) -> Any:
+def servers_in(place: Place) -> QuerySet[McpServer]:
+    """The servers of a place, declared ones too."""
     return McpServer.objects.filter(scope=place.scope, owner_id=place.owner_id, instance_id=place.instance_id)
 
 

@@ -11,12 +11,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
-from chat.admin.base import ActionAdmin
+from chat.admin.base import PageAdmin
 from chat.admin.columns import Text, noted, state
+from chat.admin.tools.mcp_pasting import McpPasting
 from chat.instances.mcp_servers import connect_soon
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.read_only_admin import NOTHING, moment
@@ -235,7 +237,7 @@ class McpServerColumns:
 
 
 @admin.register(McpServer)
-class McpServerAdmin(McpServerColumns, ActionAdmin):
+class McpServerAdmin(McpServerColumns, PageAdmin):
     """All servers, newest first. Those of the site can be added and changed; of others the allowed issuer alone."""
 
     form = McpServerForm
@@ -247,6 +249,11 @@ class McpServerAdmin(McpServerColumns, ActionAdmin):
     ordering = ("-created_at",)
     actions = ("enable", "disable", "connect")
     readonly_fields = ("id", "whose", "way", "standing", "listed", "secret_names", "tools", "left_out")
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        """Django's own, and the page for pasted configurations."""
+        return [*McpPasting(self).urls(), *super().get_urls()]
 
     @override
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -40,6 +40,7 @@ from chat.http.api.endpoints.tools import (
     extensions,
     guard,
     mcp_contents,
+    mcp_imports,
     mcp_servers,
     skills,
     tool_calls,
@@ -78,6 +79,7 @@ def build_router() -> Router:
     router.add_router("", turns.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
+    router.add_router("", mcp_imports.router)  # before the ids of servers
     router.add_router("", mcp_servers.router)
     router.add_router("", mcp_contents.router)
     router.add_router("", schedules.router)

@@ -126,6 +126,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", WORKSPACE + "/archive"): None,
     ("POST", WORKSPACE + "/archive"): ARCHIVE,
 }
+PASTED = {"text": '{"servers": {"pasted": {"url": "https://mcp.example.com/pasted"}}}', "confirmed": True}
 GUARDED |= {
     ("GET", "/api/v1/instances/{instance_id}/state"): None,
     ("PUT", "/api/v1/instances/{instance_id}/state"): {"state": {"taken": True}},
@@ -150,6 +151,7 @@ GUARDED |= {
     ("GET", "/api/v1/instances/{instance_id}/schedules/{schedule_id}/runs"): None,
     ("GET", "/api/v1/instances/{instance_id}/mcp-servers"): None,
     ("POST", "/api/v1/instances/{instance_id}/mcp-servers"): {"name": "Taken", "url": "https://mcp.example.com/taken"},
+    ("POST", "/api/v1/instances/{instance_id}/mcp-servers/import"): PASTED,
     ("PATCH", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): {"enabled": False, "trusted": True},
     ("DELETE", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}"): None,
     ("POST", "/api/v1/instances/{instance_id}/mcp-servers/{server_id}/connect"): None,
@@ -183,6 +185,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/mcp-servers"): None,
     ("POST", "/api/v1/schedules/preview"): HOURLY,
     ("POST", "/api/v1/mcp-servers"): {"name": "mine", "url": "https://mcp.example.com/mine"},
+    ("POST", "/api/v1/mcp-servers/import"): PASTED,
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/search"): None,
@@ -206,7 +209,7 @@ ASYNC = (
     *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
     *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
-    *("/contents", "/contents/{content_id}"),
+    *("/contents", "/contents/{content_id}", "/mcp-servers/import"),
     *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
     *("/state", "/methods/{method}", "/skills"),

@@ -7,6 +7,7 @@ from pydantic import StringConstraints
 
 from chat.http.api.schemas.common import Input, Text
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.mcp.configurations import MAX_CHARS, MAX_SERVERS
 
 ServerName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]+$")]
 ServerUrl = Annotated[str, StringConstraints(min_length=1, max_length=4_000, pattern=r"^[^\x00-\x20]+$")]
@@ -43,6 +44,19 @@ class McpServerPatch(Input):
     accept: Text | None = None
     client_id: ClientText | None = None
     client_secret: ClientText | None = None
+
+
+class McpImportIn(Input):
+    """A pasted configuration: `mcpServers` of Claude and others, or `servers` of VS Code, with its comments.
+
+    `values`: of its variables, by their keys. `names`: the servers that are meant; all without it. Nothing is added
+    unless `confirmed` is true.
+    """
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARS)]
+    values: Annotated[dict[str, HeaderValue], Field(max_length=500)] = {}
+    names: Annotated[list[str], Field(max_length=MAX_SERVERS)] | None = None
+    confirmed: bool = False
 
 
 class McpContentIn(Input):
@@ -90,6 +104,49 @@ class McpSkippedOut(Schema):
 
     name: str
     reason: str
+
+
+class McpVariableOut(Schema):
+    """A value that a configuration leaves open: `${NAME}`, or an input of VS Code, whose `key` begins with `input:`.
+
+    `default`: what is taken without a value; null where one is needed. `options`: the values to choose from.
+    """
+
+    key: str
+    description: str
+    secret: bool
+    default: str | None
+    options: list[str]
+
+
+class McpImportedOut(Schema):
+    """A server of a configuration. `address`: its URL without the query, or its command, variables not filled in.
+
+    `state`: `new` can be added; `incomplete` lacks the values in `missing`, of its `variables`; `exists` is there and stays as it is;
+    `refused` cannot be added, with the `reason`; `added`. `exposed`: secrets in the address, which is not stored
+    encrypted. `ignored`: keys of the configuration that have no effect here. `id`: of the server, where there is one.
+    """
+
+    name: str
+    transport: Literal["http", "stdio"]
+    address: str
+    state: Literal["new", "incomplete", "exists", "refused", "added"]
+    reason: str
+    enabled: bool
+    headers: list[str]
+    variables: list[str]
+    missing: list[str]
+    exposed: list[str]
+    ignored: list[str]
+    id: str | None
+
+
+class McpImportOut(Schema):
+    """A configuration as it was understood, and how many of its servers were added."""
+
+    added: int
+    servers: list[McpImportedOut]
+    variables: list[McpVariableOut]
 
 
 class McpServerOut(Schema):

@@ -110,4 +110,40 @@ def test_staff_without_the_permission_add_nothing(client: Client) -> None:
     client.force_login(staff)
     assert client.get(LIST).status_code == 200
     assert client.post(f"{LIST}add/", form(command_line="evil")).status_code == 403
+    assert client.post(f"{LIST}paste/", {"text": PASTED}).status_code == 403
     assert not McpServer.objects.exists()
+
+
+PASTED = """{"mcpServers": {
+  "files": {"command": "server-files", "args": ["/srv"], "env": {"KEY": "${KEY}", "LEVEL": "${LEVEL:-info}"}},
+  "docs": {"url": "https://docs.example.com/mcp"},
+  "old": {"type": "sse", "url": "https://old.example.com/sse"}
+}}"""
+
+
+def test_a_pasted_configuration_is_shown_and_added_once_it_is_confirmed(
+    client: Client, root: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY", "of the machine")
+    assert "paste/" in client.get(LIST).content.decode()
+    shown = client.post(f"{LIST}paste/", {"text": PASTED, "preview": "1"}).content.decode()
+    for words in ("Missing: KEY", "Otherwise: info", "older SSE transport", 'name="value:KEY"', "server-files /srv"):
+        assert words in shown
+    assert "of the machine" not in shown
+    asked = client.post(f"{LIST}paste/", {"text": PASTED, "confirm": "1", "names": ["files", "docs"]})
+    assert "Fill in the values" in asked.content.decode()
+    assert not McpServer.objects.exists()
+    given = {"text": PASTED, "confirm": "1", "names": ["files"], "value:KEY": CANARY, "value:LEVEL": ""}
+    reply = client.post(f"{LIST}paste/", given)
+    assert reply.status_code == 302, reply.content.decode()
+    server = McpServer.objects.get()
+    assert (server.name, server.scope, server.command) == ("files", "site", ["server-files", "/srv"])
+    assert spec_of(server).env == {"KEY": CANARY, "LEVEL": "info"}
+    assert client.post(f"{LIST}paste/", {**given, "names": ["files", "docs"]}).status_code == 302
+    assert McpServer.objects.count() == 2
+    assert "It is there already." in client.post(f"{LIST}paste/", {"text": PASTED}).content.decode()
+
+
+def test_a_preview_never_shows_a_secret_again(client: Client, root: User) -> None:
+    given = {"text": PASTED, "preview": "1", "value:KEY": CANARY}
+    assert CANARY not in client.post(f"{LIST}paste/", given).content.decode()
