@@ -41,7 +41,7 @@ def sent(of: Part, loaded: FileContent | None = PICTURE, *, sees: bool = True, s
         load_file=lambda url: loaded if url == "/files/1" else None,
         sends_media=sends,
     )
-    message = messages[1]
+    message = messages[-1]
     assert isinstance(message, ToolMessage)
     return message
 

@@ -112,7 +112,7 @@ def test_our_time_is_not_sent_to_a_provider() -> None:
             {"type": "reasoning", "text": "Hm", "state": "done", "providerMetadata": metadata},
             {"type": "text", "text": "So"},
         ]
-        (message, _) = to_model_messages([{"id": "a", "role": "assistant", "parts": parts}])
+        (_, message, _) = to_model_messages([{"id": "a", "role": "assistant", "parts": parts}])
         assert isinstance(message, AssistantMessage)
         return [content for content in message.content if isinstance(content, ReasoningContent)]
 
@@ -190,7 +190,7 @@ async def test_after_a_crash_a_seam_is_where_the_text_was(point: int) -> None:
 async def test_a_seam_is_not_sent_to_the_model() -> None:
     answers = script([[TextDelta(text="One"), NetworkLost()], [TextDelta(text=" two"), _finish()]])
     message = await World(Model(lambda _r: next(answers))).run()
-    (said, _) = to_model_messages([message])
+    (_, said, _) = to_model_messages([message])
     assert isinstance(said, AssistantMessage)
     assert [getattr(content, "text", None) for content in said.content] == ["One two"]
 
@@ -239,7 +239,7 @@ def edited(state: str, **result: Any) -> list[Any]:
         "approval": {"id": "p", "approved": True, "edited": True, "originalInput": {"amount": 5}},
         **result,
     }
-    said, found, *_ = to_model_messages([{"id": "a", "role": "assistant", "parts": [part]}])
+    _, said, found, *_ = to_model_messages([{"id": "a", "role": "assistant", "parts": [part]}])
     assert isinstance(said, AssistantMessage)
     assert isinstance(found, ToolMessage)
     (call,) = said.content
