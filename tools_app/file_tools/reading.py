@@ -115,7 +115,7 @@ def _feed(window: LineWindow, decoder: codecs.IncrementalDecoder, data: bytes) -
 
 
 def _described(wanted: Wanted, kind: str, media_type: str, size: int) -> dict[str, Any]:
-    """What is known of a file that is no text."""
+    """The facts about a file that is no text."""
     return {
         "kind": kind,
         "path": wanted.path,

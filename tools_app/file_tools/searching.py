@@ -1,16 +1,18 @@
 """The tool `grep`."""
 
 import asyncio
+import codecs
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.files.operations import CanReadBytes, CanReadMany, GrepOperations
+from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
+from tools_app.core.files.operations import CanReadBytes, CanReadMany, CanReadStream, GrepOperations
 from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, searchable
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import held_back, note_here
@@ -29,7 +31,7 @@ _AT_ONCE: Final = 16
 
 
 class GrepInput(Input):
-    """Search lines of text files (up to 1 MiB each) for a regular expression of RE2; ends after 200 matching lines."""
+    """Search lines of text files for a regular expression of RE2; ends after 200 matching lines."""
 
     query: Annotated[str, Field(description="Without backreferences and lookaround.")]
     include: Annotated[str, Field(description="Which files, as /src/**/*.py")] = "**/*"
@@ -76,9 +78,12 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
             entries = await operations.glob(pattern, ignored=include_ignored)
         files = [entry for entry in entries if entry.kind is EntryKind.FILE]
         small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
-        found = _Found(too_large=len(files) - len(small))
+        large = [entry.path for entry in files if entry.size > MAX_FILE_BYTES]
+        found = _Found()
+        ends_at = time.monotonic() + MAX_SECONDS
         with held_back() as texts:
-            await _search(operations, small, search, found)
+            await _search(operations, small, search, found, ends_at)
+            await _search_large(operations, large, search, found, ends_at)
         for text in texts:
             if text.source in found.paths:  # of the others only the absence of matches is returned
                 note_here(text.origin, text.source)
@@ -90,14 +95,74 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
     return file_tool("grep", name, GrepInput, grep)
 
 
-async def _search(operations: GrepOperations, paths: Sequence[str], search: Search, found: _Found) -> None:
-    ends_at = time.monotonic() + MAX_SECONDS
+async def _search(
+    operations: GrepOperations, paths: Sequence[str], search: Search, found: _Found, ends_at: float
+) -> None:
     async with contextlib.aclosing(_batches(operations, paths, found)) as batches:
         async for batch in batches:
             # Off the loop, which serves others meanwhile: RE2 lets go of the interpreter while it matches.
             await asyncio.to_thread(_search_batch, batch, search, found, ends_at)
             if found.room <= 0 or found.out_of_time:
                 return
+
+
+async def _search_large(
+    operations: GrepOperations, paths: Sequence[str], search: Search, found: _Found, ends_at: float
+) -> None:
+    """Search files in pieces, without holding one whole. Context ends where a piece does."""
+    if not isinstance(operations, CanReadStream):
+        found.too_large += len(paths)
+        return
+
+    def is_late() -> bool:
+        found.out_of_time = time.monotonic() >= ends_at
+        return found.out_of_time
+
+    for path in paths:
+        before, is_text = 0, None
+        with contextlib.suppress(FileFailed):  # gone since it was listed
+            async for block in _blocks(operations.read_stream(path)):
+                is_text = block is not None
+                if block is None or found.room <= 0 or is_late():
+                    break
+                lines = await asyncio.to_thread(search.lines_of, block, found.room, is_late, before=before)
+                found.with_matches += bool(lines) and path not in found.paths
+                found.paths |= {path} if lines else set()
+                found.matches += [_match(path, line) for line in lines]
+                before += block.count(b"\n") + 1
+        found.searched += is_text is True
+        found.binary += is_text is False
+        if found.room <= 0 or found.out_of_time:
+            return
+
+
+async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
+    """Whole lines of a text in UTF-8, some at a time, without the last newline; `None` for what is no text."""
+    head, rest = b"", b""
+    decoder: codecs.IncrementalDecoder | None = None
+    async for piece in pieces:
+        data = piece
+        if decoder is None:
+            head += piece
+            if len(head) < HEAD_BYTES:
+                continue
+            encoding = detected_head(head[:HEAD_BYTES])
+            if encoding is None and searchable(head) is None:
+                yield None
+                return
+            encoding = encoding or PLAIN
+            data, decoder = head.removeprefix(encoding.mark), encoding.decoder()
+        rest += await asyncio.to_thread(_decoded, decoder, data)
+        end = rest.rfind(b"\n")
+        if end >= _BATCH_BYTES or (end < 0 and len(rest) > _BATCH_BYTES):
+            yield rest[:end] if end >= 0 else rest
+            rest = rest[end + 1 :] if end >= 0 else b""
+    if rest:
+        yield rest
+
+
+def _decoded(decoder: codecs.IncrementalDecoder, data: bytes) -> bytes:
+    return decoder.decode(data).encode()
 
 
 def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found, ends_at: float) -> None:

@@ -59,8 +59,13 @@ class Search:
         )
         self._context_lines = context_lines
 
-    def lines_of(self, data: bytes, limit: int, should_stop: Callable[[], bool] = lambda: False) -> list[LineMatch]:
-        """The lines that match, `limit` at most, in order; fewer once `should_stop`, asked now and then, is true."""
+    def lines_of(
+        self, data: bytes, limit: int, should_stop: Callable[[], bool] = lambda: False, *, before: int = 0
+    ) -> list[LineMatch]:
+        """The lines that match, `limit` at most, in order; fewer once `should_stop`, asked now and then, is true.
+
+        `before`: how many lines of the file come before these.
+        """
         data = data.replace(b"\r\n", b"\n")
         lines: list[bytes] | None = None
         found: list[LineMatch] = []
@@ -68,27 +73,27 @@ class Search:
         for piece in _pieces(data):
             if should_stop():
                 break
-            before = number
+            start = number
             number += piece.count(b"\n") + 1
             if self._anywhere is not None and self._anywhere.search(piece) is None:
                 continue
-            for index, line in enumerate(piece.split(b"\n"), before):
+            for index, line in enumerate(piece.split(b"\n"), start):
                 if self._line.search(line) is None:
                     continue
                 if lines is None:
                     lines = data.split(b"\n") if self._context_lines else []
-                found.append(LineMatch(index + 1, _shown(line), self._context(lines, index)))
+                found.append(LineMatch(before + index + 1, _shown(line), self._context(lines, index, before)))
                 if len(found) >= limit:
                     return found
         return found
 
-    def _context(self, lines: list[bytes], index: int) -> str:
+    def _context(self, lines: list[bytes], index: int, before: int) -> str:
         if not self._context_lines:
             return ""
         first = max(0, index - self._context_lines)
         around = lines[first : index + self._context_lines + 1]
         return "\n".join(
-            f"{'>' if at == index else ' '} {at + 1}\t{_shown(line)}" for at, line in enumerate(around, first)
+            f"{'>' if at == index else ' '} {before + at + 1}\t{_shown(line)}" for at, line in enumerate(around, first)
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import FileFailed
 from tools_app.execute.state.arguments import BYTES, content, flag, number, shown_entry, text
@@ -38,8 +39,18 @@ async def write_file(files: Workspace, value: JSONObject) -> JSONValue:
 
 
 async def append_file(files: Workspace, value: JSONObject) -> JSONValue:
-    """Add to the end of a file."""
-    await files.append_file(text(value, "path"), content(value))
+    """Add to the end of a file: a text in the encoding that the file has."""
+    path, added = text(value, "path"), content(value)
+    if isinstance(added, str):
+        head = b""
+        if await files.file_exists(path):
+            async for piece in files.read_stream(path):
+                head += piece
+                if len(head) >= HEAD_BYTES:
+                    break
+        encoding = detected_head(head[:HEAD_BYTES], is_whole=len(head) < HEAD_BYTES) or PLAIN
+        added = encoding.encode(added, path=path).removeprefix(encoding.mark)
+    await files.append_file(path, added)
     return None
 
 

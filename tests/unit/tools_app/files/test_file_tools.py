@@ -102,6 +102,25 @@ async def test_read_says_what_it_cannot_read(
     assert (await call(tools["read"], path=path))["error"].startswith(error)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+async def test_read_shows_pages_of_a_huge_text(workspace: Workspace, tools: dict[str, Tool], encoding: str) -> None:
+    lines = [f"{number} für " + "x" * 60 for number in range(1, 260_001)]
+    await workspace.write_file("/huge.log", "\r\n".join(lines).encode(encoding))
+    for offset, limit in ((1, 2), (123_456, 3), (259_999, 9)):
+        shown = await call(tools["read"], path="/huge.log", offset=offset, limit=limit)
+        page = lines[offset - 1 : offset - 1 + limit]
+        assert shown["content"].split("\n") == [f"{n}\t{line}" for n, line in enumerate(page, offset)]
+        assert (shown["totalLines"], shown["toLine"]) == (260_000, offset + len(page) - 1)
+    whole = await call(tools["read"], path="/huge.log")
+    assert whole["content"].endswith("\n... (258000 more lines truncated)")
+    assert "has 260000 lines" in (await call(tools["read"], path="/huge.log", offset=260_001))["error"]
+
+
+async def test_read_names_a_huge_file_that_is_no_text(workspace: Workspace, tools: dict[str, Tool]) -> None:
+    await workspace.write_file("/huge.bin", b"\0" * (16 * 1024 * 1024 + 1))
+    assert (await call(tools["read"], path="/huge.bin"))["kind"] == "binary"
+
+
 async def test_edit_leaves_huge_files_alone(workspace: Workspace, tools: dict[str, Tool]) -> None:
     await workspace.write_file("/huge.txt", b"x" * (16 * 1024 * 1024 + 1))
     edited = await call(tools["edit"], path="/huge.txt", old_string="x", new_string="y")

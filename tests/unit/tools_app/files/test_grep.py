@@ -73,11 +73,25 @@ async def test_hostile_expressions_take_linear_time(workspace: Workspace, grep: 
     assert (await call(grep, query=query))["totalMatches"] == 0
 
 
-async def test_large_files_are_skipped_and_counted(workspace: Workspace, grep: Tool) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+async def test_large_files_are_searched_in_pieces(workspace: Workspace, encoding: str) -> None:
+    lines = [f"{number} {'needle' if number % 100_000 == 99_999 else 'hay'} für" for number in range(1, 450_000)]
+    await workspace.write_file("/big", "\r\n".join(lines).encode(encoding))
+    await workspace.write_file("/big.bin", b"\0needle" * 200_000)
+    await workspace.write_file("/small", "needle")
+    found = await call(create_grep_tool(workspace), query="(needle|^449999 hay) für$")
+    hits = [99_999, 199_999, 299_999, 399_999]
+    assert found["matches"] == [f"/big:{number}: {number} needle für" for number in hits] + [
+        "/big:449999: 449999 hay für"
+    ]
+    assert (found["filesSearched"], found["filesWithMatches"]) == (2, 1)
+    assert found["note"] == "1 files are no text and were not searched."
+
+
+async def test_large_files_that_cannot_be_read_in_pieces_are_counted(workspace: Workspace) -> None:
     await workspace.write_file("/big", "needle\n" * 160_000)
-    await workspace.write_file("/exact", "needle\n" + "x" * (1_048_576 - 7))
-    found = await call(grep, query="needle")
-    assert (found["filesSearched"], found["filesSkipped"]) == (1, 1)
+    found = await call(create_grep_tool(OneAtATime(workspace)), query="needle")
+    assert (found["filesSearched"], found["filesSkipped"]) == (0, 1)
     assert found["note"] == "1 files above 1 MiB were not searched."
 
 

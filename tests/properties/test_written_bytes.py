@@ -1,0 +1,100 @@
+"""Whatever writes into a file changes the span that it was asked to change, and no other byte of it."""
+
+import asyncio
+import codecs
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.budget import examples
+from tests.unit.tools_app.files.calling import call
+from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.execute.state.functions import StateFunctions
+from tools_app.file_tools.workspace_tools import create_workspace_tools
+from tools_app.workspace.stores.memory import MemoryWorkspace
+
+ENCODINGS = {
+    "utf-8": b"",
+    "utf-8-sig": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "cp1252": b"",
+}
+OLD, NEW = "<<Größe: 7>>", "<<Maß: 8 €>>"
+words = st.lists(
+    st.sampled_from(["Müller", "Köln", " ", "\t", "\u00a0", "“x”", "–", "é", "7,00 €", "a", ";"]), max_size=6
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file with one place to be changed. `ends`: the ends of its lines."""
+
+    encoding: str
+    before: str
+    after: str
+    ends: list[str]
+
+    def data(self, middle: str) -> bytes:
+        codec = self.encoding.removesuffix("-sig")
+        return ENCODINGS[self.encoding] + f"{self.before}{middle}{self.after}".encode(codec)
+
+
+@st.composite
+def made_files(draw: st.DrawFn) -> File:
+    ends = draw(st.sampled_from([["\n"], ["\r\n"], ["\n", "\r\n"]]))
+    texts = ["Größe nach Maß", *("".join(each) for each in draw(st.lists(words, max_size=6)))]
+    lines = [line + draw(st.sampled_from(ends)) for line in texts]
+    at = draw(st.integers(1, len(lines)))
+    encoding = draw(st.sampled_from(list(ENCODINGS)))
+    return File(encoding, "".join(lines[:at]), "".join(lines[at:]), ends)
+
+
+WRITERS: dict[str, JSONObject] = {
+    "edit": {"path": "/a", "old_string": OLD, "new_string": NEW},
+    "state.replaceInFile": {"path": "/a", "search": OLD, "replacement": NEW},
+    "state.replaceInFiles": {"pattern": "/*", "search": "<<Gr(ö)ße: 7>>", "replacement": NEW, "regex": True},
+    "state.applyEdits": {"edits": [{"path": "/a", "search": OLD, "replacement": NEW}]},
+}
+
+
+async def written(data: bytes, name: str, value: JSONObject) -> bytes:
+    workspace = MemoryWorkspace()
+    await workspace.write_file("/a", data)
+    tools = {tool.name: tool for tool in create_workspace_tools(workspace)}
+    if name in tools:
+        assert "error" not in await call(tools[name], **value)
+    else:
+        await StateFunctions(workspace).run(name, value)
+    return await workspace.read_bytes("/a") or b""
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(file=made_files(), name=st.sampled_from(list(WRITERS)))
+def test_what_surrounds_a_change_keeps_its_bytes(file: File, name: str) -> None:
+    assert asyncio.run(written(file.data(OLD), name, WRITERS[name])) == file.data(NEW)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(file=made_files())
+def test_a_change_in_other_spelling_keeps_the_bytes_around_it(file: File) -> None:
+    asked = {"path": "/a", "old_string": "<<“Größe” – 7>>", "new_string": "<<“Größe” – 8>>"}
+    plain = {key: each.translate({0x201C: '"', 0x201D: '"', 0x2013: "-"}) for key, each in asked.items()}
+    assert asyncio.run(written(file.data(asked["old_string"]), "edit", plain)) == file.data(asked["new_string"])
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(file=made_files())
+def test_a_text_that_is_added_has_the_encoding_of_the_file(file: File) -> None:
+    value = {"path": "/a", "content": "Größe"}
+    codec = file.encoding.removesuffix("-sig")
+    added = asyncio.run(written(file.data(""), "state.appendFile", value))
+    assert added == file.data("") + "Größe".encode(codec)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(file=made_files().filter(lambda file: len(file.ends) == 1))
+def test_a_text_that_is_written_again_has_the_same_bytes(file: File) -> None:
+    text = f"{file.before}{OLD}{file.after}".replace("\r\n", "\n")
+    assert asyncio.run(written(file.data(OLD), "write", {"path": "/a", "content": text})) == file.data(OLD)
