@@ -201,6 +201,14 @@ class AccessSettings:
     import_max_bytes = Setting(
         "THINK_IMPORT_MAX_BYTES", 100 * 1024 * 1024, doc="Largest export that can be uploaded for an import."
     )
+    archive_max_bytes = Setting(
+        "THINK_ARCHIVE_MAX_BYTES",
+        1024 * 1024 * 1024,
+        doc="Largest archive of another product that can be uploaded for an import.",
+    )
+    archives_per_user = Setting(
+        "THINK_ARCHIVES_PER_USER", 3, doc="Uploaded archives of one user that have not been imported yet; 0: no limit."
+    )
     import_max_messages = Setting(
         "THINK_IMPORT_MAX_MESSAGES", 50_000, doc="Messages that one import of a person may have."
     )

@@ -10,6 +10,7 @@ from django.utils import timezone
 from chat.agent.abilities.fiber_methods import CompletedFiber
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.think import INTERRUPTED_TEXT, Think
+from chat.conversations.archive_run import import_archive, look_through
 from chat.core.durable_names import (
     AGENT_FIBER,
     AGENT_FIBER_DONE,
@@ -17,6 +18,8 @@ from chat.core.durable_names import (
     AGENT_FIBERS_LOST,
     AGENT_QUEUE,
     AGENT_RUN,
+    ARCHIVE_RUN_FIBER,
+    ARCHIVE_SCAN_FIBER,
     COMPACT_FIBER,
     DECLARED_FIBER,
     EXPIRY_FIBER,
@@ -132,6 +135,20 @@ async def write_title_of(context: FiberContext) -> JSONValue:
 async def write_summary_of(context: FiberContext) -> JSONValue:
     """Write the summary of a conversation for people; nothing waits for it."""
     await write_summary(context, make_agent)
+    return None
+
+
+@durable(ARCHIVE_SCAN_FIBER)
+async def look_through_archive(context: FiberContext) -> JSONValue:
+    """Look through an archive for its preview."""
+    await look_through(context)
+    return None
+
+
+@durable(ARCHIVE_RUN_FIBER)
+async def import_archive_of(context: FiberContext) -> JSONValue:
+    """Import an archive, a conversation at a time."""
+    await import_archive(context)
     return None
 
 

@@ -109,6 +109,12 @@ class AttachmentNotFound(ChatError, NotFound):
     code = "attachment_not_found"
 
 
+class ArchiveNotFound(ChatError, NotFound):
+    """There is no such import."""
+
+    code = "archive_not_found"
+
+
 class AttachmentInvalid(ChatError, Invalid):
     """This file cannot be attached."""
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chat.import_models import ArchiveImport, ImportedConversation
 from chat.oauth_models import OAuthClient, OAuthGrant, OAuthToken
 from chat.run_models import AgentRun
 from sessions_app.core.messages.shapes import Message
@@ -23,7 +24,9 @@ __all__ = [
     "AgentInstance",
     "AgentRun",
     "ApiToken",
+    "ArchiveImport",
     "Attachment",
+    "ImportedConversation",
     "MessageCount",
     "OAuthClient",
     "OAuthGrant",

@@ -33,6 +33,7 @@ from chat.agent.registry import is_served
 from chat.conf import AccessSettings
 from chat.errors import (
     AgentNotFound,
+    ArchiveNotFound,
     AttachmentNotFound,
     InputInvalid,
     InstanceNotFound,
@@ -43,7 +44,7 @@ from chat.errors import (
 )
 from chat.instances.addresses import is_root_name
 from chat.instances.rows import lookup_of
-from chat.models import AgentInstance, AgentRun, ApiToken, Attachment, Turn
+from chat.models import AgentInstance, AgentRun, ApiToken, ArchiveImport, Attachment, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
 from thinkproject.kernel.errors import ThinkError
@@ -163,6 +164,13 @@ def open_attachment(user: User, attachment_id: str) -> Attachment:
     """A file of the user's own. Errors: `Unauthenticated`, `AttachmentNotFound`."""
     owner = require_user(user)
     return _find(Attachment.objects.filter(owner_id=owner.pk), attachment_id, AttachmentNotFound)
+
+
+def open_archive(user: User, import_id: str) -> ArchiveImport:
+    """An import of the user's own, its fibers loaded. Errors: `Unauthenticated`, `ArchiveNotFound`."""
+    owner = require_user(user)
+    rows = ArchiveImport.objects.select_related("scan", "run").filter(owner_id=owner.pk)
+    return _find(rows, import_id, ArchiveNotFound)
 
 
 def authenticate_scope(scope: Scope) -> Credential | None:

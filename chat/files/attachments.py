@@ -89,6 +89,12 @@ def check_bytes(data: bytes, *, name: str) -> str:
     return media_type
 
 
+def store_imported(owner_id: int, data: bytes, *, name: str) -> Attachment:
+    """Take in a file of an archive, as `store_bytes` without its pace. A message has to claim it."""
+    label = _clean_name(name)
+    return _store(owner_id, data, label, check_bytes(data, name=label), is_paced=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBy:
     """The origin of a file that the product makes itself: of one origin the same bytes are one file.

@@ -17,6 +17,7 @@ from chat.access.oauth import clients, grants
 from chat.conf import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
+from chat.operations.archives import prune_archives
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
@@ -72,6 +73,7 @@ POLICIES = (
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
+    Policy(name="archives", count=partial(prune_archives, dry_run=True), prune=prune_archives),
     Policy(name="imports", count=lambda: None, prune=prune_unfinished),
     Policy(name="runs", count=lambda: expired_children().count(), prune=prune_children),
     Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),

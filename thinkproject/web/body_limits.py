@@ -130,6 +130,7 @@ async def _refuse(scope: Scope, limit: int, receive: Receive, send: Send) -> Non
 
 _UPLOADS: Mapping[str, Callable[[], int]] = {
     "/files": lambda: _conf.file_max_bytes + MULTIPART_BYTES,
+    "/archives": lambda: _conf.archive_max_bytes + MULTIPART_BYTES,
     "/imports": lambda: _conf.import_max_bytes + MULTIPART_BYTES,
     "/workspace/content": lambda: workspace_settings.file_max_bytes,
     "/workspace/archive": lambda: workspace_settings.archive_max_bytes + MULTIPART_BYTES,

@@ -125,7 +125,7 @@ def _info(entry: Entry, start: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What is refused inside is an invalid archive."""
+    """Make a refusal of the zip file one of the archive."""
     try:
         yield
     except ZipRefused as error:

@@ -18,6 +18,7 @@ from chat.errors import Unauthenticated
 from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.endpoints import (
     agents,
+    archives,
     compactions,
     context,
     files,
@@ -76,6 +77,7 @@ def build_router() -> Router:
     router.add_router("", agents.router)
     router.add_router("", state.router)
     router.add_router("", sessions.router)
+    router.add_router("", archives.router)
     router.add_router("", turns.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)

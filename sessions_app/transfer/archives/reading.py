@@ -151,7 +151,7 @@ def read_conversation(value: JSONObject, name: str) -> Found:
 
 
 def _facts(value: JSONObject) -> JSONObject:
-    """What the record around a chat says of it."""
+    """Facts of the record around a chat."""
     return {key: each for key, each in value.items() if key != "chat" and each is not None}
 
 

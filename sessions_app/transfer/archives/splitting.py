@@ -85,7 +85,7 @@ class _Splitter:
             self._keep(data[start : len(data) - len(self.rest)])
 
     def _begin(self, data: bytes) -> int:
-        """Where the first value begins; what it is says at which depth elements lie."""
+        """Place of the first value; a list has its elements one level deeper than an object."""
         at = len(data) - len(data.lstrip(_SPACES))
         if data[at : at + 1] in {b"[", b"{"}:
             self._base = 1 if data[at] == _LIST else 0

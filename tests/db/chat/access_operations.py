@@ -42,6 +42,10 @@ QUERIES = {  # parameters that an operation needs
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
     ("DELETE", "/api/v1/programs/{grant_id}"): None,
+    ("GET", "/api/v1/archives/{import_id}"): None,
+    ("POST", "/api/v1/archives/{import_id}/start"): {"agent": "assistant"},
+    ("POST", "/api/v1/archives/{import_id}/stop"): None,
+    ("DELETE", "/api/v1/archives/{import_id}"): None,
     ("GET", "/api/v1/instances/{instance_id}"): None,
     ("PATCH", "/api/v1/instances/{instance_id}"): {"title": "Taken", "model_choice": None},
     ("DELETE", "/api/v1/instances/{instance_id}"): None,
@@ -188,6 +192,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/mcp-servers/import"): PASTED,
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
+    ("GET", "/api/v1/archives"): None,
+    ("POST", "/api/v1/archives"): UPLOAD,
     ("GET", "/api/v1/search"): None,
     ("GET", "/api/v1/memory"): None,
     ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},

@@ -5,6 +5,7 @@ guarded operation is also called as Alice, so that a refusal is never a mistake 
 `test_access_sockets.py`.
 """
 
+import io
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from chat.access import api_tokens
 from chat.agent.abilities.schedule_methods import Work
 from chat.agent.callables import client_callable
 from chat.agents import Assistant
+from chat.conversations.archive_imports import take_in
 from chat.files import attachments
 from chat.instances.mcp_servers import read_soon
 from chat.instances.rows import key_of
@@ -72,6 +74,7 @@ class Hers:
     run: AgentRun
     execution: Execution
     workspace_id: str
+    import_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -93,6 +96,7 @@ class Hers:
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
             "run_id": self.run.pk,
+            "import_id": self.import_id,
             "content_id": self.content_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
@@ -232,6 +236,7 @@ def hers(
             draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
         )[0],
         grant_id=grant_of(alice),
+        import_id=take_in(alice.pk, io.BytesIO(b"[]"), name=SECRET[:50]).pk,
         fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,

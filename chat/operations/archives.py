@@ -1,0 +1,37 @@
+"""Uploaded archives that are not needed any more, in storage and in rows."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from chat.conf import AccessSettings
+from chat.models import ArchiveImport
+from fibers.core.states import TERMINAL
+from thinkproject.kernel.object_storage import delete_after_commit, sweep_objects
+
+FOLDER: Final = "think/archives"
+_conf = AccessSettings()
+
+
+def prune_archives(*, dry_run: bool = False, limit: int = 100) -> int:
+    """Remove uploads that were not imported in time, and objects without a row. Returns how many (or would be).
+
+    Safe to run at any time and twice. The row stays, and says what came of it.
+    """
+    before = timezone.now() - timedelta(hours=_conf.file_orphan_hours)
+    has_ended = Q(scan=None) | Q(scan__status__in=TERMINAL), Q(run=None) | Q(run__status__in=TERMINAL)
+    stale = ArchiveImport.objects.filter(*has_ended, created_at__lt=before).exclude(storage_name="")
+    rows = list(stale.values_list("pk", "storage_name")[:limit])
+    if rows and not dry_run:
+        with transaction.atomic():
+            ArchiveImport.objects.filter(pk__in=[pk for pk, _ in rows]).update(storage_name="")
+            delete_after_commit([name for _, name in rows])
+    return len(rows) + sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run)
+
+
+def _referenced(names: Sequence[str]) -> set[str]:
+    return set(ArchiveImport.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
