@@ -4,21 +4,19 @@ A cell comes from a recording, a row of the table of overflow words, or a declar
 none of these, the cell says "not recorded".
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from chat.core.model.abilities import Ability
 from chat.llm.adapters.overflow_words import ROWS, Row
+from chat.llm.probing.answers import extra_fields
 from chat.llm.scripted.manners import Manners, read_manners
 from chat.llm.scripted.recordings import Recording, read_recording
 from thinkproject.kernel.jsonvalue import JSONObject
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "tests" / "providers"
 NOT_RECORDED: Final = "not recorded"
-_PLAIN: Final = frozenset(
-    {"role", "content", "tool_calls", "id", "type", "function", "name", "arguments", "call_id", "summary"}
-)
 _RULES: Final = {
     "ids": "ids of calls of another form than {value}",
     "not empty": "empty messages ({value})",
@@ -106,27 +104,11 @@ def _returns(provider: _Provider) -> str:
     demanded: dict[str, Recording] = {}
     taken: dict[str, Recording] = {}
     for found in provider.recordings:
-        for field in _extras(found):
+        for field in extra_fields(found.returns):
             (demanded if "refusal" in found.facts else taken).setdefault(f"`{field}`", found)
     words = [f"{_link(field, found)}, demanded" for field, found in sorted(demanded.items())]
     words += [f"{_link(field, found)}, taken" for field, found in sorted(taken.items()) if field not in demanded]
     return "; ".join(words) or ("nothing" if provider.with_event("reasoning") else NOT_RECORDED)
-
-
-def _extras(found: Recording) -> Iterator[str]:
-    """The names of the fields in what goes back that are no words of the answer."""
-    for message in found.returns:
-        for item in (message, *message.get("tool_calls", ())):
-            for key, value in item.items():
-                if key not in _PLAIN:
-                    yield ".".join(_path(key, value))
-
-
-def _path(key: str, value: object) -> Iterator[str]:
-    yield key
-    while isinstance(value, dict) and len(value) == 1:
-        [(key, value)] = value.items()
-        yield key
 
 
 def _usage(provider: _Provider) -> str:

@@ -29,7 +29,7 @@ KEEP_SECONDS: Final = 24 * 3600
 KEEP_PROBED_SECONDS: Final = 90 * 24 * 3600
 """How long the findings of a probe count after the last lesson: a person asked for them."""
 
-RECALL_SECONDS: Final = 60.0
+RECALL_SECONDS: Final = 10.0
 """How old the knowledge of a process may be when a request begins: others learn too, a probe above all."""
 
 

@@ -182,7 +182,16 @@ def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> Langua
         gap_seconds=llm_settings.stall_seconds if gap_seconds is None else gap_seconds,
         first_seconds=llm_settings.first_token_seconds,
     )
-    return Retrying(SchemaByTool(guard), policy=replace(POLICY, attempts=llm_settings.retry_attempts))
+    return Retrying(
+        SchemaByTool(guard, passes_over=_passes_schemas_over),
+        policy=replace(POLICY, attempts=llm_settings.retry_attempts),
+    )
+
+
+def _passes_schemas_over(name: str) -> bool:
+    """Whether a probe found that a model gives no heed to schemas, or refuses them, and can call a tool instead."""
+    found = learned_of(name).abilities
+    return found.get(Ability.SCHEMA) is False and found.get(Ability.TOOLS) is True
 
 
 def default_choice() -> Choice:

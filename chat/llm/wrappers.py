@@ -243,8 +243,13 @@ class SchemaByTool(_Wrapper):
     """Ask for a structured answer as a tool call, where the provider refuses its schema or the request wants it so.
 
     A provider that refused is remembered, with and without tools apart: some refuse the two together only. What the
-    model calls that tool with becomes the text of the answer, in one piece.
+    model calls that tool with becomes the text of the answer, in one piece. `passes_over`: whether the model is known
+    to give no heed to schemas, and to call tools.
     """
+
+    def __init__(self, model: LanguageModel, *, passes_over: Callable[[str], bool] = lambda _name: False) -> None:
+        super().__init__(model)
+        self._passes_over = passes_over
 
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body as it is sent now."""
@@ -259,8 +264,10 @@ class SchemaByTool(_Wrapper):
 
     def _must(self, request: ModelRequest) -> bool:
         settings = request.settings
-        wanted = settings.response_by_tool or self._key(request) in _refusing_schemas
-        return wanted and settings.response_schema is not None
+        if settings.response_schema is None:
+            return False
+        is_refused = self._key(request) in _refusing_schemas or self._passes_over(self.name)
+        return settings.response_by_tool or is_refused
 
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if not self._must(request):

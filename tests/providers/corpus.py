@@ -1,12 +1,10 @@
 """The recordings beside this module, and what the product makes of an answer, in the words of their files."""
 
 import contextlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from chat.core.context.prompt import to_model_messages
-from chat.core.loop.turn_state import EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
     ModelEvent,
@@ -16,7 +14,6 @@ from chat.core.model.language_model import (
     TextWasReasoning,
     ToolCallEnd,
 )
-from chat.core.wire import chunks
 from chat.errors import ModelError
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.chat_reader import ChatReader
@@ -28,13 +25,11 @@ from chat.llm.endpoint import Endpoint
 from chat.llm.scripted.recordings import Recording, read_recording
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, load
-from tools_app.core.execution import CheckedCall
 
 FOLDER: Final = Path(__file__).parent
 NAMES: Final = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*.sse"))
 QUESTION: Final[Message] = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Look it up."}]}
 NEXT_QUESTION: Final[Message] = {"id": "m3", "role": "user", "parts": [{"type": "text", "text": "Thanks."}]}
-RESULT: Final = "found"
 
 Adapter = ChatCompletionsModel | ResponsesModel
 
@@ -79,28 +74,6 @@ def _join(said: list[JSONObject], kind: str, text: str) -> None:
         said[-1][kind] += text
     else:
         said.append({kind: text})
-
-
-def stored(events: list[ModelEvent]) -> Message:
-    """The message that is stored of an answer, with a result for each call."""
-    fold = TurnState("m2")
-    fold.apply(chunks.start("m2"))
-    fold.apply(chunks.start_step())
-    checked = EventTranslator(
-        fold,
-        lambda _name, arguments: CheckedCall(input=load(arguments)),
-        repair=str,
-        send_reasoning=True,
-        titles={},
-        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    for event in events:
-        for chunk in checked(event):
-            fold.apply(chunk)
-    for chunk in (*checked.close(), *(chunks.tool_output_available(c.call_id, RESULT) for c in fold.unsettled_calls())):
-        fold.apply(chunk)
-    fold.apply(chunks.finish_step())
-    return fold.message
 
 
 def events_of(found: Recording) -> list[ModelEvent]:

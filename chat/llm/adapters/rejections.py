@@ -42,19 +42,22 @@ SPENT: Final = re.compile(
 )
 """Words that free tiers use for a rate, and others for what is used up. With a moment to ask again it is a rate."""
 
+NO_TOOLS: Final = _reason(
+    r"(?:does not|doesn't|not|no endpoints found that) support(?:ed|s)?[^.\n]{0,30}\b(?:tools?\b"
+    r"|tool[ _-]?(?:use|call)|function[ _-]?call)"
+    r"|(?:tools?|tool[ _]?(?:use|calls?|calling|choice)|function[ _]?calling)"
+    r"['\"`]?[^.\n]{0,20}\bnot (?:be )?supported|enable-auto-tool-choice",
+    "says that this model has no tools, and this agent needs some. Choose another model.",
+    400,
+    404,
+    422,
+    500,
+    501,
+)
+"""A model without tools."""
+
 REQUEST: Final = (
-    _reason(
-        r"(?:does not|doesn't|not|no endpoints found that) support(?:ed|s)?[^.\n]{0,30}\b(?:tools?\b"
-        r"|tool[ _-]?(?:use|call)|function[ _-]?call)"
-        r"|(?:tools?|tool[ _]?(?:use|calls?|calling|choice)|function[ _]?calling)"
-        r"['\"`]?[^.\n]{0,20}\bnot (?:be )?supported|enable-auto-tool-choice",
-        "says that this model has no tools, and this agent needs some. Choose another model.",
-        400,
-        404,
-        422,
-        500,
-        501,
-    ),
+    NO_TOOLS,
     _reason(
         r"country, region|(?:user )?location is not supported|not available in your (?:country|region)"
         r"|unsupported_country",

@@ -401,13 +401,17 @@ class Answer:
 
 
 def refused_request(folder: Path, plan: Plan, body: JSONObject, path: str = "") -> HttpError | None:
-    """The refusal by the provider whose name the path begins with, or of what a recorded answer wants back."""
+    """The refusal by the provider whose name the path begins with, or of what a recorded answer wants back.
+
+    A provider refuses what it is known to refuse; without one whatever lacks in the history is refused.
+    """
     manners = read_manners(folder, path.strip("/").partition("/")[0])
     if manners is not None and (refusal := manners.refusal_of(body)):
         return refusal
     for name in plan.played:
-        words = read_recording(folder, name).refusal_of(body.get("messages") or [])
-        if words:
+        recording = read_recording(folder, name)
+        words = recording.refusal_of(body.get("messages") or [])
+        if words and (manners is None or "refusal" in recording.facts):
             return HttpError(line=-1, status=400, code="invalid_request_error", message=words)
     return None
 

@@ -306,6 +306,8 @@ def _offered(model: OfferedModel) -> OfferedModelOut:
         reasoning_efforts=list(known.reasoning_efforts),
         parameters=list(known.parameters),
         inputs=None if known.inputs is None else list(known.inputs),
+        calls_tools=known.calls_tools,
+        reasons=known.reasons,
         is_default=model.is_default,
     )
 

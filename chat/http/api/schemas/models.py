@@ -42,6 +42,7 @@ class OfferedModelOut(Schema):
     """A model that can be chosen. Null is unknown.
 
     `reasoning_efforts` and `parameters`: what can be chosen for it. `inputs`: the files that it reads besides text.
+    `calls_tools`: whether it calls tools; `reasons`: whether it thinks before it answers, as `probe_model` found.
     `is_default`: the agent's own model, which answers without a choice.
     """
 
@@ -54,6 +55,8 @@ class OfferedModelOut(Schema):
     reasoning_efforts: list[str]
     parameters: list[str]
     inputs: list[str] | None
+    calls_tools: bool | None
+    reasons: bool | None
     is_default: bool
 
 

@@ -26,15 +26,20 @@ const compact = (count: number): string =>
 const listed = (words: string[]): string =>
   new Intl.ListFormat(formatLocale(), { style: "short", type: "unit" }).format(words);
 
-/** The lines under a model's name: what it costs, how much it holds, what it reads. */
-export function modelFacts({ prices, context_tokens: context, inputs }: ModelFacts): string[] {
+/** The lines under a model's name: what it costs, how much it holds, what it reads, what else it can do. */
+export function modelFacts(model: ModelFacts): string[] {
+  const { prices, context_tokens: context, inputs, calls_tools: callsTools, reasons } = model;
   const lines: string[] = [];
   if (prices) lines.push(t("choice.prices", { input: money(prices.input), output: money(prices.output) }));
   const second: string[] = [];
   if (context) second.push(t("choice.context", { size: compact(context) }));
   const kinds = (inputs ?? []).map((kind) => (INPUTS[kind] ? t(INPUTS[kind]) : kind));
-  if (kinds.length) second.push(t("choice.reads", { kinds: listed(kinds) }));
+  if (inputs) second.push(kinds.length ? t("choice.reads", { kinds: listed(kinds) }) : t("choice.reads-text"));
   if (second.length) lines.push(second.join(" · "));
+  const third: string[] = [];
+  if (callsTools !== null) third.push(t(callsTools ? "choice.tools" : "choice.no-tools"));
+  if (reasons) third.push(t("choice.reasons"));
+  if (third.length) lines.push(third.join(" · "));
   return lines;
 }
 

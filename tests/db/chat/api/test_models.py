@@ -108,6 +108,8 @@ def test_the_models_with_their_facts(as_alice: ApiClient) -> None:
         "reasoning_efforts": ["minimal", "low", "medium", "high"],
         "parameters": ["max_output_tokens"],
         "inputs": ["image", "document"],
+        "calls_tools": None,
+        "reasons": None,
         "is_default": False,
     }
 
@@ -126,6 +128,8 @@ def test_unknown_facts_are_null(as_alice: ApiClient, settings: Any) -> None:
         "reasoning_efforts": [],
         "parameters": ["temperature", "top_p", "max_output_tokens"],
         "inputs": None,
+        "calls_tools": None,
+        "reasons": None,
         "is_default": False,
     }
 

@@ -9,12 +9,13 @@ from chat.core.context.prompt import to_model_messages
 from chat.core.model.language_model import FileContent, ModelRequest
 from chat.llm.adapters.overflow_words import ROWS
 from chat.llm.model_memory import model_memory
+from chat.llm.probing.answers import stored_answer
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.scripted.manners import Manners, read_manners
 from chat.llm.scripted.recordings import Recording
 from chat.llm.testing import collect, text_of
 from sessions_app.core.messages.shapes import Message, Part
-from tests.providers.corpus import FOLDER, NAMES, Adapter, events_of, model_for, recording, stored
+from tests.providers.corpus import FOLDER, NAMES, Adapter, events_of, model_for, recording
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
 PICTURE: Final = FileContent(media_type="image/png", data=b"\x89PNG", filename="a.png")
@@ -134,7 +135,7 @@ def strange_fields(body: JSONObject) -> set[str]:
 @pytest.mark.parametrize("before", PROVIDERS)
 async def test_every_other_provider_takes_the_history_of_one(checking: ScriptedServer, before: str) -> None:
     first = BEST[before]
-    answer = stored(events_of(first))
+    answer = stored_answer(events_of(first))
     for provider, found in BEST.items():
         model_memory.clear()
         model = model_at(checking, found)
@@ -164,10 +165,10 @@ def secrets_of(found: Recording) -> list[str]:
 @pytest.mark.parametrize("before", PROVIDERS)
 async def test_back_at_the_first_provider_it_has_its_own_again(checking: ScriptedServer, before: str) -> None:
     first = BEST[before]
-    answer, model = stored(events_of(first)), model_at(checking, first)
+    answer, model = stored_answer(events_of(first)), model_at(checking, first)
     for provider, found in BEST.items():
         model_memory.clear()
-        messages = [*history_of(answer), user("And you?"), stored(events_of(found)), user("say: Back.")]
+        messages = [*history_of(answer), user("And you?"), stored_answer(events_of(found)), user("say: Back.")]
         assert text_of(await collect(model, request_to(model, messages))) == "Back.", provider
         body = checking.requests()[-1]
         if "ids" not in model_memory.of(model._endpoint.base_url, model._model).demands:
@@ -176,7 +177,7 @@ async def test_back_at_the_first_provider_it_has_its_own_again(checking: Scripte
 
 @pytest.mark.parametrize("before", PROVIDERS)
 async def test_every_other_provider_goes_on_in_the_middle_of_an_answer(checking: ScriptedServer, before: str) -> None:
-    answer = stored(events_of(BEST[before]))
+    answer = stored_answer(events_of(BEST[before]))
     half: Part = {"type": "text", "text": "The answer is 4", "state": "streaming"}
     has_calls = any("toolCallId" in part for part in answer["parts"])
     told = [part for part in answer["parts"] if has_calls or part["type"] == "reasoning"]

@@ -14,10 +14,11 @@ from chat.llm.adapters.chat_reader import ChatReader
 from chat.llm.adapters.endings import ended
 from chat.llm.adapters.responses_reader import ResponsesReader
 from chat.llm.adapters.sse import SSEDecoder
+from chat.llm.probing.answers import stored_answer
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect_until_error, make_request
 from tests.budget import examples
-from tests.providers.corpus import FOLDER, NAMES, in_words, model_for, next_messages, recording, stored
+from tests.providers.corpus import FOLDER, NAMES, in_words, model_for, next_messages, recording
 
 PLAIN = {"role", "content", "tool_calls", "tool_call_id", "type", "call_id", "name", "arguments", "output"}
 
@@ -70,7 +71,7 @@ async def test_a_recorded_answer_means_what_its_file_says(playing: ScriptedServe
 def test_the_next_request_has_what_the_provider_wants_and_nobody_elses_has(name: str) -> None:
     found = recording(name)
     events, _ = read(name, [found.body])
-    answer = stored(events)
+    answer = stored_answer(events)
     assert found.missing_in(next_messages(model_for(found), answer)) is None
     for message in next_messages(model_for(found, name="other/model"), answer):
         assert set(message) <= PLAIN
