@@ -8,6 +8,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from tools_app.errors import ToolDeclarationInvalid
+
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -33,6 +35,14 @@ _NOT_PUBLIC: Final = tuple(
         "2001::/23",  # protocol assignments, Teredo among them
     )
 )
+
+
+def private_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """The networks of an `allow_private`. Errors: `ToolDeclarationInvalid` for a text that is none."""
+    try:
+        return tuple(ipaddress.ip_network(text) for text in texts)
+    except ValueError as error:
+        raise ToolDeclarationInvalid(f"allow_private has networks as 10.0.0.0/8: {error}") from error
 
 
 def is_allowed(address: Address, private: Sequence[Network] = ()) -> bool:

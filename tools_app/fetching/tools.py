@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import ipaddress
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -15,8 +14,8 @@ from tools_app.core.files.operations import WriteOperations
 from tools_app.core.origins import Origin
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
-from tools_app.errors import FileFailed, ToolDeclarationInvalid
-from tools_app.fetching.addresses import Network
+from tools_app.errors import FileFailed
+from tools_app.fetching.addresses import private_networks
 from tools_app.fetching.bodies import decode, is_html, is_json, is_text
 from tools_app.fetching.client import Fetched, Fetcher
 from tools_app.fetching.errors import FetchFailed
@@ -76,7 +75,7 @@ def create_fetch_tools(
     networks (CIDR) that may be reached although they are not public; none otherwise, whatever a name resolves to.
     Errors: `ToolDeclarationInvalid` for an empty list, and for an entry or a network that is none.
     """
-    fetcher = Fetcher(parse_rules(allow), limits=limits, private=_networks(allow_private), resolver=resolver)
+    fetcher = Fetcher(parse_rules(allow), limits=limits, private=private_networks(allow_private), resolver=resolver)
 
     async def fetch_url(context: ToolContext, url: str, response: ResponseMode) -> JSONObject:
         context.note_origin(Origin.WEB, url)
@@ -104,13 +103,6 @@ def create_fetch_tools(
             open_world=True,
         ),
     )
-
-
-def _networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    try:
-        return tuple(ipaddress.ip_network(text) for text in texts)
-    except ValueError as error:
-        raise ToolDeclarationInvalid(f"allow_private has networks as 10.0.0.0/8: {error}") from error
 
 
 def _failure(error: FetchFailed) -> JSONObject:
