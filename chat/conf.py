@@ -1,6 +1,7 @@
 """Settings of the chat."""
 
 from thinkproject.kernel.conf import Setting
+from tools_app.core.files.kinds import DOCUMENTS, PDF, PICTURES
 
 
 class ChatSettings:
@@ -231,6 +232,8 @@ class AccessSettings:
             "text/markdown",
             "text/csv",
             "application/json",
+            *sorted(DOCUMENTS - {PDF}),
+            *sorted(PICTURES - {"image/png", "image/jpeg", "image/gif", "image/webp"}),
         ),
         doc="Media types that may be attached. The type is found in the bytes, never believed.",
     )

@@ -9,7 +9,6 @@ import binascii
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -32,9 +31,10 @@ from thinkproject.kernel.jsonvalue import JSONValue, dump
 from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
-from tools_app.core.files.media_types import UNKNOWN_TYPE, sniff
+from tools_app.core.files.kinds import DOCUMENTS, PICTURES, Unreadable, kind_name, kind_of_file, refusal
 
 FOLDER = "think/attachments"
+VIEW_FOLDER = "think/views"
 API_NAMESPACE = "think-api"
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
@@ -73,20 +73,17 @@ def check_bytes(data: bytes, *, name: str) -> str:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()
-    media_type = sniff(data, _clean_name(name))
-    if media_type not in _conf.file_types:
-        words = Phrase("Files of type {media_type} cannot be attached.", media_type=media_type)
-        if media_type == UNKNOWN_TYPE:
-            words = Phrase(
-                "This file is no text, picture or PDF document, so it cannot be attached. "
-                "Files of every kind can be put into the workspace."
-            )
+    label = _clean_name(name)
+    kind = kind_of_file(data, label)
+    if isinstance(kind, Unreadable):
+        raise AttachmentInvalid(refusal(kind, label), allowed=sorted(_conf.file_types))
+    if kind not in _conf.file_types:
         raise AttachmentInvalid(
-            words,
-            media_type=media_type,
+            Phrase("{name} cannot be attached here: its kind ({kind}) is not taken.", name=label, kind=kind_name(kind)),
+            media_type=kind,
             allowed=sorted(_conf.file_types),
         )
-    return media_type
+    return kind
 
 
 def store_imported(owner_id: int, data: bytes, *, name: str) -> Attachment:
@@ -340,26 +337,12 @@ def load_for_model(url: str, owner_id: int | None) -> FileContent:
     return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
 
 
-def load_files(urls: Sequence[str], owner_id: int | None, *, max_bytes: int) -> dict[str, FileContent]:
-    """Bytes of files for one request, in this order while there is room. Reads storage; one query.
-
-    Those without room come without their bytes; those that are gone, or another's, are left out.
-    """
-    ids = {url: found for url in urls if (found := attachment_id(url)) is not None}
+def rows_of(urls: Sequence[str], owner_id: int | None) -> dict[str, Attachment]:
+    """The files of these URLs that belong to a user, by their id. One query at most."""
+    ids = {found for url in urls if (found := attachment_id(url)) is not None}
     if owner_id is None or not ids:
         return {}
-    rows = {row.id: row for row in Attachment.objects.filter(pk__in=set(ids.values()), owner_id=owner_id)}
-    loaded: dict[str, FileContent] = {}
-    for url, row_id in ids.items():
-        row = rows.get(row_id)
-        if row is None:
-            continue
-        has_room = row.byte_size <= max_bytes
-        with suppress(AttachmentNotFound):
-            data = read_bytes(row) if has_room else b""
-            loaded[url] = FileContent(media_type=row.media_type, data=data, filename=row.name)
-            max_bytes -= len(data)
-    return loaded
+    return {row.id: row for row in Attachment.objects.filter(pk__in=ids, owner_id=owner_id)}
 
 
 def read_bytes(row: Attachment) -> bytes:
@@ -399,13 +382,13 @@ def delete_attachment(row: Attachment) -> None:
     """Remove a file: the row now, its object after the commit. Messages keep a reference that answers 404."""
     with transaction.atomic():
         Attachment.objects.filter(pk=row.pk).delete()
-        delete_after_commit([row.storage_name])
+        delete_after_commit(_objects_of([row]))
 
 
 def forget_files_of(instance_ids: Iterable[str]) -> None:
     """Remove all files of these conversations; inside the transaction that removes them."""
     rows = Attachment.objects.filter(instance_id__in=list(instance_ids))
-    names = list(rows.values_list("storage_name", flat=True))
+    names = _objects_of(rows.only("id", "media_type", "storage_name"))
     rows.delete()
     delete_after_commit(names)
 
@@ -429,9 +412,28 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
             with transaction.atomic():
                 row = stale.select_for_update().filter(pk=row_id).first()
                 if row is not None and stale.filter(pk=row_id).delete()[0]:
-                    delete_after_commit([row.storage_name])
+                    delete_after_commit(_objects_of([row]))
     swept = sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run, limit=limit)
+    swept += sweep_objects(VIEW_FOLDER, _viewed, before=before.timestamp(), dry_run=dry_run, limit=limit)
     return len(ids) + swept
+
+
+def view_name(file_id: str) -> str:
+    """Name in storage of the view of a file (`chat.files.views`)."""
+    return f"{VIEW_FOLDER}/{file_id}"
+
+
+def _objects_of(rows: Iterable[Attachment]) -> list[str]:
+    """Names in storage of files and of their views, where there may be some."""
+    kinds = DOCUMENTS | PICTURES
+    return [
+        name for row in rows for name in (row.storage_name, *([view_name(row.id)] if row.media_type in kinds else []))
+    ]
+
+
+def _viewed(names: Sequence[str]) -> set[str]:
+    ids = [name.rsplit("/", 1)[-1] for name in names]
+    return set(map(view_name, Attachment.objects.filter(pk__in=ids).values_list("pk", flat=True)))
 
 
 def _referenced(names: Sequence[str]) -> set[str]:

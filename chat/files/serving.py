@@ -9,6 +9,7 @@ from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 
+from tools_app.core.files.kinds import HTML
 from tools_app.core.files.media_types import is_inline
 
 PIECE_BYTES: Final = 256 * 1024
@@ -42,11 +43,17 @@ class PiecesResponse(StreamingHttpResponse):
             yield piece
 
 
-def with_safe_headers(response: HttpResponseBase, served: ServedFile, *, is_download: bool = False) -> HttpResponseBase:
-    """Give an answer the headers of a file of people's. Pictures may be shown in a page, all else is downloaded."""
-    inline = is_inline(served.media_type) and not is_download
+def with_safe_headers(
+    response: HttpResponseBase, served: ServedFile, *, is_download: bool = False, is_view: bool = False
+) -> HttpResponseBase:
+    """Give an answer the headers of a file of people's. Pictures may be shown in a page, all else is downloaded.
+
+    `is_view`: plain text that we made may be shown too.
+    """
+    inline = (is_inline(served.media_type) and not is_download) or is_view
     text = served.media_type.startswith("text/") or served.media_type == "application/json"
-    response["Content-Type"] = f"{served.media_type}; charset=utf-8" if text else served.media_type
+    shown = "text/plain" if served.media_type == HTML else served.media_type  # never a page of this origin
+    response["Content-Type"] = f"{shown}; charset=utf-8" if text else shown
     response["Content-Disposition"] = content_disposition_header(not inline, served.name) or "attachment"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response["X-Content-Type-Options"] = "nosniff"

@@ -3,7 +3,7 @@
 import asyncio
 import codecs
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ from tools_app.core.files.workspace import EntryKind
 from tools_app.core.tool import Tool
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import FileFailed
+from tools_app.file_tools.documents import AS_TEXT, document_of, why_unreadable
 from tools_app.file_tools.making import EncodingField, Input, PathField, file_tool, not_found, own_path, refused
 
 MAX_MEDIA_BYTES: Final = 3_670_016
@@ -29,7 +30,7 @@ UNKNOWN: Final = "If it is a text, read it again with its encoding, such as wind
 
 
 class ReadInput(Input):
-    """Read a file: text with line numbers, at most 2000 lines; pictures and PDFs are shown to you."""
+    """Read a file: text with line numbers, at most 2000 lines; documents as text; pictures and PDFs are shown."""
 
     path: PathField
     offset: Annotated[int | None, Field(ge=1, description="First line, from 1.")] = None
@@ -75,18 +76,30 @@ class Wanted:
 
 def _shown(wanted: Wanted, data: bytes) -> JSONObject | ToolOutput:
     name = name_of(wanted.path)
+    if wanted.encoding is None:
+        wants_text = wanted.offset is not None or wanted.limit is not None
+        document = document_of(wanted.path, data, lambda text: _page_of(wanted, text), wants_text=wants_text)
+        if document is not None:
+            return cast("JSONObject | ToolOutput", document)
     kind, media_type = ("text", "") if wanted.encoding else kind_of(data, name)
     if kind == "text":
         encoding = wanted.encoding or detected(data) or PLAIN
         text = encoding.decode(data, path=wanted.path).encode(errors="surrogateescape").decode(errors="replace")
-        return _paged(wanted, numbered(text, offset=wanted.offset or 1, limit=wanted.limit), encoding)
+        return _page_of(wanted, text, encoding)
     value = _described(wanted, kind, media_type, len(data))
     if kind == "binary":
         is_odd_text = b"\0" not in data and len(data) > 0
-        return value | {"unsupported": True} | ({"note": UNKNOWN} if is_odd_text else {})
+        note = f"{why_unreadable(data, name)} {UNKNOWN if is_odd_text else ''}".strip()
+        return value | {"unsupported": True, "note": note}
+    if kind == "file":
+        value["note"] = AS_TEXT
     if len(data) > MAX_MEDIA_BYTES:
         return value | {"unsupported": True, "note": f"Files of this kind are shown up to {MAX_MEDIA_BYTES} bytes."}
     return ToolOutput(value=value, media=[Media(data=data, name=name)])
+
+
+def _page_of(wanted: Wanted, text: str, encoding: Encoding = PLAIN) -> JSONObject:
+    return _paged(wanted, numbered(text, offset=wanted.offset or 1, limit=wanted.limit), encoding)
 
 
 async def _large(operations: CanReadStream, wanted: Wanted, size: int) -> JSONObject:

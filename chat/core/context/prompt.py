@@ -28,7 +28,8 @@ from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
-from tools_app.core.files.encodings import shown_text
+from tools_app.core.files.encodings import detected, shown_text
+from tools_app.core.files.kinds import kind_name
 
 GO_ON_TEXT: Final = "Continue your previous response from exactly where it left off. Do not repeat any of it."
 """The instruction to continue, for a history that ends with the model's own message. Never stored."""
@@ -204,18 +205,18 @@ class _Builder:
         loaded = self.sight.load_file(str(part.get("url") or ""))
         media_type = (loaded.media_type if loaded else "") or str(part.get("mediaType") or "unknown type")
         name = (loaded.filename if loaded else "") or str(part.get("filename") or "a file")
-        title = clean_text(f'"{name}" ({media_type})')
-        if not self.sight.sends_media and not is_text_type(media_type):
+        title = clean_text(f'"{name}" ({kind_name(media_type)})')
+        text = None if loaded is None else text_of(loaded)
+        if not self.sight.sends_media and text is None and not is_text_type(media_type):
             return TextContent(text=clean_text(f"[Attached {media_type}: {name}]"))
         if loaded is None:
             return TextContent(text=f"[The user attached {title}. It is no longer available.]")
+        if loaded.data and self.sight.sends_media and self.sight.sees(media_type):
+            return loaded
+        if text is not None:
+            return TextContent(text=clean_text(f"[The user attached {title}{_encoding_of(loaded)}:]\n{text}"))
         if not loaded.data and (self.sight.sees(media_type) or is_text_type(media_type)):
             return TextContent(text=f"[The user attached {title}. It is not sent: this request has too many files.]")
-        if self.sight.sees(media_type):
-            return loaded
-        if is_text_type(media_type):
-            text, encoding = shown_text(loaded.data)
-            return TextContent(text=f"[The user attached {title}{encoding and f', in {encoding}'}:]\n{text}")
         return TextContent(text=f"[The user attached {title}. You cannot see its content.]")
 
     # The assistant's side
@@ -352,6 +353,19 @@ def _safe_name(name: str) -> str:
 _TEXT_TYPES: Final = frozenset(
     {"application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml"}
 )
+
+
+def text_of(file: FileContent) -> str | None:
+    """The text of a file, for models that do not take the file itself."""
+    if file.text is not None:
+        return file.text
+    return shown_text(file.data)[0] if file.data and is_text_type(file.media_type) else None
+
+
+def _encoding_of(file: FileContent) -> str:
+    """The encoding of a file of text for the line above it, where it is not UTF-8."""
+    found = detected(file.data) if file.data and is_text_type(file.media_type) else None
+    return "" if found is None or found.is_plain else f", in {found.told}"
 
 
 def is_text_type(media_type: str) -> bool:

@@ -26,12 +26,14 @@ class TextContent:
 class FileContent:
     """A file of the user's or of a tool. Images and PDF documents are sent to models that take them.
 
-    `data`: its bytes; none for a file that there is no room for in the request.
+    `data`: its bytes; none for a file that there is no room for in the request, and for one that no model takes.
+    `text`: what is in it, for models that do not take it.
     """
 
     media_type: str
     data: bytes
     filename: str = ""
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

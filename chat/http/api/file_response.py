@@ -4,13 +4,14 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias, cast
 
-from django.http import HttpRequest, HttpResponseNotModified, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import parse_etags, quote_etag
 
 from chat.errors import RangeNotSatisfiable
 from chat.files import attachments
 from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
+from chat.files.views import view_of
 from chat.http.api.problems import problem_of
 from chat.models import Attachment
 
@@ -28,6 +29,19 @@ def file_response(request: HttpRequest, row: Attachment) -> HttpResponseBase:
         return PiecesResponse(attachments.open_file(row), start, length, status)
 
     return _answer(request, served, send)
+
+
+def view_response(row: Attachment) -> HttpResponseBase:
+    """Answer with what models get of a file, to be shown in a page. Errors: as `file_response`. Blocks for seconds."""
+    view = view_of(row)
+    if view.media_type and not view.data:
+        return with_safe_headers(
+            PiecesResponse(attachments.open_file(row), 0, row.byte_size),
+            ServedFile(name=row.name, media_type=view.media_type, size=row.byte_size, tag=row.sha256),
+        )
+    data = view.data or view.words.encode()
+    served = ServedFile(name=row.name, media_type=view.media_type or "text/plain", size=len(data), tag=row.sha256)
+    return with_safe_headers(HttpResponse(data), served, is_view=True)
 
 
 async def begun(response: StreamingHttpResponse) -> StreamingHttpResponse:

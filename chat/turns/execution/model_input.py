@@ -21,7 +21,7 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.errors import TurnConfigInvalid, WorkspaceMissing
-from chat.files import attachments
+from chat.files.views import files_for_models
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
@@ -369,7 +369,7 @@ async def _files(messages: list[Message], owner_id: int | None) -> dict[str, Fil
     if not urls:
         return {}
     most = chat_settings.request_media_bytes
-    loaded = await db(attachments.load_files, urls, owner_id, max_bytes=most)
+    loaded = await files_for_models(urls, owner_id, max_bytes=most)
     return {url: loaded[url] for url in reversed(urls) if url in loaded}
 
 

@@ -11,7 +11,7 @@ from operator import is_
 from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
 from chat.core.context.cut_border import cut_border
-from chat.core.context.prompt import is_text_type, to_model_messages, with_last_calls
+from chat.core.context.prompt import text_of, to_model_messages, with_last_calls
 from chat.core.context.result_files import PDF, has_cut_output
 from chat.core.context.too_large import LEAST_CHARS
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
@@ -23,7 +23,6 @@ from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import json_length
 from sessions_app.core.messages.truncation import cut_text
-from tools_app.core.files.encodings import shown_text
 from tools_app.session_tools import ReadMessages
 
 
@@ -116,8 +115,8 @@ class Prompt:
             [] if self.override is not None else [message for message in self._cut_history() if message is not question]
         )
         earlier = [size for message in sent for size in _sizes(message)]
-        earlier += [len(file.data) for file in self._earlier_files()]
-        asked = 0 if question is None else sum(_sizes(question)) + sum(len(f.data) for f in self._files_of(question))
+        earlier += map(len, self._earlier_files())
+        asked = 0 if question is None else sum(_sizes(question)) + sum(map(len, self._files_of(question)))
         return asked, earlier, [size for message in self._cut_answer(self._answer) for size in _outputs(message)]
 
     def _sent(self) -> list[Message]:
@@ -147,16 +146,20 @@ class Prompt:
             return answer
         return truncate(answer, ContextPolicy(keep_messages=0, max_output_chars=self._max_chars, max_text_chars=None))
 
-    def _earlier_files(self) -> list[FileContent]:
-        """Files of text before the question."""
+    def _earlier_files(self) -> list[str]:
+        """Texts of files before the question."""
         asked = self.question()
         earlier = [message for message in self.history if message is not asked] if self.override is None else []
-        return [file for message in earlier for file in self._files_of(message)]
+        return [text for message in earlier for text in self._files_of(message)]
 
-    def _files_of(self, message: Message) -> list[FileContent]:
+    def _files_of(self, message: Message) -> list[str]:
         urls = (str(part.get("url") or "") for part in message.get("parts") or [] if part.get("type") == "file")
-        found = (self.files.get(url) for url in urls)
-        return [self._loaded(file) for file in found if file is not None and is_text_type(file.media_type)]
+        found = [self._loaded(file) for url in urls if (file := self.files.get(url)) is not None]
+        return [text for text in map(self._text_of, found) if text is not None]
+
+    def _text_of(self, file: FileContent) -> str | None:
+        """The text by which a file is sent; none where the file itself is."""
+        return None if self._sends_media and self._is_sent(file) else text_of(file)
 
     def _load(self, url: str) -> FileContent | None:
         """A file as it is sent: one of text from before the question is cut like the messages there."""
@@ -166,9 +169,10 @@ class Prompt:
         return file if file is None or is_asked else self._loaded(file)
 
     def _loaded(self, file: FileContent) -> FileContent:
-        if self._max_chars is None or not self._cuts_texts or not is_text_type(file.media_type):
+        text = self._text_of(file)
+        if self._max_chars is None or not self._cuts_texts or text is None:
             return file
-        return replace(file, data=cut_text(shown_text(file.data)[0], self._max_chars).encode())
+        return replace(file, text=cut_text(text, self._max_chars))
 
     def find_prunable(self) -> dict[str, list[str]]:
         """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.files.encodings import detected, shown_text
 from tools_app.core.files.media_types import sniff
 from tools_app.core.files.picture_heads import is_ready
 
@@ -63,28 +64,40 @@ MAX_PICTURE_BYTES: Final = 3_670_016
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A kind without text: a `Phrase` that names it, and what to do."""
+    """A kind without text: a sentence that names a file of it, and what to do."""
 
-    sentence: str
+    sentence: Phrase
 
 
-_PROTECTED: Final = "{name} is protected by a password. Save it without one, then attach it again."
-_OLD_WORD: Final = "{name} is a Word document of an older format. Save it as .docx or PDF, then attach it again."
-_OLD_SLIDES: Final = "{name} is a presentation of an older format. Save it as .pptx or PDF, then attach it again."
-_OUTLOOK: Final = "{name} is a message of Outlook. Save it as .eml or PDF, then attach it again."
-_OPEN_DOCUMENT: Final = "{name} is a document of LibreOffice. Save it as .docx, .pptx or PDF, then attach it again."
-_APPLE: Final = "{name} is a document of Pages, Numbers or Keynote. Export it as PDF or for Office, and attach that."
-_BOOK: Final = "{name} is an e-book. Convert it to PDF or text, then attach it again."
-_VIDEO: Final = "{name} is a video. Attach pictures of it, or its text."
-_AUDIO: Final = "{name} is a sound recording. Attach its text."
-_ARCHIVE: Final = "{name} is an archive that cannot be opened here. Unpack it and attach its files, or a zip of them."
-_DATABASE: Final = (
-    "{name} is a file of data for programs. Put it into the files of the conversation, or attach it as CSV or JSON."
+_PROTECTED: Final = Phrase("{name} is protected by a password. Save it without one, then attach it again.", name="")
+_OLD_WORD: Final = Phrase(
+    "{name} is a Word document of an older format. Save it as .docx or PDF, then attach it again.", name=""
 )
-_PROGRAM: Final = "{name} is a program. Programs cannot be read; attach its source, or what it prints."
-_OTHER: Final = (
+_OLD_SLIDES: Final = Phrase(
+    "{name} is a presentation of an older format. Save it as .pptx or PDF, then attach it again.", name=""
+)
+_OUTLOOK: Final = Phrase("{name} is a message of Outlook. Save it as .eml or PDF, then attach it again.", name="")
+_OPEN_DOCUMENT: Final = Phrase(
+    "{name} is a document of LibreOffice. Save it as .docx, .pptx or PDF, then attach it again.", name=""
+)
+_APPLE: Final = Phrase(
+    "{name} is a document of Pages, Numbers or Keynote. Export it as PDF or for Office, and attach that.", name=""
+)
+_BOOK: Final = Phrase("{name} is an e-book. Convert it to PDF or text, then attach it again.", name="")
+_VIDEO: Final = Phrase("{name} is a video. Attach pictures of it, or its text.", name="")
+_AUDIO: Final = Phrase("{name} is a sound recording. Attach its text.", name="")
+_ARCHIVE: Final = Phrase(
+    "{name} is an archive that cannot be opened here. Unpack it and attach its files, or a zip of them.", name=""
+)
+_DATABASE: Final = Phrase(
+    "{name} is a file of data for programs. Put it into the files of the conversation, or attach it as CSV or JSON.",
+    name="",
+)
+_PROGRAM: Final = Phrase("{name} is a program. Programs cannot be read; attach its source, or what it prints.", name="")
+_OTHER: Final = Phrase(
     "{name} is no text, picture or document of a known kind. Save it as PDF, text or CSV, or put it into the files of "
-    "the conversation."
+    "the conversation.",
+    name="",
 )
 
 _MAGIC: Final = (
@@ -135,9 +148,6 @@ _MAIL_FIELD: Final = re.compile(
     r"(?:from|to|subject|date|received|return-path|message-id|mime-version):", re.IGNORECASE
 )
 _HEADER_LINE: Final = re.compile(r"[!-9;-~]+:|[ \t]")
-_ABOVE_ASCII: Final = bytes(range(0x80, 0x100))
-_UNUSED: Final = b"\x7f\x81\x8d\x8f\x90\x9d"
-_WESTERN: Final = bytes(byte for byte in (*b"\t\n\r\f\x1b\x08", *range(0x20, 0x100)) if byte not in _UNUSED)
 _END_BYTES: Final = 66_000  # of a zip file: its end record, with the longest comment
 _HTML: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
@@ -145,19 +155,16 @@ _HTML: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|bod
 def kind_of_file(data: bytes, name: str) -> str | Unreadable:
     """The media type of a file, or why there is nothing to read in it. Text in any encoding is a kind of text."""
     media_type = sniff(data, name)
-    if media_type != UNKNOWN:
-        return _kind_of_text(data, name) or media_type
-    found = _binary_kind(data)
+    encoding = detected(data)
+    found = _binary_kind(data) if media_type == UNKNOWN or (encoding and encoding.is_assumed) else None
     if found is not None:
         return found
-    if _is_encoded_text(data):
-        return _kind_of_text(data, name) or sniff(b"text", name)
-    return Unreadable(_OTHER)
+    return Unreadable(_OTHER) if media_type == UNKNOWN else _kind_of_text(data, name) or media_type
 
 
 def refusal(kind: Unreadable, name: str) -> Phrase:
     """The sentence for people about a file that cannot be read: its kind, and what to do."""
-    return Phrase(kind.sentence, name=name)
+    return Phrase(kind.sentence.text, name=name)
 
 
 def kind_name(media_type: str) -> str:
@@ -170,17 +177,6 @@ def has_view(data: bytes, media_type: str) -> bool:
     if media_type in PICTURES:
         return not is_ready(data, media_type, max_side=MAX_SIDE, max_bytes=MAX_PICTURE_BYTES)
     return media_type in DOCUMENTS
-
-
-def decoded(data: bytes) -> str:
-    """Text of bytes: by its byte order mark, else UTF-8, else the Western encoding of Windows."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
-        if data.startswith(mark):
-            return data.decode(encoding, "replace")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
 
 
 def _binary_kind(data: bytes) -> str | Unreadable | None:
@@ -220,13 +216,17 @@ def _zip_kind(data: bytes) -> str | Unreadable:
 
 def _kind_of_text(data: bytes, name: str) -> str | None:
     extension = name[name.rfind(".") :].lower() if "." in name else ""
-    if extension in {".html", ".htm", ".xhtml"} and _HTML.match(decoded(data[:4_000])):
+    if extension in {".html", ".htm", ".xhtml"} and _HTML.match(_begun(data, 4_000)):
         return HTML
-    if extension == ".eml" and _is_mail(decoded(data[:20_000])):
+    if extension == ".eml" and _is_mail(_begun(data, 20_000)):
         return EML
     if extension == ".ipynb" and _is_notebook(data):
         return NOTEBOOK
     return None
+
+
+def _begun(data: bytes, most: int) -> str:
+    return shown_text(data[:most], is_head=len(data) > most)[0]
 
 
 def _is_mail(text: str) -> bool:
@@ -242,11 +242,3 @@ def _is_notebook(data: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and isinstance(value.get("cells"), list) and "nbformat" in value
-
-
-def _is_encoded_text(data: bytes) -> bool:
-    """Text in UTF-16 with its mark, or in an encoding of one byte for each character."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", "replace")
-        return len(text) > 1 and "\ufffd" not in text and "\x00" not in text
-    return not data.translate(None, _WESTERN) and len(data.translate(None, _ABOVE_ASCII)) * 2 >= len(data) > 0

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tools_app.core.files import kinds
+from tools_app.core.files.encodings import shown_text
 from tools_app.documents.readers.text import cleaned
 
 Reader: TypeAlias = Callable[[bytes], str | tuple[bytes, str]]
@@ -46,4 +47,4 @@ def _reader(media_type: str) -> Callable[[bytes], str]:
 def _page(data: bytes) -> str:
     from tools_app.core.web_pages import to_markdown
 
-    return cleaned(to_markdown(kinds.decoded(data)))
+    return cleaned(to_markdown(shown_text(data)[0]))

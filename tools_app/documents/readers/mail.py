@@ -5,7 +5,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import Final
 
-from tools_app.core.files.kinds import decoded
+from tools_app.core.files.encodings import shown_text
 from tools_app.core.web_pages import to_markdown
 from tools_app.documents.readers.text import Writer, cleaned, size
 
@@ -36,7 +36,7 @@ def _text(part: EmailMessage) -> str:
         return str(part.get_content())
     except (LookupError, UnicodeError):  # a character set that does not exist
         payload = part.get_payload(decode=True)
-        return decoded(payload) if isinstance(payload, bytes) else ""
+        return shown_text(payload)[0] if isinstance(payload, bytes) else ""
 
 
 def _is_attached(part: EmailMessage, body: object) -> bool:

@@ -9,9 +9,10 @@ from ninja.files import UploadedFile
 
 from chat.access.auth import open_attachment
 from chat.files import attachments
+from chat.files.views import note_of
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.file_response import file_response
+from chat.http.api.file_response import file_response, view_response
 from chat.http.api.schemas.common import FileOut
 from chat.models import Attachment
 
@@ -21,7 +22,8 @@ router = Router(tags=["files"])
 @router.post("/files", response={201: FileOut}, operation_id="upload_file", openapi_extra=declares(429))
 def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> object:
     """Upload a file for use in a message. Files that no message uses are deleted after a day."""
-    return Status(201, _encode(attachments.store_upload(caller_of(request).user.pk, file)))
+    row = attachments.store_upload(caller_of(request).user.pk, file)
+    return Status(201, _encode(row, note_of(row)))
 
 
 @router.get(
@@ -41,6 +43,19 @@ def file_get(request: HttpRequest, file_id: str) -> HttpResponseBase:
     return file_response(request, open_attachment(caller_of(request).user, file_id))
 
 
+@router.get(
+    "/files/{file_id}/view",
+    operation_id="view_file",
+    openapi_extra={"responses": {200: {"description": "Text, or a picture", "content": {"*/*": {}}}}},
+)
+def file_view(request: HttpRequest, file_id: str) -> HttpResponseBase:
+    """A file as models get it: the text of a document, a picture upright and small enough.
+
+    Where there is neither, a sentence in parentheses has the reason. Models that read PDF documents get the PDF.
+    """
+    return view_response(open_attachment(caller_of(request).user, file_id))
+
+
 @router.delete("/files/{file_id}", response={204: None}, operation_id="delete_file")
 def file_delete(request: HttpRequest, file_id: str) -> object:
     """Remove a file. Messages that refer to it show that it is gone."""
@@ -48,7 +63,7 @@ def file_delete(request: HttpRequest, file_id: str) -> object:
     return Status(204, None)
 
 
-def _encode(row: Attachment) -> FileOut:
+def _encode(row: Attachment, note: str) -> FileOut:
     return FileOut(
         id=row.id,
         url=attachments.url_of(row.id),
@@ -57,4 +72,5 @@ def _encode(row: Attachment) -> FileOut:
         byte_size=row.byte_size,
         sha256=row.sha256,
         created_at=row.created_at,
+        note=note,
     )

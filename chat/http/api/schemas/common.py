@@ -472,7 +472,10 @@ class ConfigOut(Schema):
 
 
 class FileOut(Schema):
-    """An uploaded file. A message refers to it: `{type: "file", url, mediaType, filename}`."""
+    """An uploaded file. A message refers to it: `{type: "file", url, mediaType, filename}`.
+
+    `note`: a sentence about what models cannot read of it, and what to do; empty where they can.
+    """
 
     id: str
     url: str
@@ -481,3 +484,4 @@ class FileOut(Schema):
     byte_size: int
     sha256: str
     created_at: datetime
+    note: str

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from chat.conf import chat_settings
 from chat.core.context.result_files import is_seen
-from chat.files.attachments import load_files
 from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, seen_files
+from chat.files.views import files_for_models
 from chat.instances.notifications import notify_conversation
 from chat.turns.admission.continuation import EXPIRED_TEXT
 from chat.turns.execution.journal import hand_out
@@ -178,7 +178,7 @@ class TurnInnerCalls:
         missing = [url for url in urls if url not in known]
         if missing:
             most = chat_settings.request_media_bytes
-            self.tools.prompt.add_files(await db(load_files, missing, self.facts.key.owner_id, max_bytes=most))
+            self.tools.prompt.add_files(await files_for_models(missing, self.facts.key.owner_id, max_bytes=most))
 
     async def _decided(self, row: ToolCallRecord, tool: Tool) -> ToolCallRecord:
         """The row once it has been decided. A wait that ended otherwise is followed by another one."""

@@ -311,8 +311,8 @@ async def test_files_that_are_refused_or_not_for_models_are_named(make_room: Mak
     refused, table, empty = (await details(room))["attachments"]
     assert refused == {
         "filename": "x.bin",
-        "error": "This file is no text, picture or PDF document, so it cannot be attached. "
-        "Files of every kind can be put into the workspace.",
+        "error": "x.bin is no text, picture or document of a known kind. Save it as PDF, text or CSV, or put it "
+        "into the files of the conversation.",
     }
     assert table["mediaType"] == "text/csv"
     assert empty == {"filename": "none", "error": "The file is empty."}

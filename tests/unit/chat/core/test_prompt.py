@@ -1,6 +1,7 @@
 """UI messages to model messages: texts, files, calls with their one result, repairs and truncation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -245,11 +246,19 @@ IMAGE: Part = {"type": "file", "url": "/files/1", "mediaType": "image/png", "fil
 
 
 def file_content(
-    loaded: FileContent | None, *, accepts_images: bool = True, accepts_documents: bool = False
+    loaded: FileContent | None,
+    *,
+    accepts_images: bool = True,
+    accepts_documents: bool = False,
+    sends_media: bool = True,
 ) -> ModelMessage:
     load: Callable[[str], FileContent | None] = {"/files/1": loaded}.get
     (message,) = to_model_messages(
-        [user(IMAGE)], accepts_images=accepts_images, accepts_documents=accepts_documents, load_file=load
+        [user(IMAGE)],
+        accepts_images=accepts_images,
+        accepts_documents=accepts_documents,
+        load_file=load,
+        sends_media=sends_media,
     )
     return message
 
@@ -272,13 +281,35 @@ def test_a_document_is_sent_to_a_model_that_takes_documents() -> None:
 
 
 def test_a_document_is_named_to_a_model_that_does_not_take_it() -> None:
-    assert file_content(PDF) == said('[The user attached "a.pdf" (application/pdf). You cannot see its content.]')
+    assert file_content(PDF) == said('[The user attached "a.pdf" (PDF document). You cannot see its content.]')
+
+
+def test_the_text_of_a_document_is_sent_where_the_document_is_not() -> None:
+    letter = replace(PDF, text="Dear Ada")
+    as_text = said('[The user attached "a.pdf" (PDF document):]\nDear Ada')
+    assert file_content(letter, accepts_documents=True) == UserMessage(content=(letter,))
+    assert file_content(letter) == as_text
+    assert file_content(letter, sends_media=False) == as_text
+    assert file_content(replace(letter, data=b""), accepts_documents=True) == as_text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [
+        ("utf-16", "UTF-16 LE with BOM"),
+        ("cp1252", "Windows-1252 (assumed: its bytes do not say)"),
+        ("utf-8-sig", "UTF-8 with BOM"),
+    ],
+)
+def test_text_in_another_encoding_is_read_out_and_the_encoding_named(encoding: str, named: str) -> None:
+    content = FileContent(media_type="text/csv", data="Größe;5 €".encode(encoding), filename="n.csv")
+    assert file_content(content) == said(f'[The user attached "n.csv" (text/csv), in {named}:]\nGröße;5 €')
 
 
 def test_other_binary_file_is_named() -> None:
     packed = FileContent(media_type="application/zip", data=b"PK", filename="a.zip")
     assert file_content(packed, accepts_documents=True) == said(
-        '[The user attached "a.zip" (application/zip). You cannot see its content.]'
+        '[The user attached "a.zip" (zip archive). You cannot see its content.]'
     )
 
 

@@ -12,7 +12,8 @@ from PIL import Image
 
 from tests.files_people_bring import DOCUMENTS, PICTURES, Brought
 from tools_app.core.files import kinds
-from tools_app.core.files.kinds import decoded, has_view
+from tools_app.core.files.encodings import shown_text
+from tools_app.core.files.kinds import has_view
 from tools_app.documents.converting import TOO_SLOW, View, convert
 from tools_app.documents.readers.archive import MAX_UNPACKED_BYTES, TOO_LARGE
 
@@ -23,7 +24,7 @@ LAUGHING = f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY l0 "ha">{_LAUGHS}]><d>&l
 @pytest.mark.parametrize("brought", DOCUMENTS, ids=str)
 def test_a_document_becomes_its_text(brought: Brought) -> None:
     data = brought.data
-    words = convert(data, brought.media_type).words if has_view(data, brought.media_type) else decoded(data)
+    words = convert(data, brought.media_type).words if has_view(data, brought.media_type) else shown_text(data)[0]
     assert words.replace("\r\n", "\n").removesuffix("\n") == brought.expected
 
 

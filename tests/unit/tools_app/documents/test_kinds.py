@@ -7,7 +7,8 @@ import pytest
 
 from tests.files_people_bring import ALL, REFUSED, Brought
 from tools_app.core.files import kinds
-from tools_app.core.files.kinds import Unreadable, decoded, kind_of_file, refusal
+from tools_app.core.files.encodings import shown_text
+from tools_app.core.files.kinds import Unreadable, kind_of_file, refusal
 
 
 @pytest.mark.parametrize("brought", ALL, ids=str)
@@ -86,4 +87,4 @@ def test_text_stays_text_unless_it_is_what_its_name_says(data: bytes, name: str,
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_text_is_decoded_by_its_mark_or_as_western(encoding: str) -> None:
-    assert decoded("Größe “5 €”".encode(encoding)) == "Größe “5 €”"
+    assert shown_text("Größe “5 €”".encode(encoding))[0] == "Größe “5 €”"

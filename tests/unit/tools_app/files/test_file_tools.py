@@ -142,6 +142,7 @@ async def test_read_gives_pictures_and_pdfs_as_media(
         "name": "a.bin",
         "mediaType": media_type,
         "sizeBytes": len(data),
+        **({"note": "If you cannot see it, read it as text: with offset 1."} if kind == "file" else {}),
     }
     assert [(media.data, media.name) for media in output.media] == [(data, "a.bin")]
 
@@ -155,6 +156,8 @@ async def test_read_describes_other_files_without_their_bytes(workspace: Workspa
         "mediaType": "application/octet-stream",
         "sizeBytes": 6,
         "unsupported": True,
+        "note": "a.zip is no text, picture or document of a known kind. Save it as PDF, text or CSV, or put it into "
+        "the files of the conversation.",
     }
     await workspace.write_file("/big.png", PNG + b"x" * 3_670_016)
     big = await call(tools["read"], path="/big.png")
