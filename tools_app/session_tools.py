@@ -4,7 +4,7 @@ Which of them there are depends on the blocks of the session. What they refuse t
 `Error:`; it is no failed call.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Annotated, Final, Literal, Protocol
@@ -94,7 +94,7 @@ def session_tools(context: SessionContext, state: ContextState) -> list[Tool]:
         tools.append(_set_tool(context, writable))
     skills = [block for block in blocks if block.kind.is_skill]
     if skills:
-        tools += [_load_tool(context, skills), _unload_tool(context, skills, state.rows.loaded)]
+        tools += [_load_tool(context, skills), _unload_tool(context, skills)]
     searchable = [block for block in blocks if block.kind.is_searchable]
     if searchable:
         tools.append(_search_tool(context, searchable))
@@ -162,16 +162,14 @@ def _load_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
     return _tool(LOAD_TOOL, description, KeyInput, load_context, blocks)
 
 
-def _unload_tool(context: SessionContext, blocks: list[Declaration], loaded: Iterable[str]) -> Tool:
+def _unload_tool(context: SessionContext, blocks: list[Declaration]) -> Tool:
     async def unload_context(label: str, key: str) -> str:
         was_loaded = await context.unload(label, key)
         return f'Unloaded "{key}" from {label}.' if was_loaded else f"Not loaded: {key}"
 
-    labels = {block.label for block in blocks}
-    named = sorted(name for name in loaded if name.partition(":")[0] in labels)
+    # Not what is loaded now: a declaration that changes costs the provider's cache of all that follows it.
     description = (
-        "Make room: take a loaded document that is no longer needed out of what you read. It can be loaded again. "
-        f"Loaded now: {', '.join(named) or 'none'}."
+        "Make room: take a loaded document that is no longer needed out of what you read. It can be loaded again."
     )
     return _tool(UNLOAD_TOOL, description, KeyInput, unload_context, blocks)
 

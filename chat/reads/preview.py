@@ -177,7 +177,9 @@ class _Sizes:
     def of(cls, gathered: ModelInput) -> "_Sizes":
         counter = gathered.context.counter
         summaries = [message for message in gathered.history if covered_range(message)]
-        of_each = [_count_messages(gathered.prompt([summary])(NOTHING_SAID), counter) for summary in summaries]
+        of_each = [
+            _count_messages(gathered.prompt([summary], is_noted=False)(NOTHING_SAID), counter) for summary in summaries
+        ]
         everything = _count_messages(gathered.prompt()(NOTHING_SAID), counter)
         tools = [
             ToolSize(name=spec.name, description=spec.description, tokens=_count_tool(spec, counter))

@@ -16,6 +16,7 @@ from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
 from sessions_app.context.history import Actor, ContextOwner
+from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import OURS
 from sessions_app.core.compaction.tokens import count_tokens, counter_named
@@ -62,7 +63,8 @@ async def context_view(context: SessionContext) -> ContextView:
     state = await context.state()
     with user_code_boundary("configure_session"):
         blocks = await context.blocks(state)
-        rendered = await context.render(state)
+        head = await prompt_head(context, state, keeps=False)
+        rendered = await context.render(state) if context.setup.caches_prompt else head.text
     kept = state.rows.system_prompt if context.setup.caches_prompt else None
     prompt = rendered if kept is None else kept
     return ContextView(

@@ -119,10 +119,13 @@ class SessionContext:
         """Ask every provider again, render, and keep that where the setup keeps prompts."""
         return await _keep(self, await self.render(), replace=True)
 
-    async def render(self, state: ContextState | None = None) -> str:
-        """The prompt as it would be now. Where the setup declares no block, added ones stand below the base."""
+    async def render(self, state: ContextState | None = None, *, has_counts: bool = True) -> str:
+        """The prompt as it would be now, with how full each block is, or without.
+
+        Where the setup declares no block, added ones stand below the base.
+        """
         state = state or await self.state()
-        rendered = render(await self.blocks(state))
+        rendered = render(await self.blocks(state), has_counts=has_counts)
         if any(not block.is_runtime for block in state.blocks.values()):
             return rendered
         return "\n\n".join(text for text in (await self.base(), rendered) if text)

@@ -236,7 +236,7 @@ def _turn_context(agent: Think, facts: TurnFacts, gathered: ModelInput, attempt:
         turn_id=facts.turn_id,
         system=gathered.system,
         # Converting a long history takes milliseconds before the model is asked, and few agents have such hooks.
-        messages=gathered.prompt()(NOTHING_SAID) if _is_watched(agent, facts) else (),
+        messages=gathered.prompt(is_noted=False)(NOTHING_SAID) if _is_watched(agent, facts) else (),
         tools={tool.name: tool for tool in gathered.offered},
         model=gathered.model,
         continuation=facts.is_continuation,

@@ -43,6 +43,7 @@ from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
 from chat.user_code.skills import skills_of
 from chat.user_code.workspace import files_in_prompt, workspace_of
+from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
@@ -124,6 +125,7 @@ class ModelInput:
     context: SessionContext
     state: ContextState
     system: str
+    context_note: str  # changed blocks, for the end of the conversation
     offered: Toolset
     code: Tool | None = None  # runs code over the offered tools, and is one of them unless it was taken away
     workspace: Workspace | None = None  # that the agent's tools work in
@@ -141,8 +143,12 @@ class ModelInput:
         *,
         model: LanguageModel | None = None,
         override: Sequence[ModelMessage] | None = None,
+        is_noted: bool = True,
     ) -> Prompt:
-        """The messages that are sent, of this history or another; an override stands in its place."""
+        """The messages that are sent, of this history or another; an override stands in its place.
+
+        Without `is_noted` changed blocks are left out: for hooks, whose messages get the note themselves.
+        """
         return Prompt(
             self.history if history is None else history,
             model or self.model,
@@ -150,6 +156,7 @@ class ModelInput:
             policy=self.policy,
             reads=skill_reader(self.context, self.state),
             override=override,
+            context_note=self.context_note if is_noted else "",
         )
 
 
@@ -177,9 +184,9 @@ async def build_model_input(
     context = await agent.host.open_context(agent, place.session_id)
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
-        system = await context.system_prompt(state, keeps=keeps_prompt)
+        head = await prompt_head(context, state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
-    system += await _tree(agent, workspace, guard)
+    system = head.system + await _tree(agent, workspace, guard)
     workspace = workspace if agent.workspace_tools else None
     skills = await skills_of(agent)
     system += skills.catalogue()
@@ -208,6 +215,7 @@ async def build_model_input(
         context=context,
         state=state,
         system=system,
+        context_note=head.note,
         offered=offered,
         code=code,
         workspace=workspace,

@@ -14,11 +14,12 @@ from chat.core.context.cut_border import cut_border
 from chat.core.context.prompt import text_of, to_model_messages, with_last_calls
 from chat.core.context.result_files import PDF, has_cut_output
 from chat.core.context.too_large import LEAST_CHARS
-from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage
+from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, TextContent, UserMessage
 from chat.llm.registry import limits_of
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
+from sessions_app.core.messages.messages import Role
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import json_length
@@ -39,6 +40,7 @@ class Prompt:
     policy: ContextPolicy = field(kw_only=True)
     reads: ReadMessages = field(kw_only=True)
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
+    context_note: str = field(kw_only=True, default="")  # for the model, behind the question; never stored
     note: str = field(kw_only=True, default="")  # for the model, after the history; never stored
     _sends_media: bool = field(init=False, default=True)
     _max_chars: int | None = field(init=False, default=None)  # of each output, and of each earlier message
@@ -56,8 +58,10 @@ class Prompt:
         answer = self._answer = [message] if has_content(message) else []
         if self.override is None:
             history = with_last_calls(self._cut_history(), self.policy)
+            history = with_note(history, self.context_note)
             return self._convert(self.reads([*history, *self._noted()], self._cut_answer(answer)))
-        return (*self.override, *(self._convert(self.reads([], self._cut_answer(answer))) if answer else ()))
+        override = with_note_of_context(self.override, self.context_note)
+        return (*override, *(self._convert(self.reads([], self._cut_answer(answer))) if answer else ()))
 
     def _noted(self) -> list[Message]:
         return [{"id": "", "role": "user", "parts": [{"type": "text", "text": self.note}]}] if self.note else []
@@ -191,6 +195,27 @@ class Prompt:
             policy=self.policy.as_cut() if self.policy.cut_ratio else self.policy,
             sends_media=self._sends_media,
         )
+
+
+def with_note(history: list[Message], text: str) -> list[Message]:
+    """The history with a note behind its last question, where an answer that goes on is not parted from its end."""
+    if not text:
+        return history
+    roles = [message["role"] for message in history]
+    place = len(roles) - roles[::-1].index(Role.USER) if Role.USER in roles else 0
+    note: Message = {"id": "", "role": "user", "parts": [{"type": "text", "text": text}]}
+    return [*history[:place], note, *history[place:]]
+
+
+def with_note_of_context(messages: Sequence[ModelMessage], text: str) -> tuple[ModelMessage, ...]:
+    """The same for messages of a hook."""
+    places = [place for place, message in enumerate(messages) if isinstance(message, UserMessage)]
+    if not text or not places:
+        return tuple(messages)
+    question = messages[places[-1]]
+    assert isinstance(question, UserMessage)
+    noted = replace(question, content=(*question.content, TextContent(text=text)))
+    return (*messages[: places[-1]], noted, *messages[places[-1] + 1 :])
 
 
 def _are_same(some: Sequence[Message], others: Sequence[Message]) -> bool:

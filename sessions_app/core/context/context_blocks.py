@@ -193,17 +193,22 @@ def make_block(
     )
 
 
-def render(blocks: Iterable[Block]) -> str:
-    """Give the system prompt of the blocks, in their order, as plain text. Empty read-only ones are left out."""
+def render(blocks: Iterable[Block], *, has_counts: bool = True) -> str:
+    """Give the system prompt of the blocks, in their order, as plain text. Empty read-only ones are left out.
+
+    Without counts a head says how much its block may hold, and not how full it is.
+    """
     shown = (block for block in blocks if block.content or block.kind.word != "readonly")
-    return "\n\n".join(_rendered(block) for block in shown)
+    return "\n\n".join(_rendered(block, has_counts=has_counts) for block in shown)
 
 
-def _rendered(block: Block) -> str:
+def _rendered(block: Block, *, has_counts: bool) -> str:
     head = block.label.upper()
     if block.description:
         head += f" ({block.description})"
-    if block.max_tokens is not None:
+    if block.max_tokens is not None and not has_counts:
+        head += f" [at most {block.max_tokens} tokens]"
+    elif block.max_tokens is not None:
         head += f" [{_percent(block)}% — {block.tokens}/{block.max_tokens} tokens]"
     head += f" [{block.kind.word}]"
     return "\n".join([BAR, head, BAR, *([block.content] if block.content else [])])

@@ -219,7 +219,6 @@ async def test_entries_are_loaded_unloaded_and_found(make_room: MakeRoom) -> Non
     assert await answers(room, calls("load_context", label="skills", key="tea")) == ["# Tea\nPour."]
     assert await answers(room, calls("load_context", label="skills", key="cake")) == ["Not found: cake"]
     assert "- tea: How to brew" in system_of(room.model.requests[-1])
-    assert "Loaded now: skills:tea." in seen("before_turn")[-1].tools["unload_context"].description
     assert await answers(room, calls("search_context", label="facts", query="teas")) == ["[bob]\nBob likes green tea."]
     assert await answers(room, calls("search_context", label="facts", query="cake")) == ["No results found."]
     assert await answers(room, calls("unload_context", label="skills", key="tea")) == ['Unloaded "tea" from skills.']
