@@ -241,7 +241,7 @@ def _policies_of(agent_class: type[Agent]) -> list[str]:
     problems += _policy_problems(context_policy, agent_class.context_policy)
     if agent_class.compaction_policy is not None:
         problems += _policy_problems(compaction_policy, agent_class.compaction_policy)
-    for name in ("enabled_tools", "code_tool", "mcp_server"):
+    for name in ("enabled_tools", "searched_tools", "code_tool", "mcp_server"):
         given: Any = getattr(agent_class, name)
         if (given is None) if name == "enabled_tools" else isinstance(given, bool):
             continue

@@ -208,6 +208,7 @@ VALUES: Final[Mapping[str, Contract]] = {
     "fibers": _SWITCH,
     "retry_policy": Contract("a RetryPolicy", _kind(RetryPolicy)),
     "max_concurrent_agent_tools": Contract("None or a positive whole number", _none_or(_whole(1))),
+    "max_declared_tools": _COUNT,
     "max_steps": Contract("a positive whole number", _whole(1)),
     "send_reasoning": _SWITCH,
     "interrupted_text": _WORDS,

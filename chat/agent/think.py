@@ -80,6 +80,13 @@ class Think(
     tells_time: ClassVar[bool] = True
     """Whether the model reads below each message when it was sent, in the person's time zone. About 25 tokens each."""
 
+    searched_tools: ClassVar[Sequence[str]] = ("mcp:*", "extensions:*")
+    """Names and patterns of the tools that the model searches where they are more than `max_declared_tools`: it gets
+    `search_tools` and `call_tool` in their place. Hooks, approvals and people see a call of the tool itself."""
+
+    max_declared_tools: ClassVar[int | None] = 20
+    """How many of `searched_tools` are declared in each call of the model; `None`: all."""
+
     send_reasoning: ClassVar[bool] = True
     """Whether reasoning reaches clients and is stored."""
 

@@ -28,6 +28,7 @@ from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.phrases import Phrase
+from tools_app.core.tool import Tool
 
 PREVIEW_CHARS = 300
 
@@ -144,7 +145,7 @@ async def preview(
     limits = limits_of(gathered.model)
     found = await db(_places, session_id, gathered.history)
     name = gathered.model.name
-    refused = await db(refused_tools, name, tool_specs(gathered.offered))
+    refused = await db(refused_tools, name, tool_specs(_declared(gathered)))
     return Preview(
         session_id=session_id,
         model=name,
@@ -183,7 +184,7 @@ class _Sizes:
         everything = _count_messages(gathered.prompt()(NOTHING_SAID), counter)
         tools = [
             ToolSize(name=spec.name, description=spec.description, tokens=_count_tool(spec, counter))
-            for spec in tool_specs(gathered.offered)
+            for spec in tool_specs(_declared(gathered))
         ]
         return cls(
             system=count_tokens(gathered.system, counter) if gathered.system else 0,
@@ -195,6 +196,11 @@ class _Sizes:
     @property
     def total(self) -> int:
         return self.system + sum(self.summaries) + self.messages + sum(tool.tokens for tool in self.tools)
+
+
+def _declared(gathered: ModelInput) -> list[Tool]:
+    """The tools as a step without hooks declares them."""
+    return [*gathered.deferral.declared, *gathered.deferral.finders]
 
 
 def _count_messages(messages: tuple[ModelMessage, ...], counter: TokenCounter) -> int:

@@ -41,6 +41,14 @@ TOOLS: dict[str, types.Tool] = {
         types.Tool(name="fail", description="Fail.", input_schema=OBJECT),
     )
 }
+for number in range(int(os.environ.get("ODD_MANY", "0"))):
+    COUNTED: dict[str, Any] = {"type": "object", "properties": {"order": {"type": "integer"}}, "required": ["order"]}
+    WORDS = ("ship", "refund", "pack", "invoice", "weigh")[number % 5]
+    TOOLS[f"{WORDS}_{number}"] = types.Tool(
+        name=f"{WORDS}_{number}",
+        description=f"Have depot {number} {WORDS} an order. " + "Orders of other depots are refused. " * 5,
+        input_schema=COUNTED,
+    )
 GROWN = types.Tool(name="grown", description="New.", input_schema=OBJECT)
 BUS = InMemorySubscriptionBus()
 NAME = {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}

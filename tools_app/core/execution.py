@@ -34,7 +34,7 @@ def check_call(toolset: Toolset, tool_name: str, arguments: str) -> CheckedCall:
         try:
             toolset.get(tool_name)
         except ToolError as error:
-            return CheckedCall(input=_lenient(arguments), error=error.message, is_unknown=True)
+            return CheckedCall(input=lenient_input(arguments), error=error.message, is_unknown=True)
     try:
         value = parse_input(arguments)
     except ValueError as error:
@@ -46,7 +46,8 @@ def check_call(toolset: Toolset, tool_name: str, arguments: str) -> CheckedCall:
     return CheckedCall(input=value)
 
 
-def _lenient(arguments: str) -> JSONObject | str:
+def lenient_input(arguments: str) -> JSONObject | str:
+    """A model's arguments, or their text as it is where it is no JSON object."""
     try:
         return parse_input(arguments)
     except ValueError:

@@ -8,7 +8,7 @@ code has its answer, and not made again when the code runs again: after a crash,
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
@@ -66,7 +66,7 @@ class ExecuteOptions:
     `packages`: npm packages by name, with exact versions; they are fetched for the first run, and kept in the folder of
     `THINK_SANDBOX_PACKAGES_DIR`. `modules`: sources of other ES modules by name. Code gets both by `await load(name)`.
     `description`: in place of the usual one; `{types}` in it stands for the list of functions. `ask`: how a person is
-    asked about a call that needs approval.
+    asked about a call that needs approval. `unlisted`: names of tools that the list leaves out, for code to search.
     """
 
     name: str = NAME
@@ -77,6 +77,7 @@ class ExecuteOptions:
     packages: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     ask: Ask = ask
+    unlisted: Collection[str] = ()
 
 
 class ExecuteFields(TypedDict, total=False):
@@ -90,6 +91,7 @@ class ExecuteFields(TypedDict, total=False):
     packages: Mapping[str, str]
     modules: Mapping[str, str]
     ask: Ask
+    unlisted: Collection[str]
 
 
 def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields]) -> Tool:
@@ -138,7 +140,7 @@ def shared_sandbox() -> DenoSandbox:
 
 
 def _types(catalogue: Catalogue, options: ExecuteOptions) -> str:
-    parts = [catalogue.listed()]
+    parts = [catalogue.listed(options.unlisted)]
     if options.workspace is not None:
         parts.append(declared.listed())
     names = sorted({*options.packages, *options.modules})

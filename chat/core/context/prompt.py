@@ -25,9 +25,10 @@ from chat.core.model.language_model import (
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
 from sessions_app.core.messages.parts import is_lasting
-from sessions_app.core.messages.shapes import OURS, Message, Part
+from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from tools_app.core.deferral import CALL
 from tools_app.core.files.encodings import detected, shown_text
 from tools_app.core.files.kinds import kind_name
 
@@ -239,6 +240,8 @@ class _Builder:
         call_id = self._unused_id(part["toolCallId"])
         name = _safe_name(tool_name(part))
         call_input = to_input_object(_said_input(part))
+        if _is_wrapped(part):  # the model is sent its call as it made it
+            name, call_input = CALL, {"name": name, "arguments": call_input}
         metadata = _of_provider(part.get("callProviderMetadata"))
         self.content.append(
             ToolCallContent(call_id=call_id, tool_name=name, input=call_input, provider_metadata=metadata)
@@ -294,6 +297,13 @@ def _texts(part: Part) -> Iterable[TextContent]:
 def _of_provider(given: JSONValue) -> JSONObject:
     """The data that a provider gave with a part, without our own."""
     return {key: value for key, value in given.items() if key != OURS} if isinstance(given, dict) else {}
+
+
+def _is_wrapped(part: Part) -> bool:
+    """Whether the model made a call through `call_tool`."""
+    metadata: JSONValue = part.get("callProviderMetadata")
+    ours = metadata.get(OURS) if isinstance(metadata, dict) else None
+    return isinstance(ours, dict) and ours.get(CALLED_BY) == CALL
 
 
 def _reasoning(part: Part) -> Iterable[ReasoningContent]:

@@ -21,7 +21,15 @@ from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.seam import Seam
 from chat.core.loop.step_history import StepHistory
 from chat.core.loop.step_limit import StepLimit
-from chat.core.loop.step_tools import activity, choice_of, named_calls, offered_tools, only_offered
+from chat.core.loop.step_tools import (
+    activity,
+    choice_of,
+    hidden_tools,
+    named_calls,
+    offered_tools,
+    only_offered,
+    through_offered,
+)
 from chat.core.loop.totals import MODEL_PREFIX, CostOf, TurnTotals
 from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
 from chat.core.model.language_model import (
@@ -44,6 +52,7 @@ from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
 
@@ -71,6 +80,10 @@ class ToolRunner(Protocol):
 
     def repair(self, tool_name: str) -> str:
         """The name of the tool that a model meant."""
+        ...
+
+    def unwrap(self, tool_name: str, arguments: str) -> WrappedCall | None:
+        """The call that is made through another tool, as one of the tool that it is about; nothing for any other."""
         ...
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
@@ -121,6 +134,8 @@ class TurnPlan:
     system: str
     prompt: Callable[[Message], tuple[ModelMessage, ...]]
     tools: tuple[ToolSpec, ...] = ()
+    found: tuple[ToolSpec, ...] = ()  # not declared: called through the finders
+    finders: tuple[ToolSpec, ...] = ()
     reader: ToolSpec | None = None  # reads on in outputs that were cut
     needs_reader: Callable[[Message], bool] = lambda _answer: False
     tool_choice: str = "auto"
@@ -160,6 +175,7 @@ class TurnLoop:
         self._tools = tools
         self._hooks = hooks
         self._number = 0  # of the next model call
+        self._hidden: frozenset[str] = frozenset()  # names of tools that are not there for the present step
         self._seals = 0
         self._answered_steps = 0  # steps whose model call is settled; sealed calls that go on do not end their step
         self._steps = StepHistory(fold, plan.request_id, plan.output, plan.requests)
@@ -261,7 +277,7 @@ class TurnLoop:
         await self._failover.settle(self._number, model)
         for kind, facts in self._failover.reports():
             yield self._put(activity(kind, facts, self.plan.clock()))
-        check = only_offered(self._tools.check, self.plan, () if request.tool_choice == "none" else request.tools)
+        check = only_offered(self._tools.check, self._hidden)
         plan, finish = self.plan, None
         translate = EventTranslator(
             self.fold,
@@ -271,6 +287,7 @@ class TurnLoop:
             titles=plan.titles,
             clock=plan.clock,
         )
+        translate.see_through(through_offered(self._tools.unwrap, self._hidden))
         translate.take_up(self._seam())
         facts = {"name": model.name, "step": self._view.number, **self._failover.instead_of(model)}
         yield self._put(activity("model", facts, plan.clock()))
@@ -329,6 +346,7 @@ class TurnLoop:
         config = await self._hooks.before_step(context) or StepConfig()
         tools = offered_tools(self.plan, config, self.fold.message)
         choice = "none" if self.plan.limit.is_reached(self.totals.steps) else choice_of(self.plan, config, tools)
+        self._hidden = hidden_tools(self.plan, config, tools, choice)
         settings = self.plan.settings
         if config.provider_options is not None:
             settings = settings.with_options(config.provider_options)

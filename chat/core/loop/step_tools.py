@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from chat.core.loop.hooks import StepConfig
+from chat.core.loop.turn_state import Unwrap
 from chat.core.model.language_model import ToolSpec
 from chat.core.model.tool_choice import read_tool_choice
 from chat.core.wire import chunks
@@ -29,6 +30,16 @@ class HasTools(Protocol):
         ...
 
     @property
+    def found(self) -> tuple[ToolSpec, ...]:
+        """Those that are not declared: the model finds them, and calls them through the finders."""
+        ...
+
+    @property
+    def finders(self) -> tuple[ToolSpec, ...]:
+        """The tools that find and call those."""
+        ...
+
+    @property
     def tool_choice(self) -> str:
         """The turn's choice among them."""
         ...
@@ -45,11 +56,19 @@ class HasTools(Protocol):
 
 
 def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple[ToolSpec, ...]:
-    """The tools of a step. The reader is there once something was cut, unless a pattern takes it away by name."""
+    """The tools that a step declares.
+
+    The reader is there once something was cut, the finders where there is something to find, unless a pattern takes
+    them away by name. A tool that the step's choice names is declared.
+    """
     patterns = None if config.active_tools is None else _patterns(config.active_tools)
     tools, reader = plan.tools, plan.reader
+    found = _left(plan.found, patterns)
     if patterns is not None:
-        tools = tuple(tool for tool in tools if selects(patterns, tool.name))
+        tools = _left(tools, patterns)
+    tools = (*tools, *(tool for tool in found if tool.name == config.tool_choice))
+    if found:
+        tools = (*tools, *(tool for tool in plan.finders if not excludes(patterns or (), tool.name)))
     if reader is None or (patterns is not None and excludes(patterns, reader.name)):
         return tools
     return (*tools, reader) if plan.needs_reader(message) else tools
@@ -75,10 +94,26 @@ def _patterns(given: object) -> tuple[str, ...]:
     return patterns
 
 
-def only_offered(check: Check, plan: HasTools, offered: tuple[ToolSpec, ...]) -> Check:
+def _left(tools: tuple[ToolSpec, ...], patterns: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
+    return tools if patterns is None else tuple(tool for tool in tools if selects(patterns, tool.name))
+
+
+def hidden_tools(plan: HasTools, config: StepConfig, offered: tuple[ToolSpec, ...], choice: str) -> frozenset[str]:
+    """Names of the turn's tools that are not there for a step, which offers these by this choice."""
+    known = {tool.name for tool in (*plan.tools, *plan.found, *plan.finders, *([plan.reader] if plan.reader else []))}
+    if choice == "none":
+        return frozenset(known)
+    patterns = None if config.active_tools is None else _patterns(config.active_tools)
+    return frozenset(known - {tool.name for tool in (*offered, *_left(plan.found, patterns))})
+
+
+def through_offered(unwrap: Unwrap, hidden: frozenset[str]) -> Unwrap:
+    """The calls through another tool, in a step where that tool may not be there."""
+    return lambda name, arguments: None if name in hidden else unwrap(name, arguments)
+
+
+def only_offered(check: Check, hidden: frozenset[str]) -> Check:
     """The check of calls, for a step that offers fewer tools than the turn has: the others are not there for it."""
-    known = plan.tools if plan.reader is None else (*plan.tools, plan.reader)
-    hidden = {tool.name for tool in known} - {tool.name for tool in offered}
     if not hidden:
         return check
 

@@ -31,15 +31,19 @@ from chat.core.model.provider_data import KEY
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
-from sessions_app.core.messages.shapes import OURS, Message, Part
+from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall
 
 BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
 Clock: TypeAlias = Callable[[], datetime]
 """Tells the time."""
+
+Unwrap: TypeAlias = Callable[[str, str], WrappedCall | None]
+"""Gives the call that a call of this name and with these arguments makes through another tool, if it is one."""
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _PENDING_STATES = {ToolState.INPUT_AVAILABLE}
@@ -242,6 +246,8 @@ class EventTranslator:
         self._fold = fold
         self._check = check
         self._repair = repair
+        self._unwrap: Unwrap = lambda _name, _arguments: None
+        self._held: set[str] = set()  # ids of calls through another tool
         self._send_reasoning = send_reasoning
         self._titles = titles
         self._clock = clock
@@ -251,6 +257,10 @@ class EventTranslator:
         self._joiner: Joiner | None = None
         thought = fold.open_text("reasoning")
         self._thought_joiner = Joiner(Seam.of(thought, begins_anew=True)) if thought else None
+
+    def see_through(self, unwrap: Unwrap) -> None:
+        """Show calls that are made through another tool as calls of their own, once they are whole."""
+        self._unwrap = unwrap
 
     def take_up(self, seam: Seam) -> None:
         """Join what the model says to a text that was cut, at this seam."""
@@ -377,20 +387,31 @@ class EventTranslator:
     def _call_start(self, call_id: str, name: str) -> Iterator[Chunk]:
         name = self._repair(name)
         yield from self.close()
+        if self._unwrap(name, "") is not None:
+            self._held.add(call_id)
+            return
+        yield self._begun(call_id, name)
+
+    def _begun(self, call_id: str, name: str) -> Chunk:
         self.shown = True
-        yield chunks.tool_input_start(call_id, name, title=self._titles.get(name))
+        return chunks.tool_input_start(call_id, name, title=self._titles.get(name))
 
     def _call_delta(self, call_id: str, text: str) -> Iterator[Chunk]:
-        if text:
+        if text and call_id not in self._held:
             yield chunks.tool_input_delta(call_id, text)
 
     def _call_end(self, event: ToolCallEnd) -> Iterator[Chunk]:
-        name = self._repair(event.tool_name)
-        checked = self._check(name, event.arguments)
+        name, arguments, metadata = self._repair(event.tool_name), event.arguments, event.provider_metadata
+        wrapped = self._unwrap(name, arguments)
+        if wrapped is not None:
+            name, arguments = wrapped.name, wrapped.arguments
+            metadata = {**metadata, OURS: {CALLED_BY: wrapped.by}} if wrapped.by else metadata
+            yield self._begun(event.call_id, name)
+        checked = self._check(name, arguments)
         if checked.error is None:
             title = self._titles.get(name)
             yield chunks.tool_input_available(
-                event.call_id, name, checked.input, title=title, provider_metadata=event.provider_metadata or None
+                event.call_id, name, checked.input, title=title, provider_metadata=metadata or None
             )
         else:
             yield chunks.tool_input_error(
@@ -399,7 +420,7 @@ class EventTranslator:
                 checked.input,
                 checked.error,
                 dynamic=checked.is_unknown,
-                provider_metadata=event.provider_metadata or None,
+                provider_metadata=metadata or None,
             )
 
 

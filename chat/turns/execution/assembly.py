@@ -29,6 +29,7 @@ from chat.turns.background.costs import price_calls
 from chat.turns.background.declared_schedules import reconcile_if_declared
 from chat.turns.execution.code.code_tool import with_code_over
 from chat.turns.execution.context_window import TurnContextReducer
+from chat.turns.execution.deferring import deferral_of
 from chat.turns.execution.earlier_steps import earlier_steps
 from chat.turns.execution.extensions.turn_config import with_extensions
 from chat.turns.execution.model_input import (
@@ -52,6 +53,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.deferral import Deferral
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import excludes
 from tools_app.core.toolset import Toolset
@@ -67,7 +69,7 @@ class Assembled:
     agent: Think
     guard: TurnGuard
     plan: TurnPlan
-    toolset: Toolset
+    deferral: Deferral  # the tools
     reader: Tool | None  # of outputs that were cut; not offered before there is one
     options: ChatOptions  # for an agent that answers itself; without messages where no hook reads them
     prompt: Prompt  # the plan's
@@ -121,7 +123,7 @@ async def assemble(
     context = _turn_context(agent, facts, gathered, attempt)
     config = await ask_hook(agent, "before_turn", context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
-    overrides, toolset, reader = _with_tools(agent, facts, gathered, config)
+    overrides, deferral, reader = _with_tools(agent, facts, gathered, config)
     model = _model(agent, gathered, config)
     prompt = gathered.prompt(model=model, override=config.messages)
     plan = TurnPlan(
@@ -131,7 +133,9 @@ async def assemble(
         resolve_model=lambda choice: guarded_model(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
         prompt=prompt,
-        tools=tool_specs(toolset),
+        tools=tool_specs(deferral.declared),
+        found=tool_specs(deferral.found),
+        finders=tool_specs(deferral.finders),
         reader=None if reader is None else tool_specs([reader])[0],
         needs_reader=prompt.has_cut_output,
         tool_choice=overrides.tool_choice,
@@ -143,7 +147,7 @@ async def assemble(
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
         context_size=_context_size,
-        titles=_titles(toolset, reader),
+        titles=_titles(deferral.all, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
         requests=RequestRecorder(position=facts.position, before=facts.last_request, sent=facts.sent_before),
@@ -153,9 +157,11 @@ async def assemble(
         agent=agent,
         guard=guard,
         plan=plan,
-        toolset=toolset,
+        deferral=deferral,
         reader=reader,
-        options=_options(facts, plan, toolset, context.messages if config.messages is None else config.messages),
+        options=_options(
+            facts, plan, overrides.toolset, context.messages if config.messages is None else config.messages
+        ),
         prompt=prompt,
         history=gathered.history,
         setup=gathered.setup,
@@ -178,14 +184,16 @@ async def _limit(agent: Think, facts: TurnFacts, config: TurnConfig, overrides: 
 
 def _with_tools(
     agent: Think, facts: TurnFacts, gathered: ModelInput, config: TurnConfig
-) -> tuple[Overrides, Toolset, Tool | None]:
-    """The checked config, the tools of the turn, and the reader of outputs: all without those that are denied above."""
+) -> tuple[Overrides, Deferral, Tool | None]:
+    """The checked config, the tools as they are declared, and the reader of outputs: all without what is denied."""
     denied = (*denied_above(agent.key), *facts.denied)
     overrides = read_overrides(config, system=gathered.system, offered=gathered.offered, denied=denied)
     toolset = with_code_over(
         agent, overrides.toolset, gathered.code, gathered.workspace, config.active_tools, denied=denied
     )
-    return overrides, toolset, _reader(agent, config, toolset, denied)
+    keep = (overrides.tool_choice,)  # a provider takes a choice among those that are declared
+    reader = _reader(agent, config, toolset, denied)
+    return replace(overrides, toolset=toolset), deferral_of(agent, toolset, keep=keep), reader
 
 
 def _handed_down(facts: TurnFacts, config: TurnConfig) -> Denied:

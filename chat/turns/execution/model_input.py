@@ -28,6 +28,7 @@ from chat.llm.wrappers import Preset
 from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
+from chat.turns.execution.deferring import deferral_of
 from chat.turns.execution.prompting import Prompt
 from chat.turns.guarding.handed_down import denied_above
 from chat.turns.guarding.turn_guard import TurnGuard
@@ -50,6 +51,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from tools_app.core.deferral import Deferral
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.schema import declared_schema
 from tools_app.core.source import Source
@@ -127,6 +129,7 @@ class ModelInput:
     system: str
     context_note: str  # changed blocks, for the end of the conversation
     offered: Toolset
+    deferral: Deferral  # the same, as they are declared
     code: Tool | None = None  # runs code over the offered tools, and is one of them unless it was taken away
     workspace: Workspace | None = None  # that the agent's tools work in
 
@@ -217,6 +220,7 @@ async def build_model_input(
         system=system,
         context_note=head.note,
         offered=offered,
+        deferral=deferral_of(agent, offered),
         code=code,
         workspace=workspace,
     )

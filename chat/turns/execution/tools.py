@@ -42,6 +42,7 @@ from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.actions.running import RunAction
 from tools_app.asking import must_ask, question_for, refusal_of
 from tools_app.core.action_rules import error_output
+from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.tool import CallGuard, Tool, ToolContext
@@ -64,11 +65,12 @@ class TurnTools:
         self.view = view
         self._make_agent = make_agent
         self._agent: Agent = assembled.agent
-        self._toolset = assembled.toolset
+        self._deferral = assembled.deferral
+        self._toolset = assembled.deferral.all
         self._reader = assembled.reader
         self.guard = assembled.guard
         self.key = facts.key
-        self._runnable = Toolset(assembled.toolset, [] if assembled.reader is None else [assembled.reader])
+        self._runnable = Toolset(self._toolset, [] if assembled.reader is None else [assembled.reader])
         self.prompt = assembled.prompt
         self._facts = facts
         self._context = context
@@ -78,10 +80,16 @@ class TurnTools:
         """The name of the tool that a model meant."""
         return self._toolset.repaired(tool_name)
 
+    def unwrap(self, tool_name: str, arguments: str) -> WrappedCall | None:
+        """The call that is made through another tool, as one of the tool that it is about; nothing for any other."""
+        return self._deferral.unwrap(tool_name, arguments)
+
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
         is_read = self._reader is not None and tool_name == self._reader.name
-        return check_call(self._runnable if is_read else self._toolset, tool_name, arguments)
+        return (
+            check_call(self._runnable, tool_name, arguments) if is_read else self._deferral.check(tool_name, arguments)
+        )
 
     async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Hand out, or run and report. The row exists before the tool runs."""
@@ -269,7 +277,7 @@ class TurnTools:
         if isinstance(allowed, ToolResult):
             yield allowed
             return
-        was_cut = context.attempt > 1 and not self._was_waiting(call)
+        was_cut = context.attempt > 1 and not _was_waiting(self._context, call)
         if was_cut and not tool.reruns:
             yield ToolResult(output=INTERRUPTED, is_error=True)
             return
@@ -278,10 +286,6 @@ class TurnTools:
 
     def _inner(self, call: ToolCall, turn_id: str) -> TurnInnerCalls:
         return TurnInnerCalls(tools=self, facts=self._facts, fiber=self._context, outer=call, turn_id=turn_id)
-
-    def _was_waiting(self, call: ToolCall) -> bool:
-        """Whether this call goes on after a wait: nothing cut it."""
-        return any(wait["call_id"] == call.call_id for wait in self._context.waited_for)
 
     async def _wait(self, call: ToolCall, wait: Wait) -> WaitEnd:
         key = f"{call.call_id}:{wait.key}"[:150]
@@ -318,6 +322,11 @@ class TurnTools:
             noter=guard.note,
             guard=guard,
         )
+
+
+def _was_waiting(context: FiberContext, call: ToolCall) -> bool:
+    """Whether this call goes on after a wait: nothing cut it."""
+    return any(wait["call_id"] == call.call_id for wait in context.waited_for)
 
 
 def close_cut(context: FiberContext, turn_id: str) -> list[str]:

@@ -9,6 +9,9 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 OURS: Final = "think"
 """The key of this product in a part's `providerMetadata`; what is below it is never sent to a provider."""
 
+CALLED_BY: Final = "calledBy"
+"""Below `OURS` in a call's metadata: the tool through which the model made the call (`tools_app.core.deferral`)."""
+
 
 class Approval(TypedDict, total=False):
     """The approval of a tool call: a request, and the decision once there is one."""

@@ -1,13 +1,13 @@
 """The functions that code may call: listed shortly, found by words, and declared in full when they are looked up."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.code.names import identifiers
 from tools_app.core.code.schema_types import declaration
 from tools_app.core.code.signatures import Function, listed, signature
+from tools_app.core.ranking import ranked
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import near
 from tools_app.errors import CodeInvalid, ToolNotFound
@@ -18,6 +18,8 @@ HOW_TO_FIND: Final = (
     "Each takes one object; `?` may be left out. In the code `await codemode.describe({name})` gives a function's full "
     "declaration (as do errors of wrong calls), `await codemode.search({query})` finds functions by words."
 )
+
+FURTHER: Final = "There are many more, which `codemode.search` finds."
 
 
 class Catalogue:
@@ -37,18 +39,19 @@ class Catalogue:
             raise ToolNotFound(f"There is no function {path}.{self._near(path)} Functions of tools: {known[:500]}.")
         return self._tools[name]
 
-    def listed(self) -> str:
-        """The tools in short forms, and how to find out more of them."""
-        text = listed(self._functions, LISTED_CHARS) or "none"
-        return f"{HOW_TO_FIND}\n\nFunctions of `tools`:\n{text}"
+    def listed(self, unlisted: Collection[str] = ()) -> str:
+        """The tools in short forms, and how to find out more of them. `unlisted`: names of those to search for."""
+        shown = [each for each in self._functions if self._tools[each.path.removeprefix("tools.")].name not in unlisted]
+        text = listed(shown, LISTED_CHARS) or "none"
+        more = f"\n{FURTHER}" if len(shown) < len(self._functions) else ""
+        return f"{HOW_TO_FIND}\n\nFunctions of `tools`:\n{text}{more}"
 
     def search(self, query: str, limit: int = MAX_FOUND) -> list[JSONObject]:
         """Functions that have words of the query in their name or description, best first."""
-        words = set(_words(query))
-        scored = [(_score(each, words), each) for each in self._known.values()]
-        best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].path))
-        chosen = best[: max(1, min(limit, MAX_FOUND))]
-        return [{"name": each.path, "description": _first_line(each.description)} for _, each in chosen]
+        known = list(self._known.values())
+        places = ranked(query, [(each.path, each.description) for each in known])
+        chosen = [known[place] for place in places[: max(1, min(limit, MAX_FOUND))]]
+        return [{"name": each.path, "description": _first_line(each.description)} for each in chosen]
 
     def describe(self, path: str) -> str:
         """The declaration of a function. Errors: `CodeInvalid`, which names near ones."""
@@ -75,16 +78,6 @@ def _function(text: str, tool: Tool) -> Function:
         plain=signature(text, tool.input_schema, with_types=False),
         typed=signature(text, tool.input_schema, with_types=True),
     )
-
-
-def _score(each: Function, words: set[str]) -> int:
-    name, text = set(_words(each.path)), set(_words(each.description))
-    found = 3 * len(words & name) + len(words & text)
-    return found + sum(1 for word in words if len(word) > 2 and word in each.path.lower())
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[a-z]+|[0-9]+|[^\W\d_a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
 
 
 def _first_line(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
+from chat.turns.execution.deferring import deferral_of
 from chat.turns.guarding.handed_down import Denied
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
@@ -69,5 +70,6 @@ def _made(
     has_files = agent.workspace_tools and not is_denied and is_kept
     ours = [tool for tool in callable_ones if tool.name != NAME]
     packages = allowed(sandbox_settings.packages)
-    made = create_execute_tool(ours, workspace=workspace if has_files else None, packages=packages)
+    files, unlisted = workspace if has_files else None, [tool.name for tool in deferral_of(agent, tools).found]
+    made = create_execute_tool(ours, workspace=files, packages=packages, unlisted=unlisted)
     return replace(made, source=Source.WORKSPACE)

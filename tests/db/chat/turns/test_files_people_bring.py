@@ -27,7 +27,6 @@ from tools_app.documents.converting import View, convert
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 
-
 ENCODINGS = {
     "customers.csv": ", in Windows-1252 (assumed: its bytes do not say)",
     "contacts.csv": ", in UTF-16 LE with BOM",

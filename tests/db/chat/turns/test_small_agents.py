@@ -102,6 +102,17 @@ async def test_code_and_an_agent_with_all_keep_to_their_bounds(make_room: MakeRo
     assert [name for name in sizes if name != "execute" and name.removesuffix("te") not in code] == []
 
 
+async def test_three_hundred_tools_cost_less_than_three_declared_ones(make_room: MakeRoom) -> None:
+    shown = {}
+    for agent in ("sized-three", "sized-thirty", "sized-hundreds"):
+        room = make_room(agent)
+        await room.handle.clear()
+        session_id = await db(AgentInstance.objects.values_list("session_id", flat=True).get, agent=agent)
+        shown[agent] = await preview(room.key, str(session_id), make_agent)
+    assert shown["sized-thirty"].tools == shown["sized-hundreds"].tools
+    assert shown["sized-hundreds"].total_tokens < shown["sized-three"].total_tokens
+
+
 @pytest.mark.parametrize("page", ["docs/quickstart.md", "docs/howto/keep-an-agent-small.md"])
 def test_the_agent_of_a_page_has_no_tools_for_files(page: str) -> None:
     [declared] = re.findall(

@@ -31,6 +31,7 @@ from chat.core.model.language_model import (
 from chat.core.wire.chunks import Chunk, is_shown
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.tool import tool
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
@@ -111,6 +112,9 @@ class Tools:
 
     def repair(self, tool_name: str) -> str:
         return self.set.repaired(tool_name)
+
+    def unwrap(self, tool_name: str, arguments: str) -> WrappedCall | None:
+        return None
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         return check_call(self.set, tool_name, arguments)
