@@ -133,9 +133,6 @@ async def assemble(
         resolve_model=lambda choice: guarded_model(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
         prompt=prompt,
-        tools=tool_specs(deferral.declared),
-        found=tool_specs(deferral.found),
-        finders=tool_specs(deferral.finders),
         reader=None if reader is None else tool_specs([reader])[0],
         needs_reader=prompt.has_cut_output,
         tool_choice=overrides.tool_choice,
@@ -152,7 +149,7 @@ async def assemble(
         partial_output_shown=partial_output_shown,
         requests=RequestRecorder(position=facts.position, before=facts.last_request, sent=facts.sent_before),
     )
-    plan = _of_call(plan, facts)
+    plan = _of_call(_declaring(plan, deferral), facts)
     return Assembled(
         agent=agent,
         guard=guard,
@@ -194,6 +191,16 @@ def _with_tools(
     keep = (overrides.tool_choice,)  # a provider takes a choice among those that are declared
     reader = _reader(agent, config, toolset, denied)
     return replace(overrides, toolset=toolset), deferral_of(agent, toolset, keep=keep), reader
+
+
+def _declaring(plan: TurnPlan, deferral: Deferral) -> TurnPlan:
+    """The plan with these tools."""
+    return replace(
+        plan,
+        tools=tool_specs(deferral.declared),
+        found=tool_specs(deferral.found),
+        finders=tool_specs(deferral.finders),
+    )
 
 
 def _handed_down(facts: TurnFacts, config: TurnConfig) -> Denied:
