@@ -56,7 +56,7 @@ class Report:
 
 
 def announcement(name: str, *, seconds: float, overflow_tokens: int) -> str:
-    """What a probe of this model asks and may cost at most."""
+    """The questions of a probe of this model and their cost at most, for people."""
     read, written = questions.most_tokens(overflow_tokens)
     price = facts_of(name).price
     used = Usage(input_tokens=read, output_tokens=written)
@@ -192,9 +192,11 @@ class _Probe:
         learned = self._known
         context = facts_of(self._name).limits.context_tokens
         words = int(context * _BEYOND) if context else most
-        if not most or words > most:
-            size = f"its window of {context:,} tokens" if context else "what it holds"
-            return Finding(ability=Ability.OVERFLOW, why=f"{size} is larger than --overflow-tokens ({most:,})"), learned
+        if not most:
+            return Finding(ability=Ability.OVERFLOW, why="left out by --overflow-tokens"), learned
+        if words > most:
+            why = f"its window of {context:,} tokens is larger than --overflow-tokens ({most:,})"
+            return Finding(ability=Ability.OVERFLOW, why=why), learned
         answer = await self._ask(questions.larger_than(words))
         if not self._is_given(answer):
             return self._unasked(Ability.OVERFLOW), learned
