@@ -1,13 +1,18 @@
 """What a browser test needs done beside the product. Runs within it, called by a `Hand`."""
 
+import json
+import urllib.request
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 from django.utils import timezone
 
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
+from chat.llm.conf import llm_settings
 from chat.models import AgentInstance, Turn
 from chat.turns.state.parking import answer_wait
 from fibers.models import Fiber, FiberStep
@@ -33,6 +38,18 @@ def seed(job: dict[str, Any]) -> str:
     instance.save(force_insert=True)
     append_messages(session.pk, job["messages"])
     return str(instance.id)
+
+
+def probe_model(name: str, scripts: dict[str, str]) -> str:
+    """Let the provider answer questions with these words in them so, and probe a model; returns what is printed."""
+    root = llm_settings.openai_base_url.removesuffix("/v1")
+    for match, script in scripts.items():
+        body = json.dumps({"match": match, "script": script}).encode()
+        with urllib.request.urlopen(f"{root}/_scripted/scripts", body, timeout=5):
+            pass
+    printed = StringIO()
+    call_command("probe_model", name, "--yes", "--overflow-tokens=0", stdout=printed, stderr=StringIO())
+    return printed.getvalue()
 
 
 def running(user_id: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from chat.llm.probing import questions
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
@@ -193,3 +194,33 @@ def test_phone_reaches_every_model(open_tab: OpenTab, scheme: str) -> None:
     check(phone.page)
     picker(phone.page).get_by_role("radio", name="GPT-4o").click()
     expect(phone.page.locator("#model-name")).to_have_text("GPT-4o")
+
+
+ABLE = {
+    questions.LOOK_UP: 'reason: Two.\ncall tool lookup {"q": "amber"}\ncall tool lookup {"q": "birch"}\nsay: Found.',
+    questions.SEE: "say: Purple.",
+    questions.READ: "error 400",
+}
+
+
+def test_what_a_probe_found_is_shown_in_the_picker(tab: ChatPage, live_product: LiveProduct) -> None:
+    page = tab.page
+    model = picker(page).locator('[data-option="openai/gpt-4o"]')
+    open_picker(page)
+    expect(model).to_contain_text("reads images, documents")
+    expect(model).not_to_contain_text("uses tools")
+    printed = live_product.call("probe_model", "openai/gpt-4o", ABLE)
+    assert "2 calls in one answer" in printed
+
+    def is_shown() -> bool:
+        """Other processes learn of it within seconds."""
+        page.reload()
+        open_picker(page)
+        return "uses tools" in model.inner_text()
+
+    tab.until(is_shown)
+    expect(model).to_contain_text("uses tools · thinks before it answers")
+    expect(model).to_contain_text("reads images")
+    expect(model).not_to_contain_text("documents")  # they are in the list, and the server refuses them
+    check(page)
+    look(tab, "model-probed")
