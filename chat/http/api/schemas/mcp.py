@@ -122,9 +122,10 @@ class McpVariableOut(Schema):
 class McpImportedOut(Schema):
     """A server of a configuration. `address`: its URL without the query, or its command, variables not filled in.
 
-    `state`: `new` can be added; `incomplete` lacks the values in `missing`, of its `variables`; `exists` is there and stays as it is;
-    `refused` cannot be added, with the `reason`; `added`. `exposed`: secrets in the address, which is not stored
-    encrypted. `ignored`: keys of the configuration that have no effect here. `id`: of the server, where there is one.
+    `state`: `new` can be added; `incomplete` lacks the values in `missing`, which are some of its `variables`;
+    `exists` is there and stays as it is; `refused` cannot be added, with the `reason`; `added`. `exposed`: secrets in
+    the address, which is not stored encrypted. `ignored`: keys of the configuration without effect here. `id`: of the
+    server, where there is one.
     """
 
     name: str
