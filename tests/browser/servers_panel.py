@@ -22,3 +22,13 @@ def accept(shown: Locator) -> None:
     button = shown.get_by_role("button", name="Accept these tools")
     button.click()
     expect(button).to_have_count(0)
+
+
+def paste(tab: ChatPage, text: str) -> Locator:
+    """Paste a configuration in the panel, and look at what it would add."""
+    shown = tools(tab)
+    shown.get_by_role("button", name="Paste a configuration").click()
+    shown.get_by_role("textbox", name="Configuration").fill(text)
+    shown.get_by_role("button", name="Preview").click()
+    expect(shown.get_by_role("button", name="Back to the text")).to_be_visible()
+    return shown

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage, id_of
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.servers_panel import accept, add
+from tests.browser.servers_panel import accept, add, paste
 from tests.browser.side_panel import LONG, check_both, tools
 
 OpenTab = Callable[..., ChatPage]
@@ -53,6 +53,58 @@ def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd_addr
     tab.write(f"call tool {prefix}_grown {{}}\nsay: It said {{result}}.")
     allow(tab)
     expect(tab.answers.last.locator(".md").last).to_contain_text("It said grown.")
+    tab.rest()
+
+
+PASTED = """{
+  // of VS Code
+  "inputs": [
+    {"id": "key", "type": "promptString", "description": "The key of the docs.", "password": true},
+    {"id": "region", "type": "pickString", "description": "Near you.", "options": ["eu", "us"], "default": "eu"},
+  ],
+  "servers": {
+    "odd": {"type": "http", "url": "ADDRESS", "headers": {"X-Key": "${input:key}", "X-Who": "${env:WHO:-me}"}},
+    "docs": {"url": "https://${input:region}.docs.example.com/mcp", "disabled": true, "timeout": 60},
+    "files": {"command": "npx", "args": ["-y", "server-files", "/srv"]},
+    "old": {"type": "sse", "url": "https://old.example.com/sse"},
+  },
+}"""
+
+
+@pytest.mark.smoke
+def test_servers_of_a_pasted_configuration_are_added_after_a_preview(tab: ChatPage, odd_address: str) -> None:
+    tab.ask("say: Hello.")
+    shown = tools(tab)
+    shown.get_by_role("button", name="Paste a configuration").click()
+    shown.get_by_role("textbox", name="Configuration").fill('{"servers": {')
+    shown.get_by_role("button", name="Preview").click()
+    expect(shown).to_contain_text("This cannot be read at line 1")
+    look(tab, "paste-unreadable")
+    check_both(tab)
+    shown.get_by_role("button", name="All tools").click()
+    paste(tab, PASTED.replace("ADDRESS", odd_address))
+    expect(shown).to_contain_text("Only administrators may add servers that are programs.")
+    expect(shown).to_contain_text("older SSE transport")
+    expect(shown.get_by_label("region", exact=True)).to_have_count(1)
+    key = shown.get_by_label("key", exact=True)
+    expect(key).to_have_attribute("type", "password")
+    look(tab, "paste-preview")
+    check_both(tab)
+    shown.get_by_role("button", name="Add 2 servers").click()
+    assert key.evaluate("field => field.validity.valueMissing")  # nothing was sent
+    shown.get_by_role("checkbox", name="docs").uncheck()
+    expect(shown.get_by_label("region", exact=True)).to_have_count(0)
+    key.fill("s3cret")
+    shown.get_by_role("button", name="Add 1 server").click()
+    row = shown.locator("[data-row^=server]")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("Tools to review")
+    paste(tab, PASTED.replace("ADDRESS", odd_address))
+    expect(shown).to_contain_text("Is there already.")
+    look(tab, "paste-again")
+    shown.get_by_role("button", name="Add 1 server").click()
+    expect(shown.locator("[data-row^=server]")).to_have_count(2)
+    expect(shown.locator("[data-row^=server]").filter(has_text="docs")).to_contain_text("Disabled")
     tab.rest()
 
 

@@ -3,6 +3,9 @@
 import type { Api, Schemas } from "./api.ts";
 
 export type Server = Schemas["McpServerOut"];
+export type Imported = Schemas["McpImportOut"];
+export type PastedServer = Schemas["McpImportedOut"];
+export type Variable = Schemas["McpVariableOut"];
 export type Extension = Schemas["ExtensionOut"];
 export type ExtensionDetail = Schemas["ExtensionDetailOut"];
 export type ExtensionVersion = Schemas["ExtensionVersionOut"];
@@ -44,6 +47,10 @@ export class ToolsApi {
 
   addServer = (level: Level, server: Schemas["McpServerIn"]): Promise<Server> =>
     this.#api.request("POST", `${this.#at(level)}/mcp-servers`, server);
+
+  /** The servers of a pasted configuration: what would be, or what was done once it is confirmed. */
+  importServers = (level: Level, pasted: Schemas["McpImportIn"]): Promise<Imported> =>
+    this.#api.request("POST", `${this.#at(level)}/mcp-servers/import`, pasted);
 
   changeServer = (id: string, change: Partial<Schemas["McpServerPatch"]>): Promise<Server> =>
     this.#api.request("PATCH", `${this.#base}/mcp-servers/${seg(id)}`, change);

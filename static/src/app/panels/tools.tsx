@@ -17,6 +17,7 @@ import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "./reading.ts";
 import type { PanelProps } from "./registry.ts";
 import { ServerForm } from "./server_form.tsx";
+import { ServerPaste } from "./server_paste.tsx";
 import { ServerView } from "./server_view.tsx";
 
 const LOOK_MS = 2_000; // while a server connects: the notification may be lost
@@ -84,6 +85,7 @@ interface ShownProps {
 function Shown({ tools, lists, view, last }: ShownProps) {
   const close = () => toolsPlace.open({ kind: "list" });
   if (view.kind === "new-server") return <ServerForm tools={tools} close={close} />;
+  if (view.kind === "paste-servers") return <ServerPaste tools={tools} close={close} />;
   if (view.kind === "new-extension") return <ExtensionForm tools={tools} close={close} />;
   if (view.kind === "server") {
     const server = lists.servers.find((item) => item.id === view.key);
@@ -115,6 +117,7 @@ function Lists({ lists: { servers, extensions }, last }: { lists: ToolLists; las
         </ul>
         <p class="panel-actions">
           <AddButton kind="new-server" label={t("servers.add")} />
+          <AddButton kind="paste-servers" label={t("servers.paste")} />
         </p>
       </section>
       <section aria-label={t("extensions.title")}>
@@ -131,7 +134,7 @@ function Lists({ lists: { servers, extensions }, last }: { lists: ToolLists; las
   );
 }
 
-function AddButton({ kind, label }: { kind: "new-server" | "new-extension"; label: string }) {
+function AddButton({ kind, label }: { kind: "new-server" | "paste-servers" | "new-extension"; label: string }) {
   return (
     <button type="button" class="button" data-row={kind} onClick={() => toolsPlace.open({ kind })}>
       <Icon name="plus" />

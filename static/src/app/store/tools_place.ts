@@ -9,6 +9,7 @@ export type ToolsView =
   | { kind: "server"; key: string }
   | { kind: "extension"; key: string }
   | { kind: "new-server" }
+  | { kind: "paste-servers" }
   | { kind: "new-extension" };
 
 export class ToolsPlace extends Store {
