@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat_page import ChatPage
+from tests.files_people_bring import FOLDER
 
 OpenTab = Callable[..., ChatPage]
 PNG = bytes.fromhex(
@@ -154,3 +155,25 @@ def test_composer_offers_stop_and_send_while_an_answer_runs(tab: ChatPage) -> No
     expect(tab.stop_button).to_be_visible()
     tab.stop_button.click()
     tab.rest()
+
+
+def test_a_scan_says_what_models_cannot_see(tab: ChatPage) -> None:
+    tab.page.locator("#file-input").set_input_files(FOLDER / "scan.pdf")
+    note = tab.page.locator("#composer-files .file-note")
+    expect(note).to_contain_text("The pages of this PDF are pictures without text", timeout=60_000)
+    tab.page.reload()
+    expect(note).to_contain_text("Choose a model that reads PDF documents")
+
+
+def test_a_document_opens_as_models_get_it_and_an_archive_is_unpacked(tab: ChatPage) -> None:
+    ready = tab.page.locator("#composer-files .is-ready")
+    tab.page.locator("#file-input").set_input_files([FOLDER / "budget.xlsx", FOLDER / "project.zip"])
+    expect(ready).to_have_count(2, timeout=60_000)
+    tab.ask("Look at them\nsay: Done.")
+    files = tab.messages.first.get_by_role("list", name="Files")
+    with tab.page.expect_popup() as opened:
+        files.get_by_role("link", name="budget.xlsx").first.click()
+    expect(opened.value.locator("body")).to_contain_text("| Rent | 1200 | 2026-01-15 | TRUE |")
+    opened.value.close()
+    files.get_by_role("button", name="Unpack into files").click()
+    expect(tab.page.get_by_role("treeitem", name="project").first).to_be_visible(timeout=60_000)

@@ -248,6 +248,8 @@ export interface StoredFile {
   name: string;
   media_type: string;
   byte_size: number;
+  /** What models that take no files of this kind cannot see of it; empty for most. */
+  note?: string;
 }
 
 /** A message on its way. `shown`: what stands for it in the list; null where it adds no message. */

@@ -192,6 +192,7 @@ function FileChip({ item, remove }: { item: Attachment; remove: () => void }) {
       )}
       {state === "failed" && <span class="is-error">{item.error}</span>}
       {state === "ready" && <span class="muted">{fileSize(item.size)}</span>}
+      {stored?.note && <span class="file-note">{stored.note}</span>}
       <IconButton icon="close" label={t("composer.remove-file", { name })} onClick={remove} />
     </li>
   );

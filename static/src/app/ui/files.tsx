@@ -5,8 +5,12 @@ import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import type { FilePart } from "../store/types.ts";
 import { Icon } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 
+const Unpack = lazy(async () => (await import("./later.ts")).Unpack);
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/;
+/** Pictures that browsers cannot show: the server has them as models get them. */
+const CONVERTED = /^image\/(heic|tiff|bmp)$/;
 
 export function Files({ parts, base }: { parts: readonly FilePart[]; base: string }) {
   return (
@@ -26,9 +30,10 @@ function File({ part, base }: { part: FilePart; base: string }) {
   const isData = url.startsWith("data:");
   const isOwn = !isData && isOwnFile(url, base);
   const size = part.byteSize ? <span class="muted">{fileSize(part.byteSize)}</span> : null;
-  if (PICTURE.test(part.mediaType ?? "") && (isOwn || isData)) {
+  const isConverted = isOwn && CONVERTED.test(part.mediaType ?? "");
+  if (isConverted || (PICTURE.test(part.mediaType ?? "") && (isOwn || isData))) {
     const label = part.filename ? t("message.picture-named", { name: part.filename }) : t("message.picture");
-    const picture = <img src={url} alt={label} loading="lazy" />;
+    const picture = <img src={isConverted ? `${url}/view` : url} alt={label} loading="lazy" />;
     if (!isOwn) return picture;
     return <a href={url} target="_blank" rel="noopener" class="file-image" title={part.filename}>{picture}</a>;
   }
@@ -39,9 +44,17 @@ function File({ part, base }: { part: FilePart; base: string }) {
       {size}
     </>
   );
-  return isOwn
-    ? <a class="file-chip" href={url} target="_blank" rel="noopener">{inside}</a>
-    : <span class="file-chip">{inside}</span>;
+  if (!isOwn) return <span class="file-chip">{inside}</span>;
+  const view = t("message.file-view", { name });
+  return (
+    <span class="file-row">
+      <a class="file-chip" href={`${url}/view`} target="_blank" rel="noopener" title={view}>{inside}</a>
+      <a class="icon-button" href={url} download={name} aria-label={t("message.file-original", { name })}>
+        <Icon name="save" />
+      </a>
+      {part.mediaType === "application/zip" && <Unpack url={url} name={name} />}
+    </span>
+  );
 }
 
 function isOwnFile(url: string, base: string): boolean {
