@@ -35,6 +35,17 @@ MENDED: Final = {
     # Outputs of commands within a command may be text already, which their kind says.
     b"u=Ne(l.stdout).split": b"u=Dp(l).split",
     b"let h=Ne(p.stdout);": b"let h=Dp(p);",
+    # The interpreter would run `a &` to its end before it goes on, and `sleep 300 &` for as long as a script may take.
+    b"statement(e,t=[],r=!1,i,n){": (
+        b"statement(e,t=[],r=!1,i,n){if(r)throw new vr("
+        b'"there is no `&` here: commands run one after another, and nothing runs on after the script; leave it out",'
+        b"e[0]?.commands?.[0]?.line??1,1);"
+    ),
+    # Options of `echo` come in any order, and together.
+    b'if(a==="-n")r=!0,n++;else if(a==="-e")i=!0,n++;else if(a==="-E")i=!1,n++;'
+    b'else if(a==="-ne"||a==="-en")r=!0,i=!0,n++;else break': (
+        b'if(/^-[neE]+$/.test(a)){for(let o of a.slice(1))o==="n"?r=!0:i=o==="e";n++}else break'
+    ),
     # What a script has printed is one or the other, and shown: bytes that are no UTF-8 are shown as they come.
     b'var WR=new TextDecoder("utf-8",{fatal:!0})': b'var WR=new StrictTextDecoder("utf-8",{fatal:!0})',
 }

@@ -15,6 +15,7 @@ from tools_app.shell.overlay import MAX_FILE_BYTES, Overlay
 
 BYTES: Final = "$bytes"
 MAX_PATHS: Final = 1000
+PIECE_BYTES: Final = 2_000_000
 MAX_CHANGES: Final = 50_000
 _KINDS: Final = {EntryKind.FILE: 0, EntryKind.DIRECTORY: 1, EntryKind.SYMLINK: 2}
 
@@ -48,6 +49,8 @@ class ShellCalls:
                 return Answer()
             case "files.read":
                 return Answer(value=await self._read(_texts(argument, MAX_PATHS)))
+            case "files.piece":
+                return Answer(value=await self._piece(args))
             case "files.change":
                 self._note(_changes(argument))
                 return Answer()
@@ -68,6 +71,21 @@ class ShellCalls:
             self.overlay.readable(paths[:1])  # it may have become too large
             raise failed("ENOENT", paths[0])
         return [_packed(found[path]) if path in found else None for path in paths]
+
+    async def _piece(self, args: list[JSONValue]) -> JSONObject:
+        """A piece of a large file. Arguments: its path, and where the piece begins."""
+        match args:
+            case [[str(path), int(start)]] if start >= 0:
+                pass
+            case _:
+                raise CodeInvalid("This is no piece of a file.")
+        self.overlay.check_piece(path, await self._workspace.lstat(path))
+        data = bytearray()
+        async for piece in self._workspace.read_stream(path, start=start):
+            data += piece
+            if len(data) >= PIECE_BYTES:
+                break
+        return _packed(bytes(data[:PIECE_BYTES]))
 
     def _note(self, changes: list[dict[str, Any]]) -> None:
         """Note the changes of a call, as far as can be foreseen all or none: the process makes them afterwards."""

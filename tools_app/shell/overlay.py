@@ -14,7 +14,10 @@ from tools_app.core.files.paths import chain, check_target, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, Operation
 
 MAX_FILE_BYTES: Final = 1_000_000
-"""A larger file is neither read nor changed; it is named among the skipped ones when a script tries to."""
+"""A larger file is not changed; it is named among the skipped ones when a script tries to."""
+
+MAX_READ_BYTES: Final = 64_000_000
+"""The same for reading. A file above the other limit is read in pieces."""
 
 MAX_TOTAL_BYTES: Final = 20_000_000
 MAX_CHANGES: Final = 20_000
@@ -41,11 +44,22 @@ class Overlay:
         return EntryKind.DIRECTORY if path == "/" else self._kinds.get(path)
 
     def readable(self, paths: Sequence[str]) -> list[str]:
-        """The stored files among these that may be read. Errors: `EFBIG` where the first is too large."""
+        """The stored files among these that may be read at once. Errors: `EFBIG` where the first is too large."""
         if paths and self._is_protected(paths[0]):
             self.skipped.add(paths[0])
             raise failed("EFBIG", paths[0], f"file is larger than {MAX_FILE_BYTES} bytes")
         return [path for path in paths if path in self._base and not self._is_protected(path)]
+
+    def check_piece(self, path: str, entry: Entry | None) -> None:
+        """Look whether a piece of a large file may be read. Errors: `ENOENT`, `EFBIG`, `EIO` for one that changes."""
+        if path not in self._base or entry is None or entry.kind is not EntryKind.FILE:
+            raise failed("ENOENT", path)
+        if entry.size > MAX_READ_BYTES:
+            self.skipped.add(path)
+            raise failed("EFBIG", path, f"file is larger than {MAX_READ_BYTES} bytes")
+        self.saw(path, entry)
+        if self._base[path].version != entry.version:
+            raise failed("EIO", path, "file was changed by others while it was read")
 
     def saw(self, path: str, entry: Entry) -> None:
         """Note the version that was read first, which may be newer than at the beginning.

@@ -29,7 +29,7 @@ from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.process import Program
 from tools_app.shell.bundling import BUNDLE, RUNNER
 from tools_app.shell.calls import ShellCalls
-from tools_app.shell.overlay import MAX_FILE_BYTES
+from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES
 from tools_app.workspace.write_back import Written, write_back
 
 NAME: Final = "bash"
@@ -39,13 +39,16 @@ MAX_ENTRIES: Final = 10_000
 SECONDS: Final = 30.0
 SLACK_SECONDS: Final = 2.0
 WRITING_SECONDS: Final = 60.0
+MEMORY_PER_BYTE: Final = 10
+"""Of a large file."""
+
 TIMED_OUT: Final = 124
 KILLED: Final = 137
 DESCRIPTION: Final = f"""Run a bash script over the files of the workspace, whose root is `/`.
 
 Pipes, loops, functions, globs and the usual commands work (grep, rg, sed, awk, sort, diff, jq, xargs and others); \
-there is no network, python, node, git or curl. Prefer one script to many single calls. Each call starts anew in \
-`cwd`: files are kept, variables are not. Files above {MAX_FILE_BYTES} bytes can only be listed. At most \
+there is no network, python, node, git, curl or `&`. Prefer one script to many single calls. Each call starts anew in \
+`cwd`: files are kept, variables are not. Files above {MAX_FILE_BYTES} bytes can be read, not changed. At most \
 {SECONDS:g} seconds."""
 WORDS: Final = {
     Outcome.TIMEOUT: (TIMED_OUT, "bash: timed out after {seconds:g} seconds\n"),
@@ -124,12 +127,16 @@ def shell_program() -> Program:
     return Program(script=RUNNER / "bash_runner.js", folder=RUNNER)
 
 
-def shell_limits(seconds: float) -> Limits:
-    """Limits of a script's process. It ends scripts itself after `seconds`, where it can; these end the rest."""
+def shell_limits(seconds: float, largest: int = 0) -> Limits:
+    """Limits of a script's process. It ends scripts itself after `seconds`, where it can; these end the rest.
+
+    `largest`: bytes of the largest file that it may read, of which commands hold several copies.
+    """
+    more = MEMORY_PER_BYTE * min(largest, MAX_READ_BYTES) if largest > MAX_FILE_BYTES else 0
     return Limits(
         seconds=seconds + SLACK_SECONDS,
         cpu_seconds=int(seconds + SLACK_SECONDS) + 1,
-        memory_bytes=sandbox_settings.memory_bytes,
+        memory_bytes=sandbox_settings.memory_bytes + more,
         output_bytes=2_000_000,
         calls=200_000,
         call_bytes=4_000_000,
@@ -151,7 +158,7 @@ class ShellRunner:
             entries = await self.workspace.glob("/**/*", limit=MAX_ENTRIES + 1)
         calls = ShellCalls(self.workspace, entries[:MAX_ENTRIES], self._opening(where))
         share = "" if context.user_id is None else str(context.user_id)
-        limits = shell_limits(self.options.seconds)
+        limits = shell_limits(self.options.seconds, max((entry.size for entry in entries), default=0))
         result = await sandbox.run(Script(source=script), calls=calls.answer, limits=limits, share=share)
         written = await write_back(self.workspace, calls.overlay.operations())
         if len(entries) > MAX_ENTRIES:

@@ -14,6 +14,7 @@
 import "./no_process.js";
 import "./bytes.js";
 import { Bash } from "./dist/just_bash.js";
+import { takeLargeFiles } from "./large_files.js";
 import { WorkspaceFs } from "./workspace_fs.js";
 
 const BYTES = "$bytes";
@@ -59,6 +60,17 @@ function shortened(text, most) {
 /** What the interpreter says to those who embed it, which no script can follow. @param {string} text */
 const forScripts = (text) => text.replaceAll(/, increase executionLimits\.\w+/g, "");
 
+/** Names the reason where a command says of a file that is there that there is none. @param {string} text
+ * @param {Map<string, string>} refused */
+function withReasons(text, refused) {
+  for (const [path, reason] of refused) {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const words = reason.replace(/[:,] '?\/.*$/, "");
+    text = text.replaceAll(`${name}: No such file or directory`, () => `${name}: ${words}`);
+  }
+  return text;
+}
+
 /** @param {Opened} opened */
 function limits({ seconds }) {
   return {
@@ -67,10 +79,10 @@ function limits({ seconds }) {
     maxLoopIterations: 100_000,
     maxAwkIterations: 1_000_000,
     maxSedIterations: 1_000_000,
-    maxLiveBytes: 100_000_000,
-    maxInputBytes: 200_000_000,
-    maxStringLength: 20_000_000,
-    maxOutputSize: 20_000_000,
+    maxLiveBytes: 300_000_000,
+    maxInputBytes: 500_000_000,
+    maxStringLength: 70_000_000,
+    maxOutputSize: 70_000_000,
     maxHeredocSize: 2_000_000,
     maxArrayElements: 200_000,
     maxFileDescriptors: 256,
@@ -86,6 +98,7 @@ async function run(script) {
     const fs = new WorkspaceFs(call, opened.entries);
     const { cwd, environment: env } = opened;
     const bash = new Bash({ fs, cwd, env, executionLimits: limits(opened), defenseInDepth: false });
+    takeLargeFiles(bash, fs);
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), opened.seconds * 1000);
     const result = await bash.exec(script, { signal: abort.signal });
@@ -94,7 +107,7 @@ async function run(script) {
     const late = isLate ? `bash: timed out after ${opened.seconds} seconds\n` : "";
     const value = {
       stdout: shortened(result.stdout, opened.output),
-      stderr: shortened(isLate ? late : forScripts(result.stderr), opened.output),
+      stderr: shortened(isLate ? late : withReasons(forScripts(result.stderr), fs.refused), opened.output),
       exitCode: isLate ? TIMED_OUT : result.exitCode,
     };
     send({ t: "done", ok: true, value });

@@ -26,6 +26,7 @@ const BATCH_BYTES = 1_000_000;
 const REPORT_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
 const KEPT_BYTES = 64_000_000;
+const LARGE_BYTES = 1_000_000; // from here on files are read in pieces, and not changed
 
 /** @param {string} code @param {string} reason @param {string} path */
 function failure(code, reason, path) {
@@ -103,6 +104,8 @@ export class WorkspaceFs {
     this.loadedBytes = 0;
     /** @type {Set<Node>} */
     this.loaded = new Set();
+    /** @type {Map<string, string>} */
+    this.refused = new Map(); // large files that could not be read, with the reason
     for (const [path, kind, size, mtime, target, isForeign] of entries) {
       const { parent, name } = this.spot(path);
       const node = made(KINDS[kind], { size, mtime: new Date(mtime), target, foreign: isForeign ? path : "" });
@@ -194,6 +197,7 @@ export class WorkspaceFs {
 
   /** Fetches a file, and after a few of them also those that come next. @param {Node} node @param {string} path */
   load(node, path) {
+    if (node.size > LARGE_BYTES) return node.fetching = this.fetchLarge(node, path);
     const wanted = [{ node, path }];
     let bytes = node.size;
     const start = this.position.get(path);
@@ -219,6 +223,57 @@ export class WorkspaceFs {
       wanted.forEach(({ node }, at) => this.arrived(node, contents[at]));
     } finally {
       for (const each of wanted) each.node.fetching = null;
+    }
+  }
+
+  /** @param {Node} node @param {string} path */
+  async fetchLarge(node, path) {
+    try {
+      if (this.loadedBytes + node.size > KEPT_BYTES) this.forget();
+      const data = new Uint8Array(node.size);
+      let at = 0;
+      while (at < data.length) {
+        const piece = await this.piece(path, at);
+        if (!piece.length) break;
+        data.set(piece.subarray(0, data.length - at), at);
+        at += piece.length;
+      }
+      this.arrived(node, data.subarray(0, Math.min(at, data.length)));
+    } finally {
+      node.fetching = null;
+    }
+  }
+
+  /** Bytes of a large file from a place on. @param {string} path @param {number} at @returns {Promise<Uint8Array>} */
+  async piece(path, at) {
+    try {
+      return await this.call("files.piece", [path, at]);
+    } catch (error) {
+      this.refused.set(path, /** @type {Error} */ (error).message);
+      throw error;
+    }
+  }
+
+  /** A large file that was not read whole; null for anything else. @param {string} path */
+  large(path) {
+    try {
+      const { node, path: real } = this.existing(path);
+      const isLarge = node.kind === "file" && node.data === null && node.size > LARGE_BYTES;
+      return isLarge ? { path: real, size: node.size } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Does something while a file of this process' own is there. @template T @param {string} path @param {Uint8Array} data
+   * @param {() => Promise<T>} action @returns {Promise<T>} */
+  async scratch(path, data, action) {
+    const { parent, name } = this.own(path);
+    parent.children?.set(name, made("file", { data, size: data.length, isStored: false }));
+    try {
+      return await action();
+    } finally {
+      parent.children?.delete(name);
     }
   }
 
@@ -252,7 +307,8 @@ export class WorkspaceFs {
   /** @param {string} path */
   async readFileBuffer(path) {
     const { node, path: real } = this.existing(path);
-    return (await this.content(node, real)).slice();
+    const data = await this.content(node, real);
+    return data.length > LARGE_BYTES ? data : data.slice(); // one of a large file is enough; no command writes into it
   }
 
   /** @param {string} path @param {any} [options] */
@@ -277,6 +333,11 @@ export class WorkspaceFs {
     let batch = [];
     let bytes = 0;
     for (const change of changes) {
+      if ("data" in change && change.data.length > LARGE_BYTES) {
+        const error = failure("EFBIG", `file would be larger than ${LARGE_BYTES} bytes`, change.path);
+        this.refused.set(change.path, error.message);
+        throw error;
+      }
       const size = 40 + change.path.length + ("data" in change ? change.data.length : 0);
       if (batch.length && bytes + size > REPORT_BYTES) {
         await this.call("files.change", batch);

@@ -165,12 +165,12 @@ async def test_what_was_written_before_the_process_was_killed_is_kept(shell_sand
     assert result["changedFiles"] == {**NOTHING, "created": ["/before"]}
 
 
-async def test_a_file_that_is_too_large_is_neither_read_nor_changed(workspace: MemoryWorkspace, bash: Shell) -> None:
+async def test_a_file_that_is_too_large_is_read_and_not_changed(workspace: MemoryWorkspace, bash: Shell) -> None:
     large = b"x" * 1_000_001
     await workspace.write_file("/d/large", large)
     await workspace.write_file("/d/small", "1\n")
     result = await bash("ls -l d/large | grep -c 1000001; cat d/large | wc -c; rm d/large; rm -r d; mv d/large x; ls d")
-    assert result["stdout"] == "1\n0\nlarge\nsmall\n"
+    assert result["stdout"] == "1\n1000001\nlarge\nsmall\n"
     assert result["skippedFiles"] == ["/d/large"]
     assert result["changedFiles"] == NOTHING
     assert await workspace.read_bytes("/d/large") == large
