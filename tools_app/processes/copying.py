@@ -18,7 +18,10 @@ from tools_app.core.files.workspace import Entry, EntryKind, Operation, Workspac
 from tools_app.errors import FileFailed
 from tools_app.processes.isolation import MAX_ENTRIES, NOBODY
 
-MAX_FILE_BYTES: Final = 20_000_000
+MAX_FILE_BYTES: Final = 64_000_000
+HELD_BYTES: Final = 4_000_000
+"""A larger file is copied in pieces."""
+
 MAX_NAMED: Final = 50
 MAX_PLACE_BYTES: Final = 4000
 """The longest path that the system takes is a little longer."""
@@ -46,9 +49,13 @@ class Copy:
 
     def write(self, entry: Entry, data: bytes) -> None:
         """Make a file. Scripts may be run."""
+        self.place(entry.path).write_bytes(data)
+        self.made(entry, is_program=data.startswith(b"#!"))
+
+    def made(self, entry: Entry, *, is_program: bool) -> None:
+        """Note a file that was made, and give it to the command."""
         target = self.place(entry.path)
-        target.write_bytes(data)
-        target.chmod(0o755 if data.startswith(b"#!") else 0o644)
+        target.chmod(0o755 if is_program else 0o644)
         give(target)
         self.signatures[entry.path] = _signature(target.lstat())
 
@@ -171,16 +178,28 @@ async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
             continue
         left -= size
         wanted.append(entry.path)
-    async for entry, data in workspace.read_many(wanted, max_bytes=MAX_FILE_BYTES):
-        if data is None:
+    async for entry, data in workspace.read_many(wanted, max_bytes=HELD_BYTES):
+        if data is None and entry.size > MAX_FILE_BYTES:  # it has grown
             copy.skipped.add(entry.path)
             continue
         copy.base[entry.path] = entry
-        await asyncio.to_thread(copy.write, entry, data)
+        if data is None:
+            await _write_large(workspace, copy, entry)
+        else:
+            await asyncio.to_thread(copy.write, entry, data)
     gone = [path for path in wanted if path not in copy.signatures and path not in copy.skipped]
     for path in gone:
         del copy.base[path]
     return copy
+
+
+async def _write_large(workspace: Workspace, copy: Copy, entry: Entry) -> None:
+    """Make a file whose bytes are never held at once."""
+    target = copy.place(entry.path)
+    with target.open("wb") as file:
+        async for piece in workspace.read_stream(entry.path):
+            await asyncio.to_thread(file.write, piece)
+    copy.made(entry, is_program=False)
 
 
 def _target(text: str) -> str:

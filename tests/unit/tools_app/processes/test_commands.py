@@ -1,5 +1,7 @@
 """What a command finds of a workspace, and what of its changes is kept."""
 
+import time
+
 import pytest
 
 from tests.unit.tools_app.processes.conftest import Command
@@ -81,6 +83,23 @@ async def test_a_file_that_somebody_else_changed_is_left_alone_and_named(
     result = await command("echo mine > f; echo mine > g")
     assert [line.split(":")[0] for line in result["errors"]] == ["/f"]
     assert await texts(workspace) == {"/f": "theirs\n", "/g": "mine\n"}
+
+
+async def test_a_log_of_40_megabytes_is_read_and_changed(workspace: MemoryWorkspace, command: Command) -> None:
+    line = "2026 a line of a log, in Zürich\n".encode("cp1252")
+    log = line * (40_000_000 // len(line)) + b"ERROR\n"
+    await workspace.write_file("/big.log", log)
+    script = "wc -c < big.log; tail -n 1 big.log; grep -c ERROR big.log; sed -i s/ERROR/fine/ big.log"
+    result = await command(script, disk_bytes=250_000_000)
+    assert (result["stdout"], result["stderr"]) == (f"{len(log)}\nERROR\n1\n", "")
+    assert await workspace.read_bytes("/big.log") == log.replace(b"ERROR", b"fine")
+
+
+async def test_a_command_in_the_background_ends_with_the_call(command: Command) -> None:
+    started = time.monotonic()
+    result = await command("sleep 300 & echo done")
+    assert (result["stdout"], result["exitCode"]) == ("done\n", 0)
+    assert time.monotonic() - started < 20
 
 
 async def test_files_that_are_too_large_are_left_alone(workspace: MemoryWorkspace, command: Command) -> None:
