@@ -108,6 +108,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/sessions/{session_id}/budget"): None,
     ("PUT", "/api/v1/sessions/{session_id}/budget"): {"max_cost": "0"},
     ("GET", "/api/v1/files/{file_id}"): None,
+    ("GET", "/api/v1/files/{file_id}/view"): None,
     ("DELETE", "/api/v1/files/{file_id}"): None,
     ("GET", EXTENSIONS): None,
     ("POST", EXTENSIONS): EXTENSION,
