@@ -24,6 +24,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.core.deferral import CALL, SEARCH
 from tools_app.core.mcp.catalogue import tool_name
+from tools_app.mcp import rows
 from tools_app.mcp.pool import McpPool
 from tools_app.models import ToolCallRecord
 
@@ -118,6 +119,8 @@ async def test_the_beginning_of_the_prompt_stays_when_a_tool_comes(make_connecte
         return any(tool["name"] == "grown" for tool in ((await only_server()).catalogue or {})["tools"])
 
     await until(has_grown)
+    fresh = await only_server()
+    await db(rows.accept_tools, fresh, fresh.fingerprint)
     await room.say(f'call tool {SEARCH} {{"query": "grown"}}\n{await through("grown", {})}\nsay: {{result}}')
     after = model.whole[-1]
     assert [dump(asdict(tool)) for tool in after.tools] == [dump(asdict(tool)) for tool in before.tools]
