@@ -8,7 +8,7 @@ import pytest
 
 from chat.crashing.everywhere import CrashEverywhere
 from chat.think import Think, Tool, ToolContext, tool
-from tools_app.core.deferral import CALL, SEARCH
+from tools_app.core.deferral import CALL
 
 pytestmark = pytest.mark.asyncio
 
@@ -49,7 +49,7 @@ def through(name: str, to: str) -> str:
 @pytest.mark.parametrize("name", ["post_7", "post_asked"])
 async def test_a_letter_is_sent_once(crash_everywhere: CrashEverywhere, name: str) -> None:
     SENT.clear()
-    script = f'call tool {SEARCH} {{"query": "letter"}}\n{through(name, "Ann")}\nsay: {{result}}'
+    script = f"{through(name, 'Ann')}\nsay: {{result}}"
     crashes = await crash_everywhere(ManyPosts, script, effects=lambda: list(SENT.values()))
     assert set(SENT.values()) == {f"{name} to Ann"}
     assert any(f"tool:{name}:" in point.key for points in crashes.points for point in points)
