@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from tests import archives
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
@@ -363,3 +365,28 @@ def test_menu_leads_to_the_programs_that_a_person_has_connected(tab: ChatPage) -
     tab.page.locator("#user-menu").click()
     tab.page.get_by_role("menuitem", name="Connected programs").click()
     expect(tab.page.get_by_role("heading", name="Your programs")).to_be_visible()
+
+
+@pytest.mark.smoke
+def test_an_archive_of_another_product_is_looked_at_and_imported(tab: ChatPage, tmp_path: Path) -> None:
+    tab.open("/")
+    (tmp_path / "export.zip").write_bytes(archives.chatgpt_zip())
+    tab.page.locator("#user-menu").click()
+    tab.page.get_by_role("menuitem", name="Import conversations").click()
+    dialog = tab.page.get_by_role("dialog", name="Import conversations")
+    expect(dialog).to_contain_text("at most 1024 MB")
+    dialog.get_by_label("Choose a file").set_input_files(tmp_path / "export.zip")
+    expect(dialog).to_contain_text("2 conversations, 1 cannot be read")
+    expect(dialog).to_contain_text("Nothing: It has no messages.")
+    check(tab.page)
+    look(tab, "import-preview")
+    dialog.get_by_role("button", name="Import", exact=True).click()
+    expect(dialog).to_contain_text("2 conversations were added, 1 cannot be read")
+    dialog.get_by_text("Not shown").click()
+    look(tab, "import-report")
+    dialog.get_by_role("button", name="Close").click()
+    tab.page.get_by_role("link", name="Trip").click()
+    expect(tab.messages).to_have_count(2)
+    expect(tab.answers.first.locator(".sibling-count")).to_have_text("2 / 2")
+    expect(tab.messages.first).to_contain_text("Where is this?")
+    look(tab, "import-conversation")

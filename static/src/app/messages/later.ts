@@ -13,6 +13,7 @@ import files from "./en/files.json" with { type: "json" };
 import find from "./en/find.json" with { type: "json" };
 import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
+import imports from "./en/imports.json" with { type: "json" };
 import keys from "./en/keys.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
@@ -34,6 +35,7 @@ export const later = {
   ...find,
   ...guard,
   ...histories,
+  ...imports,
   ...keys,
   ...memory,
   ...menu,

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { csrfToken } from "../lib/csrf.ts";
 import { t } from "../lib/i18n.ts";
 import { currentTheme, setTheme, type Theme, THEMES } from "../lib/theme.ts";
+import type { App } from "../store/app.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 
@@ -31,12 +32,19 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("memory", t("menu.memory"), () => app.panel.open("memory"))}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
       {item("open", t("menu.import"), chooseFile)}
+      {item("box", t("imports.title"), () => importArchive(app))}
       {item("link", t("servers.programs"), () => location.assign(app.boot.urls.programs))}
       {item("keys", t("keys.title"), () => app.showShortcuts())}
       <ThemeChoice />
       <SignOut action={app.boot.urls.logout} />
     </>
   );
+}
+
+/** Ask for an archive of another product. */
+async function importArchive({ agents, api, conversation, dialogs, list }: App): Promise<void> {
+  const load = async () => (await import("../dialogs/all.ts")).ImportArchive;
+  await dialogs.ask(load, { api, agents, current: conversation.instance.agent, onAdded: () => list.refresh() });
 }
 
 function ThemeChoice() {
