@@ -25,6 +25,10 @@ class Phrase:
         """The sentence in English."""
         return self.filled(self.text)
 
+    def with_values(self, **values: object) -> "Phrase":
+        """The same sentence with other values."""
+        return type(self)(self.text, **values)
+
     def filled(self, text: str) -> str:
         """A translation of the sentence with the values in their places."""
         return text.format(**self.values) if self.values else text

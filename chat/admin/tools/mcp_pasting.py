@@ -54,14 +54,14 @@ class PasteForm(forms.Form):
                 widget = forms.Select(choices=[("", "---------"), *((each, each) for each in variable.options)])
             elif variable.is_secret:
                 widget = forms.PasswordInput(attrs={"size": 80, "autocomplete": "new-password"}, render_value=False)
-            self.fields[PREFIX + variable.key] = forms.CharField(
+            self.fields[PREFIX + variable.key] = field = forms.CharField(
                 label=variable.key.removeprefix("input:"),
                 required=False,
                 strip=False,
                 max_length=MAX_SECRET_CHARS,
                 widget=widget,
-                help_text=" ".join(part for part in (variable.description, _default(variable)) if part),
             )
+            field.help_text = " ".join(part for part in (variable.description, _default(variable)) if part)
 
 
 class McpPasting:

@@ -31,7 +31,7 @@ class HasTools(Protocol):
 
     @property
     def found(self) -> tuple[ToolSpec, ...]:
-        """Those that are not declared: the model finds them, and calls them through the finders."""
+        """Tools that are not declared: the model finds them, and calls them through the finders."""
         ...
 
     @property

@@ -171,10 +171,9 @@ async def build_model_input(
     answer: Message = NOTHING_SAID,
     guard: TurnGuard | None = None,
 ) -> ModelInput:
-    """Ask the agent for the parts of a model call. Calls no model. `answer`: what there is of it already.
+    """Ask the agent for the parts of a model call. Calls no model.
 
-    `guard`: of a turn; it learns what the model is going to read of others.
-
+    `answer`: what there is of it already. `guard`: of a turn; it learns what the model is going to read of others.
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
     `TurnConfigInvalid` for a policy that is none.

@@ -59,12 +59,11 @@ class Prompt:
         if self.override is None:
             history = with_last_calls(self._cut_history(), self.policy)
             history = with_note(history, self.context_note)
-            return self._convert(self.reads([*history, *self._noted()], self._cut_answer(answer)))
+            return self._convert(
+                self.reads([*history, *([_note(self.note)] if self.note else [])], self._cut_answer(answer))
+            )
         override = with_note_of_context(self.override, self.context_note)
         return (*override, *(self._convert(self.reads([], self._cut_answer(answer))) if answer else ()))
-
-    def _noted(self) -> list[Message]:
-        return [{"id": "", "role": "user", "parts": [{"type": "text", "text": self.note}]}] if self.note else []
 
     def drop_media(self) -> bool:
         """Name pictures and documents from now on instead of sending them; false when none were sent."""
@@ -203,8 +202,11 @@ def with_note(history: list[Message], text: str) -> list[Message]:
         return history
     roles = [message["role"] for message in history]
     place = len(roles) - roles[::-1].index(Role.USER) if Role.USER in roles else 0
-    note: Message = {"id": "", "role": "user", "parts": [{"type": "text", "text": text}]}
-    return [*history[:place], note, *history[place:]]
+    return [*history[:place], _note(text), *history[place:]]
+
+
+def _note(text: str) -> Message:
+    return {"id": "", "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
 def with_note_of_context(messages: Sequence[ModelMessage], text: str) -> tuple[ModelMessage, ...]:

@@ -43,7 +43,7 @@ class Encoding:
     `strays`: bytes within UTF-8 that are none of it. They are halves of pairs in the text, and themselves again later.
     """
 
-    label: str = UTF_8
+    name: str = UTF_8
     codec: str = "utf-8"
     mark: bytes = b""
     is_assumed: bool = False
@@ -54,7 +54,7 @@ class Encoding:
         try:
             return data.removeprefix(self.mark).decode(self.codec, self._errors)
         except UnicodeDecodeError as error:
-            raise failed("EILSEQ", path, f"byte {error.start} is no text in {self.label}") from error
+            raise failed("EILSEQ", path, f"byte {error.start} is no text in {self.name}") from error
 
     def encode(self, text: str, *, path: str) -> bytes:
         """The bytes of a text, with the mark. Errors: `FileFailed` (`EILSEQ`), which names the first character."""
@@ -62,13 +62,13 @@ class Encoding:
             return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.codec, self._errors)
         except UnicodeEncodeError as error:
             char = text[error.start]
-            words = f"{char!r} (U+{ord(char):04X}) does not exist in {self.label}, the encoding of the file"
+            words = f"{char!r} (U+{ord(char):04X}) does not exist in {self.name}, the encoding of the file"
             raise failed("EILSEQ", path, f"{words}: convert it to UTF-8 first") from error
 
     def check(self, data: bytes, text: str, *, path: str) -> None:
         """Errors: `FileFailed` (`EILSEQ`) where the text of these bytes gives others, as in a few encodings."""
         if self.encode(text, path=path) != data:
-            raise failed("EILSEQ", path, f"its bytes would not stay the same in {self.label}")
+            raise failed("EILSEQ", path, f"its bytes would not stay the same in {self.name}")
 
     def decoder(self) -> codecs.IncrementalDecoder:
         """Decodes pieces of a text for being shown; what cannot be decoded is a replacement character."""
@@ -77,14 +77,14 @@ class Encoding:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing to report."""
-        return self.label == UTF_8 and not self.strays
+        return self.name == UTF_8 and not self.strays
 
     @property
     def told(self) -> str:
         """The encoding in one line, for models and people."""
         if self.strays:
             return f"{UTF_8} except for {self.strays} bytes (shown as \N{REPLACEMENT CHARACTER}, kept as they are)"
-        return f"{self.label} (assumed: its bytes do not say)" if self.is_assumed else self.label
+        return f"{self.name} (assumed: its bytes do not say)" if self.is_assumed else self.name
 
     @property
     def _errors(self) -> str:
@@ -92,14 +92,14 @@ class Encoding:
 
 
 PLAIN: Final = Encoding()
-WINDOWS: Final = Encoding(label="Windows-1252", codec="cp1252", is_assumed=True)
+WINDOWS: Final = Encoding(name="Windows-1252", codec="cp1252", is_assumed=True)
 
 
 def detected(data: bytes) -> Encoding | None:
     """The encoding of a text; `None` for what is no text, or in an encoding that cannot be recognised."""
-    for mark, label, codec in _OF_MARKS:
+    for mark, name, codec in _OF_MARKS:
         if data.startswith(mark):
-            found = Encoding(label=label, codec=codec, mark=mark)
+            found = Encoding(name=name, codec=codec, mark=mark)
             if _is_text(data, found):
                 return found
     if b"\0" in data:
@@ -125,16 +125,16 @@ def detected_head(head: bytes, *, is_whole: bool = False) -> Encoding | None:
 def named(name: str) -> Encoding:
     """An encoding by its name, as `windows-1251` or `UTF-16 LE with BOM`. Errors: `FileFailed` (`EINVAL`)."""
     wanted = name.strip().lower()
-    for mark, label, codec in _OF_MARKS:
-        if wanted in {label.lower(), _SHORT.get(codec, "")}:
-            return Encoding(label=label, codec=codec, mark=mark)
+    for mark, known, codec in _OF_MARKS:
+        if wanted in {known.lower(), _SHORT.get(codec, "")}:
+            return Encoding(name=known, codec=codec, mark=mark)
     try:
         codec = codecs.lookup(wanted).name
     except (LookupError, ValueError):
         codec = ""
     if codec not in _NAMED:
         raise failed("EINVAL", "/", f"{name[:50]!r} is no encoding of texts that is known here, as UTF-8 is")
-    return Encoding(label={"utf-8": UTF_8, "cp1252": WINDOWS.label}.get(codec, name.strip()), codec=codec)
+    return Encoding(name={"utf-8": UTF_8, "cp1252": WINDOWS.name}.get(codec, name.strip()), codec=codec)
 
 
 def has_controls(data: bytes) -> bool:
@@ -171,8 +171,8 @@ def as_utf_8(data: bytes) -> bytes | None:
 _TEXT_BYTES: Final = bytes(set(range(256)) - set(_CONTROLS))
 _WINDOWS_BYTES: Final = bytes(set(_TEXT_BYTES) - set(_UNDEFINED))
 _UTF_16: Final = (
-    Encoding(label="UTF-16 LE", codec="utf-16-le", is_assumed=True),
-    Encoding(label="UTF-16 BE", codec="utf-16-be", is_assumed=True),
+    Encoding(name="UTF-16 LE", codec="utf-16-le", is_assumed=True),
+    Encoding(name="UTF-16 BE", codec="utf-16-be", is_assumed=True),
 )
 
 

@@ -164,7 +164,7 @@ def kind_of_file(data: bytes, name: str) -> str | Unreadable:
 
 def refusal(kind: Unreadable, name: str) -> Phrase:
     """The sentence for people about a file that cannot be read: its kind, and what to do."""
-    return Phrase(kind.sentence.text, name=name)
+    return kind.sentence.with_values(name=name)
 
 
 def kind_name(media_type: str) -> str:

@@ -52,7 +52,7 @@ def able(body: dict[str, Any], changes: Answers) -> Reply:
 
 
 @pytest.fixture
-def odd_server(settings: Any) -> Iterator[tuple[OddProvider, Answers]]:
+def probed_server(settings: Any) -> Iterator[tuple[OddProvider, Answers]]:
     changes: Answers = {}
     with odd_provider(lambda body: able(body, changes)) as provider:
         settings.THINK_PROVIDERS = {"odd": {"base_url": provider.base_url, "api_key": KEY}}
@@ -68,7 +68,7 @@ def of(report: Report, ability: Ability) -> Finding:
     return next(finding for finding in report.findings if finding.ability is ability)
 
 
-async def test_all_is_found_in_few_requests(odd_server: tuple[OddProvider, Answers]) -> None:
+async def test_all_is_found_in_few_requests(probed_server: tuple[OddProvider, Answers]) -> None:
     report = await probe("odd/m")
     assert cells(report) == {
         Ability.STREAM: "in one piece",
@@ -82,10 +82,10 @@ async def test_all_is_found_in_few_requests(odd_server: tuple[OddProvider, Answe
         Ability.SCHEMA: "yes",
         Ability.OVERFLOW: "cuts silently",  # the server says that it read nine tokens
     }
-    assert len(odd_server[0].bodies) == report.requests == report.questions == 7
-    assert all(body["max_tokens"] == questions.ANSWER_TOKENS for body in odd_server[0].bodies)
+    assert len(probed_server[0].bodies) == report.requests == report.questions == 7
+    assert all(body["max_tokens"] == questions.ANSWER_TOKENS for body in probed_server[0].bodies)
     most, _written = questions.most_tokens(10_000)
-    assert sum(len(json.dumps(body)) for body in odd_server[0].bodies) / 4 < most
+    assert sum(len(json.dumps(body)) for body in probed_server[0].bodies) / 4 < most
 
 
 TOOLLESS = refused("registry.ollama.ai/library/m:latest does not support tools")
@@ -113,10 +113,10 @@ REFUSALS: dict[Ability, tuple[str, Callable[[dict[str, Any]], Reply], str]] = {
 
 @pytest.mark.parametrize("ability", REFUSALS)
 async def test_refusals_are_findings_with_their_words(
-    odd_server: tuple[OddProvider, Answers], ability: Ability
+    probed_server: tuple[OddProvider, Answers], ability: Ability
 ) -> None:
     asked, answer, words = REFUSALS[ability]
-    odd_server[1][asked] = answer
+    probed_server[1][asked] = answer
     report = await probe("odd/m", overflow_tokens=0)
     finding = of(report, ability)
     assert (finding.cell, finding.found) == ("no", False)
@@ -125,8 +125,8 @@ async def test_refusals_are_findings_with_their_words(
     assert {cells(report)[other] for other in others} == {"yes"}
 
 
-async def test_what_is_passed_over_is_not_taken_for_done(odd_server: tuple[OddProvider, Answers]) -> None:
-    changes = odd_server[1]
+async def test_what_is_passed_over_is_not_taken_for_done(probed_server: tuple[OddProvider, Answers]) -> None:
+    changes = probed_server[1]
     changes |= {
         "lookup": Reply(text="I would look it up."),
         questions.SEE: Reply(text="Red."),
@@ -149,9 +149,9 @@ async def test_what_is_passed_over_is_not_taken_for_done(odd_server: tuple[OddPr
     ],
 )
 async def test_overflow_shows_the_window(
-    odd_server: tuple[OddProvider, Answers], reply: Reply, cell: str, context: int, cuts: bool
+    probed_server: tuple[OddProvider, Answers], reply: Reply, cell: str, context: int, cuts: bool
 ) -> None:
-    odd_server[1][questions.REPEATED] = reply
+    probed_server[1][questions.REPEATED] = reply
     report = await probe("odd/m")
     assert cells(report)[Ability.OVERFLOW] == cell
     assert (report.learned.context_tokens, report.learned.cuts_silently) == (context, cuts)
@@ -159,8 +159,8 @@ async def test_overflow_shows_the_window(
     assert facts_of("odd/m").limits.context_tokens == context
 
 
-async def test_found_is_remembered_and_used(odd_server: tuple[OddProvider, Answers]) -> None:
-    provider, changes = odd_server
+async def test_found_is_remembered_and_used(probed_server: tuple[OddProvider, Answers]) -> None:
+    provider, changes = probed_server
     changes |= {"lookup": without_tools, questions.SEE: without_sight, questions.CHOOSE: Reply(text="Red, three.")}
     assert resolve_model("odd/m").accepts_images
     await remember(await probe("odd/m", overflow_tokens=0))
@@ -176,8 +176,8 @@ async def test_found_is_remembered_and_used(odd_server: tuple[OddProvider, Answe
     assert facts_of("odd/m").calls_tools is True
 
 
-async def test_schema_that_is_passed_over_is_asked_for_by_a_tool(odd_server: tuple[OddProvider, Answers]) -> None:
-    provider, changes = odd_server
+async def test_schema_that_is_passed_over_is_asked_for_by_a_tool(probed_server: tuple[OddProvider, Answers]) -> None:
+    provider, changes = probed_server
     changes[questions.CHOOSE] = Reply(text="Red, three.")
     await remember(await probe("odd/m", overflow_tokens=0))
     changes[questions.CHOOSE] = Reply(calls=(("answer", {"colour": "red", "letters": 3}),))
@@ -186,9 +186,9 @@ async def test_schema_that_is_passed_over_is_asked_for_by_a_tool(odd_server: tup
     assert len(provider.bodies[-1]["tools"]) == 1
 
 
-async def test_declared_is_not_asked(odd_server: tuple[OddProvider, Answers], settings: Any) -> None:
+async def test_declared_is_not_asked(probed_server: tuple[OddProvider, Answers], settings: Any) -> None:
     declared = {"accepts_images": False, "accepts_documents": True, "can_call_tools": False}
-    settings.THINK_PROVIDERS = {"odd": {"base_url": odd_server[0].base_url, **declared}}
+    settings.THINK_PROVIDERS = {"odd": {"base_url": probed_server[0].base_url, **declared}}
     report = await probe("odd/m", overflow_tokens=0)
     found = {finding.ability: finding for finding in report.findings}
     assert [found[ability].cell for ability in (Ability.IMAGES, Ability.PDF, Ability.TOOLS)] == ["no", "yes", "no"]
@@ -196,30 +196,30 @@ async def test_declared_is_not_asked(odd_server: tuple[OddProvider, Answers], se
     assert report.questions == 2
 
 
-async def test_a_hanging_server_is_left(odd_server: tuple[OddProvider, Answers]) -> None:
+async def test_a_hanging_server_is_left(probed_server: tuple[OddProvider, Answers]) -> None:
     go_on = threading.Event()
 
     def hang(_body: dict[str, Any]) -> Reply:
         go_on.wait(20)
         return Reply()
 
-    odd_server[1][questions.COUNT] = hang
+    probed_server[1][questions.COUNT] = hang
     report = await probe("odd/m", seconds=0.3)
     go_on.set()
-    assert len(odd_server[0].bodies) == 1
+    assert len(probed_server[0].bodies) == 1
     assert report.problem == "it did not end within 0.3 s"
     assert not report.has_answered
     assert {finding.cell for finding in report.findings} == {NOT_FOUND}
 
 
-async def test_one_question_that_hangs_costs_its_answer_only(odd_server: tuple[OddProvider, Answers]) -> None:
+async def test_one_question_that_hangs_costs_its_answer_only(probed_server: tuple[OddProvider, Answers]) -> None:
     go_on = threading.Event()
 
     def hang(_body: dict[str, Any]) -> Reply:
         go_on.wait(20)
         return Reply()
 
-    odd_server[1][questions.SEE] = hang
+    probed_server[1][questions.SEE] = hang
     report = await probe("odd/m", seconds=2, overflow_tokens=0)
     go_on.set()
     assert "did not end" in of(report, Ability.IMAGES).why
@@ -238,18 +238,18 @@ async def test_one_question_that_hangs_costs_its_answer_only(odd_server: tuple[O
     ],
 )
 async def test_a_server_that_gives_nothing_is_asked_once(
-    odd_server: tuple[OddProvider, Answers], reply: Reply, says: str
+    probed_server: tuple[OddProvider, Answers], reply: Reply, says: str
 ) -> None:
-    odd_server[1][questions.COUNT] = reply
+    probed_server[1][questions.COUNT] = reply
     report = await probe("odd/m")
-    assert len(odd_server[0].bodies) == 1
+    assert len(probed_server[0].bodies) == 1
     assert any(word in report.problem for word in says.split("|")), report.problem
     assert not report.has_answered
     assert KEY not in repr(report)
 
 
-def test_command_says_what_it_asks_and_prints_the_table(odd_server: tuple[OddProvider, Answers]) -> None:
-    odd_server[1][questions.SEE] = refused(f"images are not supported, key {KEY}")
+def test_command_says_what_it_asks_and_prints_the_table(probed_server: tuple[OddProvider, Answers]) -> None:
+    probed_server[1][questions.SEE] = refused(f"images are not supported, key {KEY}")
     out, err = StringIO(), StringIO()
     call_command("probe_model", "odd/m", "--yes", stdout=out, stderr=err)
     table, told = out.getvalue(), err.getvalue()
@@ -261,26 +261,26 @@ def test_command_says_what_it_asks_and_prints_the_table(odd_server: tuple[OddPro
     assert "$0.03 by its list price" in told
     assert "what was found is remembered for odd/m" in told
     assert KEY not in table + told
-    assert model_memory.of(odd_server[0].base_url, "m").abilities[Ability.TOOLS] is True
+    assert model_memory.of(probed_server[0].base_url, "m").abilities[Ability.TOOLS] is True
 
 
 def test_command_asks_nothing_without_consent(
-    odd_server: tuple[OddProvider, Answers], monkeypatch: pytest.MonkeyPatch
+    probed_server: tuple[OddProvider, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for answer in ("", "n"):
         monkeypatch.setattr("builtins.input", lambda _prompt, said=answer: said)
         with pytest.raises(CommandError, match="Nothing was asked"):
             call_command("probe_model", "odd/m", stdout=StringIO(), stderr=StringIO())
-    assert odd_server[0].bodies == []
+    assert probed_server[0].bodies == []
 
 
-def test_command_prints_json(odd_server: tuple[OddProvider, Answers]) -> None:
+def test_command_prints_json(probed_server: tuple[OddProvider, Answers]) -> None:
     out = StringIO()
     call_command("probe_model", "odd/m", "--yes", "--json", "--overflow-tokens=0", stdout=out, stderr=StringIO())
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [row["ability"] for row in rows] == list(Ability)
     assert rows[1] == {"ability": "tools", "cell": "yes", "found": True, "why": "it called the tool"}
-    assert len(odd_server[0].bodies) == 6
+    assert len(probed_server[0].bodies) == 6
 
 
 @pytest.mark.parametrize("name", ["nobody/m", "m", "default"])
@@ -289,8 +289,8 @@ def test_command_says_what_is_not_configured(name: str) -> None:
         call_command("probe_model", name, "--yes", stdout=StringIO(), stderr=StringIO())
 
 
-def test_command_fails_where_nothing_was_found_out(odd_server: tuple[OddProvider, Answers]) -> None:
-    odd_server[1][questions.COUNT] = refused("no", status=401)
+def test_command_fails_where_nothing_was_found_out(probed_server: tuple[OddProvider, Answers]) -> None:
+    probed_server[1][questions.COUNT] = refused("no", status=401)
     with pytest.raises(CommandError, match="credentials"):
         call_command("probe_model", "odd/m", "--yes", stdout=StringIO(), stderr=StringIO())
-    assert model_memory.of(odd_server[0].base_url, "m").abilities == {}
+    assert model_memory.of(probed_server[0].base_url, "m").abilities == {}
