@@ -17,7 +17,12 @@ class SandboxSettings:
     queue_seconds = Setting(
         "THINK_SANDBOX_QUEUE_SECONDS", 30.0, doc="How long code waits for its turn before its call fails."
     )
-    memory_bytes = Setting("THINK_SANDBOX_MEMORY_BYTES", 256 * 1024 * 1024, doc="Memory of one run of code.")
+    memory_bytes = Setting(
+        "THINK_SANDBOX_MEMORY_BYTES",
+        256 * 1024 * 1024,
+        doc="Memory of one run of code. Scripts of bash may take ten times the largest file of the workspace more (of"
+        " files above 1 MB; at most 640 MB).",
+    )
     seconds = Setting("THINK_SANDBOX_SECONDS", 60.0, doc="Time of one run of code, its calls included.")
     packages_dir = Setting(
         "THINK_SANDBOX_PACKAGES_DIR",
