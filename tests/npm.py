@@ -19,6 +19,8 @@ from thinkproject.run.bootstrap import trusting_this_machine
 
 INPUTS: Final = ("package.json", "deno.json", "deno.lock")
 SECONDS: Final = 300.0
+DENO: Final = find_deno_bin()
+"""Found once, before threads ask for it at once, which Python 3.11 does not stand."""
 
 
 class NpmFailed(Exception):
@@ -80,7 +82,7 @@ def deno(folder: Path, *arguments: str) -> str:
     environ = {**trusting_this_machine(), "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
     try:
         done = subprocess.run(
-            [find_deno_bin(), *arguments],
+            [DENO, *arguments],
             cwd=folder,
             env=environ,
             capture_output=True,

@@ -14,6 +14,7 @@ import functools
 import os
 import resource
 import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,6 +46,8 @@ SET_LIMITS: Final = (
     '&& shift 4 && exec "$@"'
 )
 OPEN_FILES: Final = 64
+_finding = threading.Lock()
+"""Python 3.11 reads its own configuration, of which the wheel asks, without one: a second thread finds it half read."""
 
 
 def deno_path() -> str:
@@ -52,7 +55,8 @@ def deno_path() -> str:
     try:
         from deno import find_deno_bin  # noqa: PLC0415 - a wheel that not every platform has
 
-        return str(find_deno_bin())
+        with _finding:
+            return str(find_deno_bin())
     except (ImportError, FileNotFoundError) as error:
         raise SandboxUnavailable("Code cannot run here: the package deno is not installed.") from error
 
