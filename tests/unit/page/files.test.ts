@@ -95,6 +95,21 @@ Deno.test("a text is read in pieces, whatever a piece ends with", async () => {
   same((await FileText.open(api, await api.entry("/e"))).text, "");
 });
 
+Deno.test("texts in other encodings are shown, with its name, where the server says that they are texts", async () => {
+  const utf16 = new Uint8Array([0xff, 0xfe, 0x47, 0, 0xf6, 0]); // Gö
+  const western = new Uint8Array([0x4d, 0xfc, 0x6c, 0x6c, 0x65, 0x72]); // Müller
+  const api = serving(new Map<string, string | Uint8Array>([["/u", utf16], ["/w", western], ["/p", "plain"]]));
+  const found = [];
+  for (const path of ["/u", "/w", "/p"]) {
+    const entry = { ...await api.entry(path), media_type: "text/plain" };
+    const { text, encoding } = await FileText.open(api, entry);
+    found.push([text, encoding]);
+  }
+  same(found, [["Gö", "utf-16le"], ["Müller", "windows-1252"], ["plain", ""]]);
+  const unknown = { ...await api.entry("/w"), media_type: "application/octet-stream" };
+  same((await FileText.open(api, unknown)).text, null);
+});
+
 Deno.test("the ends of lines are told apart", async () => {
   const contents = { "/lf": "a\nb", "/crlf": "a\r\nb\r\n", "/both": "a\r\nb\n", "/cr": "a\rb" };
   const api = serving(new Map(Object.entries(contents)));

@@ -174,6 +174,7 @@ function Text(props: ContentProps) {
   if (!file) return <p class="muted">{t("common.loading")}</p>;
   if (file.text === null) return <p>{t("files.binary")}</p>;
   const isSmall = (entry?.size ?? 0) <= LARGEST_TO_EDIT;
+  const isEditable = canWrite && isSmall && !file.encoding;
   const readOn = async () => {
     try {
       setFile(await file.more(api));
@@ -183,7 +184,8 @@ function Text(props: ContentProps) {
   };
   return (
     <>
-      {canWrite && isSmall && !file.hasMixedEnds && (
+      {file.encoding && <p class="muted">{t("files.other-encoding", { encoding: file.encoding })}</p>}
+      {isEditable && !file.hasMixedEnds && (
         <p class="panel-actions">
           <button type="button" class="button" ref={edit} onClick={() => setEditing(true)}>
             <Icon name="edit" />
@@ -192,7 +194,7 @@ function Text(props: ContentProps) {
         </p>
       )}
       {canWrite && !isSmall && <p class="muted">{t("files.too-large-to-edit")}</p>}
-      {canWrite && isSmall && file.hasMixedEnds && <p class="muted">{t("files.mixed-ends")}</p>}
+      {isEditable && file.hasMixedEnds && <p class="muted">{t("files.mixed-ends")}</p>}
       {file.text === "" ? <p class="muted">{t("files.no-content")}</p> : (
         <Lines
           text={fileText(file.text)}

@@ -3,6 +3,12 @@
 import type { FileEntry, FilesApi } from "../net/files_api.ts";
 
 const PIECE = 1_000_000; // bytes
+const TEXTS = /^text\/|^application\/json$/; // as the server found by looking at the bytes
+const ENCODINGS = [
+  { mark: [0xff, 0xfe], name: "utf-16le" },
+  { mark: [0xfe, 0xff], name: "utf-16be" },
+  { mark: [], name: "windows-1252" },
+];
 
 export class FileText {
   /** Null: the file is no text. */
@@ -30,7 +36,14 @@ export class FileText {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     if (!entry.size) return new FileText(entry, "", 0, { isWhole: true, decoder }); // nothing has no first byte to ask for
     const { bytes, isEnd } = await api.read(entry.path, 0, PIECE, signal);
-    return new FileText(entry, decoded(decoder, bytes, isEnd), bytes.length, { isWhole: isEnd, decoder });
+    const text = decoded(decoder, bytes, isEnd);
+    if (text !== null || !TEXTS.test(entry.media_type)) {
+      return new FileText(entry, text, bytes.length, { isWhole: isEnd, decoder });
+    }
+    const encoding = ENCODINGS.find(({ mark }) => mark.every((byte, place) => bytes[place] === byte))!;
+    const other = new TextDecoder(encoding.name);
+    const rest = { isWhole: isEnd, decoder: other };
+    return new FileText(entry, decoded(other, bytes, isEnd), bytes.length, rest);
   }
 
   /** The same with the next piece of the file. */
@@ -40,6 +53,11 @@ export class FileText {
     const text = added === null || this.text === null ? null : this.text + added;
     const rest = { isWhole: isEnd, decoder: this.#decoder };
     return new FileText({ path: this.#path, version: this.version }, text, this.#bytes + bytes.length, rest);
+  }
+
+  /** Its encoding where that is not UTF-8: then it can be read, and is not changed here. */
+  get encoding(): string {
+    return this.#decoder.encoding === "utf-8" ? "" : this.#decoder.encoding;
   }
 
   /** Lines end with CR LF, all of them. A field of the page has LF only. */
