@@ -48,7 +48,8 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
   useEffect(() => {
     if (row?.report) onAdded();
     if (!row || !IS_BUSY.has(row.status)) return;
-    const timer = setTimeout(() => void attempt(() => archives.get(row.id)), LOOK_MS);
+    const look = () => void archives.get(row.id).then(setRow, () => setRow({ ...row })); // the line may come back
+    const timer = setTimeout(look, LOOK_MS);
     return () => clearTimeout(timer);
   }, [row]);
   const choose = (file: File | undefined) => {
