@@ -6,6 +6,7 @@ leaves in between, and what no message claims, `sweep_orphans` removes. Which st
 
 import base64
 import binascii
+import codecs
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -36,6 +37,7 @@ from tools_app.core.files.kinds import DOCUMENTS, PICTURES, Unreadable, kind_nam
 FOLDER = "think/attachments"
 VIEW_FOLDER = "think/views"
 API_NAMESPACE = "think-api"
+_EMPTY = (b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # an editor's empty text has its mark
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
 _conf = AccessSettings()
@@ -69,7 +71,7 @@ def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:
 
 def check_bytes(data: bytes, *, name: str) -> str:
     """The media type of bytes that may be taken in. Errors: `AttachmentInvalid` (type, size, empty)."""
-    if not data:
+    if data in _EMPTY:
         raise AttachmentInvalid("The file is empty.")
     if len(data) > _conf.file_max_bytes:
         raise _too_large()

@@ -48,7 +48,7 @@ def prepare(environ: Mapping[str, str]) -> None:
 
 def _call(arguments: Sequence[str], environ: Mapping[str, str]) -> None:
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

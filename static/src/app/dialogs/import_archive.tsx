@@ -125,7 +125,7 @@ function Row({ row }: { row: ArchiveImport }) {
     ...(found.unreadable_count ? [t("imports.unreadable", { count: found.unreadable_count })] : []),
   ];
   return (
-    <div aria-live="polite">
+    <div class="import-found" aria-live="polite">
       {row.status === "failed" && <p role="alert" class="is-error">{row.error || t("imports.failed")}</p>}
       {row.status === "stopped" && row.error && <p role="alert" class="is-error">{row.error}</p>}
       {counts && <p>{row.name}: {counts.join(", ")}</p>}
