@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from chat.agent.operations import SavedTurn
+from chat.core.context.sent_note import NOTE
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextContent, UserMessage
 from chat.llm.scripted import ScriptedModel
 from chat.think import ChatResponse, TurnContext, tool
@@ -148,7 +149,8 @@ async def until(condition: Any) -> None:
 
 
 def asked() -> list[list[str]]:
-    """For each user's message that the last turn's model saw: its texts."""
+    """For each user's message that the last turn's model saw: its texts, without the line about when it was sent."""
     context = [value for name, value in SEEN if name == "before_turn"][-1]
     users = [message for message in context.messages if isinstance(message, UserMessage)]
-    return [[part.text for part in message.content if isinstance(part, TextContent)] for message in users]
+    texts = [[part.text for part in message.content if isinstance(part, TextContent)] for message in users]
+    return [[text for text in each if not NOTE.fullmatch(text)] for each in texts]
