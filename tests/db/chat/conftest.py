@@ -1,6 +1,7 @@
 """Two signed-in people and a conversation of the first one's."""
 
 import functools
+import io
 import json
 import re
 import threading
@@ -16,8 +17,9 @@ from django.utils import timezone
 from chat.access.oauth import clients, grants
 from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
+from chat.conversations.archive_imports import take_in
 from chat.instances.rows import ensure_instance
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, ArchiveImport, Turn
 from chat.reads import snapshots
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
@@ -229,6 +231,15 @@ async def talk(alice: User, make_instance: Callable[..., AgentInstance]) -> Agen
         return instance
 
     return await sync_to_async(make)()
+
+
+def looked_through(owner_id: int, name: str) -> str:
+    """An archive of another product that was looked through and can be imported."""
+    counts = ("conversation", "known", "grown", "message", "file", "unreadable")
+    preview = {**{f"{each}_count": 1 for each in counts}, "products": {}, "unreadable": [], "left_out": {}}
+    row = take_in(owner_id, io.BytesIO(b"[]"), name=name)
+    ArchiveImport.objects.filter(pk=row.pk).update(preview=preview)
+    return row.pk
 
 
 def grant_of(user: User) -> str:

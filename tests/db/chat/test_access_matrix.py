@@ -5,7 +5,6 @@ guarded operation is also called as Alice, so that a refusal is never a mistake 
 `test_access_sockets.py`.
 """
 
-import io
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +22,6 @@ from chat.access import api_tokens
 from chat.agent.abilities.schedule_methods import Work
 from chat.agent.callables import client_callable
 from chat.agents import Assistant
-from chat.conversations.archive_imports import take_in
 from chat.files import attachments
 from chat.instances.mcp_servers import read_soon
 from chat.instances.rows import key_of
@@ -42,7 +40,7 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
-from tests.db.chat.conftest import grant_of, interrupted_fiber, make_turn, say, stored_extension
+from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -236,7 +234,7 @@ def hers(
             draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
         )[0],
         grant_id=grant_of(alice),
-        import_id=take_in(alice.pk, io.BytesIO(b"[]"), name=SECRET[:50]).pk,
+        import_id=looked_through(alice.pk, SECRET[:50]),
         fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,

@@ -30,7 +30,7 @@ from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
-from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, say, stored_extension
+from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, looked_through, say, stored_extension
 from thinkproject.kernel.ids import new_id
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -109,6 +109,7 @@ class Things:
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),
+            "import_id": looked_through(alice.pk, "export.json"),
             "label": "memory",
             "method": "getMcpServers",
             "execution_id": execution.pk,
@@ -148,6 +149,7 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
     settings.THINK_MCP_SERVERS_PER_USER = settings.THINK_MCP_CONNECTS_PER_MINUTE = 0
     settings.THINK_SCHEDULES_PER_USER = settings.THINK_SCHEDULE_TESTS_PER_MINUTE = 0
+    settings.THINK_ARCHIVES_PER_USER = 0
     settings.THINK_OAUTH_REGISTRATIONS_PER_HOUR = settings.THINK_OAUTH_CLIENTS = (
         settings.THINK_OAUTH_GRANTS_PER_USER
     ) = 100_000
