@@ -1,6 +1,6 @@
 """The hooks of a turn: their order, what they may change, and what a failing one does."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from chat.streams.reader import read
 from chat.turns.admission.intake import Continue
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.messages.shapes import Message, Part
+from tests.sent_notes import without_notes
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
 from .agents import CALLS, MODELS, SEEN, Plain
@@ -30,7 +31,7 @@ def seen(name: str) -> list[Any]:
 
 def sent(room: Room, number: int = -1) -> JSONObject:
     """A request that the model got."""
-    return room.model.requests[number]
+    return cast("JSONObject", without_notes(room.model.requests[number]))
 
 
 def system_of(request: JSONObject) -> str | None:
