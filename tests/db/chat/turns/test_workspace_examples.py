@@ -91,9 +91,9 @@ async def test_built_in_workspace_tools(make_room: MakeRoom) -> None:
     )
     assert offered(room)[:7] == ["read", "write", "edit", "list", "find", "grep", "delete"]
     assert done[1] == {"path": "/a/new/folder/plan.md", "replaced": True, "fuzzyMatch": True, "lines": 2}
-    assert done[2]["content"] == "1\tfirst\n2\tlast line"
+    assert done[2]["content"] == "1\tfirst\n2\tlast  line"  # the spaces of the file stay
     assert (done[3]["entries"], done[4]["files"]) == (["folder/"], ["/a/new/folder/plan.md"])
-    assert done[5]["matches"] == ["/a/new/folder/plan.md:2: last line"]
+    assert done[5]["matches"] == ["/a/new/folder/plan.md:2: last  line"]
     assert done[6] == {"deleted": "/a"}
 
 
