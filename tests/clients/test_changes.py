@@ -7,6 +7,7 @@ from tests.clients.oracle import prompts_of
 from tests.clients.room import Room
 from tests.clients.tab import text_of
 from tests.clients.ways import LINES
+from tests.sent_notes import without_notes
 
 LONG = "stream 400 words at 50/s"
 
@@ -146,7 +147,7 @@ def test_edit_of_an_earlier_message(room_of: MakeRoom, line: str) -> None:
     assert after[0]["id"] != before[0]["id"]
     assert text_of(after[1]) == room.answers()[2] != ""
     [prompt] = prompts_of(room.product.provider_log, room.markers[2])
-    assert [message["content"] for message in prompt if message["role"] == "user"] == [edited]
+    assert [without_notes(message["content"]) for message in prompt if message["role"] == "user"] == [edited]
     room.ask_and_rest(tab, "say: After the edit.")
     assert len(room.rest()) == 4
 

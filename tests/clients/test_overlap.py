@@ -10,6 +10,7 @@ from tests.clients.oracle import prompts_of
 from tests.clients.room import Room, outline
 from tests.clients.tab import Json, Tab, text_of
 from tests.clients.ways import EVERY_WAY, LINES, USE_CHAT, enter, look_on
+from tests.sent_notes import without_notes
 
 LONG = "stream 100 words at 40/s"
 
@@ -75,7 +76,7 @@ def test_latest_merge_debounce(room_of: MakeRoom, line: str, transport: str, age
     assert text_of(stored[4]) == "Early.Late."  # the scripts of both: neither message is lost to the model
     assert (tab.status, tab.error, other.error) == ("ready", None, None)
     [prompt] = [prompt for marker in room.markers[1:] for prompt in prompts_of(room.product.provider_log, marker)]
-    asked = [message["content"] for message in prompt if message["role"] == "user"]
+    asked = [without_notes(message["content"]) for message in prompt if message["role"] == "user"]
     assert asked == [first, f"{early}\n\n{late}"]
 
 
