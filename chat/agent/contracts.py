@@ -209,6 +209,10 @@ VALUES: Final[Mapping[str, Contract]] = {
     "retry_policy": Contract("a RetryPolicy", _kind(RetryPolicy)),
     "max_concurrent_agent_tools": Contract("None or a positive whole number", _none_or(_whole(1))),
     "max_declared_tools": _COUNT,
+    "searched_tools": Contract(
+        "a list of names and patterns of tools",
+        _is_list_of(lambda one: isinstance(one, str)),
+    ),
     "max_steps": Contract("a positive whole number", _whole(1)),
     "send_reasoning": _SWITCH,
     "interrupted_text": _WORDS,

@@ -204,6 +204,8 @@ FINE_VALUES: dict[str, set[str]] = {
     "approval_seconds": {"nothing", "zero", "fraction"},
     "wait_for_mcp_connections": {"true", "false", "zero", "fraction"},
     "max_recoveries": {"nothing", "zero"},
+    "max_declared_tools": {"nothing", "zero"},
+    "searched_tools": {"empty list", "list of texts", "generator"},
     "no_progress_seconds": {"nothing", "fraction"},
     "max_recovery_work": {"nothing", "zero"},
     "max_memory_losses": {"nothing", "zero"},

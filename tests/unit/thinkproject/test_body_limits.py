@@ -27,6 +27,7 @@ def test_what_takes_a_file_has_the_limit_of_files() -> None:
     own = AccessSettings()
     assert {path.rpartition("x")[2] or path: limit_of(path) for path in uploads} == {
         "/api/v1/files": own.file_max_bytes + MULTIPART_BYTES,
+        "/api/v1/archives": own.archive_max_bytes + MULTIPART_BYTES,
         "/api/v1/imports": own.import_max_bytes + MULTIPART_BYTES,
         "/imports": own.import_max_bytes + MULTIPART_BYTES,
         "/workspace/content": workspace_settings.file_max_bytes,

@@ -10,7 +10,14 @@ import { Dialog } from "./dialog.tsx";
 
 const LOOK_MS = 700;
 const MEGABYTE = 1024 * 1024;
-const KINDS = ["file", "hidden", "unknown", "link", "shortened", "empty"] as const;
+const KINDS = [
+  ["file", "imports.left-file"],
+  ["hidden", "imports.left-hidden"],
+  ["unknown", "imports.left-unknown"],
+  ["link", "imports.left-link"],
+  ["shortened", "imports.left-shortened"],
+  ["empty", "imports.left-empty"],
+] as const;
 const IS_BUSY = new Set(["reading", "importing"]);
 
 interface Props extends DialogProps<true> {
@@ -134,12 +141,12 @@ function Row({ row }: { row: ArchiveImport }) {
           {found.unreadable.map(({ name, reason }, place) => <li key={place}>{name}: {reason}</li>)}
         </ul>
       )}
-      {found && KINDS.some((kind) => found.left_out[kind]) && (
+      {found && KINDS.some(([kind]) => found.left_out[kind]) && (
         <details>
           <summary>{t("imports.left-out")}</summary>
           <ul>
-            {KINDS.filter((kind) => found.left_out[kind]).map((kind) => (
-              <li key={kind}>{t(`imports.left-${kind}`, { count: found.left_out[kind] })}</li>
+            {KINDS.filter(([kind]) => found.left_out[kind]).map(([kind, words]) => (
+              <li key={kind}>{t(words, { count: found.left_out[kind] })}</li>
             ))}
           </ul>
         </details>

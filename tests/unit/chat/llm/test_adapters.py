@@ -198,7 +198,7 @@ async def test_a_document_is_named_where_the_endpoint_does_not_take_it(
 ) -> None:
     request = make_request(UserMessage(content=(TextContent(text="sum it up"), DOCUMENT)))
     for adapter in (ChatCompletionsModel, ResponsesModel):
-        await collect(adapter(endpoint_of(server), "scripted"), request)
+        await collect(adapter(endpoint_of(server, accepts_documents=False), "scripted"), request)
         assert "'plan.pdf', application/pdf, 13 bytes" in str(server.requests()[-1])
         assert DOCUMENT_URL not in str(server.requests()[-1])
 
