@@ -14,7 +14,7 @@ from tools_app.core.guard.reach import held_back
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Of a larger file that is replaced nothing is kept."""
 
-UNKNOWN: Final = "UTF-8 (the encoding of what was there is none that can be told)"
+UNKNOWN: Final = "UTF-8 (the former encoding could not be recognised)"
 
 
 async def held_text(operations: CanReadText, path: str) -> tuple[str, Encoding] | None:
@@ -51,15 +51,15 @@ async def encoded(operations: object, path: str, content: str, encoding: str | N
     """
     old = await _old(operations, path)
     kept = None if old is None else await asyncio.to_thread(_kept, old)
-    told: JSONObject = {}
+    kept_facts: JSONObject = {}
     if kept is not None and kept[1] == "\r\n" and "\n" in content and "\r\n" not in content:
-        content, told = with_line_ends(content, "\r\n"), {"lineEnds": "CRLF, as before"}
+        content, kept_facts = with_line_ends(content, "\r\n"), {"lineEnds": "CRLF, as before"}
     chosen = named(encoding) if encoding else PLAIN if kept is None else kept[0]
     if old and kept is None and not encoding and b"\0" not in old:
-        told["encoding"] = UNKNOWN
+        kept_facts["encoding"] = UNKNOWN
     elif not chosen.is_plain:
-        told["encoding"] = chosen.told if encoding else f"{chosen.told}, as before"
-    return content if chosen.is_plain else await asyncio.to_thread(chosen.encode, content, path=path), told
+        kept_facts["encoding"] = chosen.description if encoding else f"{chosen.description}, as before"
+    return content if chosen.is_plain else await asyncio.to_thread(chosen.encode, content, path=path), kept_facts
 
 
 async def _old(operations: object, path: str) -> bytes | None:

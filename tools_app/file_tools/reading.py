@@ -145,4 +145,4 @@ def _paged(wanted: Wanted, page: Page, encoding: Encoding) -> JSONObject:
     value: JSONObject = {"path": path, "content": page.content, "totalLines": page.total_lines}
     if wanted.offset is not None or wanted.limit is not None:
         value |= {"fromLine": page.first, "toLine": page.last}
-    return value if encoding.is_plain else value | {"encoding": encoding.told}
+    return value if encoding.is_plain else value | {"encoding": encoding.description}

@@ -60,7 +60,7 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
         path = await own_path(operations, path)
         if not is_encodable(content):
             return refused(NOT_UNICODE)
-        data, told = await encoded(operations, path, content, encoding)
+        data, kept_facts = await encoded(operations, path, content, encoding)
         try:
             await operations.write_file(path, data)
         except FileFailed as error:
@@ -70,7 +70,7 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
             await operations.mkdir(parent_of(path), recursive=True)
             await operations.write_file(path, data)
         size = len(data.encode() if isinstance(data, str) else data)
-        return {"path": path, "bytesWritten": size, "lines": count_lines(content), **told}
+        return {"path": path, "bytesWritten": size, "lines": count_lines(content), **kept_facts}
 
     async def check(path: str, content: str, encoding: str | None) -> JSONObject:
         if not is_encodable(content):
@@ -172,7 +172,7 @@ async def _replace(operations: EditOperations, asked: Asked) -> JSONObject:
     value: JSONObject = {"path": asked.path, "replaced": True, "lines": count_lines(planned.outcome.content)}
     if planned.outcome.is_fuzzy:
         value["fuzzyMatch"] = True
-    return value if planned.encoding.is_plain else value | {"encoding": planned.encoding.told}
+    return value if planned.encoding.is_plain else value | {"encoding": planned.encoding.description}
 
 
 async def _planned(operations: EditOperations, asked: Asked) -> JSONObject | _Planned:

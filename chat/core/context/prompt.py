@@ -375,7 +375,7 @@ def text_of(file: FileContent) -> str | None:
 def _encoding_of(file: FileContent) -> str:
     """The encoding of a file of text for the line above it, where it is not UTF-8."""
     found = detected(file.data) if file.data and is_text_type(file.media_type) else None
-    return "" if found is None or found.is_plain else f", in {found.told}"
+    return "" if found is None or found.is_plain else f", in {found.description}"
 
 
 def is_text_type(media_type: str) -> bool:

@@ -80,7 +80,7 @@ class Encoding:
         return self.name == UTF_8 and not self.strays
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The encoding in one line, for models and people."""
         if self.strays:
             return f"{UTF_8} except for {self.strays} bytes (shown as \N{REPLACEMENT CHARACTER}, kept as they are)"
@@ -149,9 +149,9 @@ def shown_text(data: bytes, *, is_head: bool = False) -> tuple[str, str]:
     """
     found = (detected_head(data) if is_head else detected(data)) or PLAIN
     if is_head and found.codec != "utf-8":
-        return found.decoder().decode(data.removeprefix(found.mark)), found.told
+        return found.decoder().decode(data.removeprefix(found.mark)), found.description
     text = found.decode(data, path="/") if found.mark or found.codec != "utf-8" else data.decode(errors="replace")
-    return text, "" if found.is_plain else found.told
+    return text, "" if found.is_plain else found.description
 
 
 def as_utf_8(data: bytes) -> bytes | None:

@@ -4,7 +4,8 @@ import zipfile
 from io import BytesIO
 from typing import Final
 
-from tools_app.documents.readers.text import NoText, Writer, cleaned, size
+from tools_app.core.files.reading import shown_size
+from tools_app.documents.readers.text import NoText, Writer, cleaned
 
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 MAX_MEMBERS: Final = 20_000
@@ -22,7 +23,7 @@ def read_archive(data: bytes) -> str:
     if not members:
         raise NoText("This archive is empty.")
     writer = Writer()
-    lines = [f"- {cleaned(info.filename)} ({size(info.file_size)})" for info in members[:MAX_LISTED]]
+    lines = [f"- {cleaned(info.filename)} ({shown_size(info.file_size)})" for info in members[:MAX_LISTED]]
     if len(members) > MAX_LISTED:
         lines.append(f"- and {len(members) - MAX_LISTED:,} more")
     writer.add(f"{len(members):,} files:")

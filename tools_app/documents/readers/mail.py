@@ -6,8 +6,9 @@ from email.parser import BytesParser
 from typing import Final
 
 from tools_app.core.files.encodings import shown_text
+from tools_app.core.files.reading import shown_size
 from tools_app.core.web_pages import to_markdown
-from tools_app.documents.readers.text import Writer, cleaned, size
+from tools_app.documents.readers.text import Writer, cleaned
 
 _FIELDS: Final = ("From", "To", "Cc", "Subject", "Date")
 MAX_LISTED: Final = 100
@@ -49,6 +50,8 @@ def _line(part: EmailMessage) -> str:
     payload = part.get_payload(decode=True)
     name = cleaned(part.get_filename() or "without a name")
     facts = (
-        f"{part.get_content_type()}, {size(len(payload))}" if isinstance(payload, bytes) else part.get_content_type()
+        f"{part.get_content_type()}, {shown_size(len(payload))}"
+        if isinstance(payload, bytes)
+        else part.get_content_type()
     )
     return f"- {name} ({facts})"

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tools_app.documents.readers.text import NoText, Writer, cleaned, size
+from tools_app.core.files.reading import shown_size
+from tools_app.documents.readers.text import NoText, Writer, cleaned
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 MAX_OUTPUT_CHARS: Final = 20_000
@@ -50,7 +51,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _size(value: object) -> str:
-    return size(len(_joined(value)) * 3 // 4)
+    return shown_size(len(_joined(value)) * 3 // 4)
 
 
 def _quoted(text: str) -> str:

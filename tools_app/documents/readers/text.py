@@ -60,8 +60,3 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
-
-
-def size(byte_count: int) -> str:
-    """A number of bytes for reading."""
-    return f"{byte_count:,} bytes" if byte_count < 10_000 else f"{byte_count // 1000:,} kB"

@@ -131,7 +131,7 @@ def test_a_head_that_is_cut_within_a_character_tells_the_same() -> None:
         for cut in range(1, 12):
             found = detected_head(data[:-cut])
             assert found is not None
-            assert found.told == told
+            assert found.description == told
             assert "\ufffd" not in shown_text(data[:-cut], is_head=True)[0].rstrip("\ufffd")
 
 
@@ -139,7 +139,7 @@ def test_names_of_encodings_are_those_of_texts() -> None:
     for name in ("hex", "rot13", "idna", "punycode", "iso2022_jp", "raw_unicode_escape", "\0", "x" * 100):
         with pytest.raises(FileFailed):
             named(name)
-    assert [named(each).told for each in ("utf8", "UTF-16", "latin-1", "UTF-8 with BOM")] == [
+    assert [named(each).description for each in ("utf8", "UTF-16", "latin-1", "UTF-8 with BOM")] == [
         "UTF-8",
         "UTF-16 LE with BOM",
         "latin-1",
