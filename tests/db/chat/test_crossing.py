@@ -41,6 +41,7 @@ class Page:
         self._sent: list[str] = []
         self._socket: Socket
         self.received = 0
+        self._has_cleared = False
 
     async def open(self) -> None:
         self.tab.opened()
@@ -52,13 +53,21 @@ class Page:
             frame = self._socket.frames.pop(0)
             self.received += 1
             self.tab.hear(frame)
-            if '"type":"start"' in str(frame.get("body")) and frame["id"] in REQUESTS:
+            is_start = '"type":"start"' in str(frame.get("body")) and frame["id"] in REQUESTS
+            if is_start and not self._has_cleared:
                 assert self.question(frame["id"]) in self.shown, f"{frame['id']} begins without its question"
 
     async def send(self, request_id: str) -> None:
         """Ask something at the end of what is shown."""
         question = text_message(self.question(request_id), "user")
         self.tab.ask(request_id, [*self.tab.messages, question], "submit-message")
+        await self._socket.send(self._sent.pop())
+        await self.stage.quiet()
+
+    async def clear(self) -> None:
+        """Empty the conversation, whatever is still under way to this tab."""
+        self._has_cleared = True
+        self.tab.clear()
         await self._socket.send(self._sent.pop())
         await self.stage.quiet()
 
@@ -208,3 +217,71 @@ def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(
         return 0
 
     on_a_new_stage(loop, "again", play, user)
+
+
+def test_a_tab_that_clears_after_any_frame_shows_nothing(loop: QuietLoop) -> None:
+    """All later frames of a turn are under way to the tab when it clears: its transcript, when it is over, among them."""
+    user = person()
+
+    async def play(stage: Stage, heard: int, *, is_over: bool) -> int:
+        page = Page(stage)
+        await page.open()
+        await page.hear()
+        opening = page.received
+        await page.send("one")
+        if is_over:
+            await stage.work()
+            await stage.quiet()
+        await page.hear(heard)
+        received = page.received - opening
+        await page.clear()
+        await page.rest()
+        assert page.shown == []
+        return received
+
+    for is_over in (False, True):
+        frames = on_a_new_stage(loop, f"all-{is_over}", lambda s, o=is_over: play(s, AFTER_ALL, is_over=o), user)  # type: ignore[misc]
+        for heard in range(frames):
+            on_a_new_stage(loop, f"{heard}-{is_over}", lambda s, h=heard, o=is_over: play(s, h, is_over=o), user)  # type: ignore[misc]
+    assert frames > 5
+
+
+@pytest.mark.parametrize("by", ["itself", "another tab"])
+def test_a_tab_shows_nothing_after_a_clear_whichever_transcript_is_late(
+    loop: QuietLoop, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """It was read before the conversation was cleared, and would be sent after that."""
+    user, read = person(), SharedTranscripts.current
+
+    async def play(stage: Stage, late: int) -> int:
+        calls, held = 0, loop.create_future()
+
+        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
+            nonlocal calls
+            calls += 1
+            is_late = calls == late
+            found = await read(self, key, snapshot)
+            if is_late:
+                await held
+            return found
+
+        page, other = Page(stage), Page(stage)
+        await page.open()
+        await other.open()
+        monkeypatch.setattr(SharedTranscripts, "current", current)
+        await page.send("one")
+        await stage.work()
+        await stage.quiet()
+        read_before = calls
+        await page.hear()
+        await (page if by == "itself" else other).clear()
+        held.set_result(None)
+        for each in (page, other):
+            await each.rest()
+            assert each.shown == []
+        return read_before
+
+    number = on_a_new_stage(loop, "none", lambda stage: play(stage, 0), user)
+    assert number >= 3
+    for late in range(1, number + 1):
+        on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]
