@@ -1,8 +1,10 @@
-"""Pages besides a conversation's own: pruning by a rule, what takes space, the configuration."""
+"""Pages besides a conversation's own: pruning by a rule, what takes space, the configuration, the state."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
@@ -15,15 +17,19 @@ from django.utils.translation import ngettext
 from typing_extensions import override
 
 from chat.admin.base import PageAdmin
-from chat.admin.columns import reads_messages, title_of
+from chat.admin.columns import Text, reads_messages, title_of
+from chat.agent.registry import is_served
 from chat.conversations.pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
-from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid
-from chat.instances.config import ConfigView, save_config, view_config
+from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid, StateOutdated, StateRefused
+from chat.instances.config import save_config, view_config
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.operations.table_sizes import database_size
+from chat.runtime.agent_factory import make_agent
+from chat.runtime.state import change_state
 
 _USERNAME = get_user_model().USERNAME_FIELD
+Save = Callable[[AgentInstance, Any, int], None]
 
 
 class PruneForm(forms.Form):
@@ -60,33 +66,41 @@ class PruneForm(forms.Form):
         return data
 
 
-class ConfigForm(forms.Form):
-    """A configuration as JSON, over the version that was shown."""
+class ValueForm(forms.Form):
+    """A value of a conversation as JSON, over the version that was shown."""
 
-    config = forms.CharField(
-        label=_("Configuration (JSON)"),
+    value = forms.CharField(
+        label=_("JSON"),
         widget=forms.Textarea(attrs={"rows": 20, "cols": 80, "spellcheck": "false", "class": "vLargeTextField"}),
         max_length=2_000_000,
     )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
-    def clean_config(self) -> Any:
+    def clean_value(self) -> Any:
         """Decode it."""
         try:
-            return json.loads(self.cleaned_data["config"])
+            return json.loads(self.cleaned_data["value"])
         except (ValueError, RecursionError) as error:
             raise forms.ValidationError(_("This is no JSON: %(error)s"), params={"error": error}) from error
 
-    def store(self, instance: AgentInstance) -> bool:
+    def store(self, instance: AgentInstance, save: Save) -> bool:
         """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""
         try:
-            save_config(key_of(instance), self.cleaned_data["config"], version=self.cleaned_data["version"])
-        except ConfigInvalid as error:
-            self.add_error("config", error.message)
-        except ConfigChanged as error:
+            save(instance, self.cleaned_data["value"], self.cleaned_data["version"])
+        except (ConfigInvalid, StateRefused) as error:
+            self.add_error("value", error.message)
+        except (ConfigChanged, StateOutdated) as error:
             again = str(_("Reload the page, then make your change again."))
             self.add_error(None, f"{error.message} {again}")
         return not self.errors
+
+
+def _save_config(instance: AgentInstance, value: Any, version: int) -> None:
+    save_config(key_of(instance), value, version=version)
+
+
+def _save_state(instance: AgentInstance, value: Any, version: int) -> None:
+    async_to_sync(change_state)(make_agent(key_of(instance)), value, "server", version=version)
 
 
 class InstancePages:
@@ -102,6 +116,7 @@ class InstancePages:
             path("prune/", wrap(self.prune_view), name=f"{name}_prune"),
             path("storage/", wrap(self.storage_view), name=f"{name}_storage"),
             path("<str:instance_id>/config/", wrap(self.config_view), name=f"{name}_config"),
+            path("<str:instance_id>/state/", wrap(self.state_view), name=f"{name}_state"),
         ]
 
     def prune_view(self, request: HttpRequest) -> HttpResponse:
@@ -129,22 +144,44 @@ class InstancePages:
 
     def config_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
         """Show a configuration, and store a new one if the class accepts it."""
-        instance = self.admin.get_object(request, instance_id)
+        instance = self._instance(request, instance_id)
+        view = view_config(instance)
+        form = _form(request, view.config, view.version)
+        if form.is_bound and form.is_valid() and form.store(instance, _save_config):
+            return self._stored(request, instance, _("Configuration changed."), _("The configuration was changed."))
+        schema = None if view.config_schema is None else json.dumps(view.config_schema, indent=2)
+        shown = title_of(instance, reads=reads_messages(request))
+        title = str(_("Configuration of %(title)s")) % {"title": shown}
+        context = {"title": title, "what": _("Configuration"), "instance": instance, "instance_title": shown}
+        return self.admin.page(request, "value", form=form, schema=schema, takes_any=schema is None, **context)
+
+    def state_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
+        """Show the synced state, and store a new one if the agent accepts it. Open pages get it at once."""
+        instance = self._instance(request, instance_id)
+        if not is_served(instance.agent):
+            raise Http404
+        form = _form(request, async_to_sync(make_agent(key_of(instance)).get_state)(), instance.state_version)
+        if form.is_bound and form.is_valid() and form.store(instance, _save_state):
+            return self._stored(request, instance, _("State changed."), _("The state was changed."))
+        shown = title_of(instance, reads=reads_messages(request))
+        title = str(_("State of %(title)s")) % {"title": shown}
+        context = {"title": title, "what": _("State"), "instance": instance, "instance_title": shown}
+        return self.admin.page(request, "value", form=form, **context)
+
+    def _instance(self, request: HttpRequest, instance_id: str) -> AgentInstance:
+        instance: AgentInstance | None = self.admin.get_object(request, instance_id)
         if not self.admin.has_view_permission(request) or not self.admin.has_manage_permission(request):
             raise PermissionDenied
         if instance is None:
             raise Http404
-        view = view_config(instance)
-        form = ConfigForm(request.POST if request.method == "POST" else None, initial=_initial(view))
-        if form.is_bound and form.is_valid() and form.store(instance):
-            self.admin.log_change(request, instance, str(_("Configuration changed.")))
-            self.admin.message_user(request, _("The configuration was changed."), messages.SUCCESS)
-            return HttpResponseRedirect(reverse("admin:think_chat_agentinstance_change", args=[instance.pk]))
-        schema = None if view.config_schema is None else json.dumps(view.config_schema, indent=2)
-        title = str(_("Configuration of %(title)s")) % {"title": title_of(instance, reads=reads_messages(request))}
-        named = {"instance": instance, "instance_title": title_of(instance, reads=reads_messages(request))}
-        return self.admin.page(request, "config", title=title, form=form, schema=schema, **named)
+        return instance
+
+    def _stored(self, request: HttpRequest, instance: AgentInstance, noted: Text, said: Text) -> HttpResponse:
+        self.admin.log_change(request, instance, str(noted))
+        self.admin.message_user(request, said, messages.SUCCESS)
+        return HttpResponseRedirect(reverse("admin:think_chat_agentinstance_change", args=[instance.pk]))
 
 
-def _initial(view: ConfigView) -> dict[str, Any]:
-    return {"config": json.dumps(view.config, indent=2, ensure_ascii=False), "version": view.version}
+def _form(request: HttpRequest, value: Any, version: int) -> ValueForm:
+    initial = {"value": json.dumps(value, indent=2, ensure_ascii=False), "version": version}
+    return ValueForm(request.POST if request.method == "POST" else None, initial=initial)

@@ -1,4 +1,4 @@
-"""Schedules in the admin: when they run next, how the last runs went; to pause, to resume, to run now.
+"""Schedules in the admin: when they run next, how the last runs went; to pause, to resume, to run now, to delete.
 
 Prompts are messages: they are shown to those who may read messages.
 """
@@ -19,6 +19,7 @@ from typing_extensions import override
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
 from chat.reads.schedules import RunView, last_runs, runs_of
+from chat.runtime.abilities.schedules import delete_schedule
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.errors import ScheduleError
 from fibers.schedule_models import Schedule
@@ -71,7 +72,7 @@ class StandingFilter(admin.SimpleListFilter):
 
 @admin.register(Schedule)
 class ScheduleAdmin(ActionAdmin):
-    """Schedules, newest first. Nothing is edited here: people and agents do that in their conversations."""
+    """Schedules, newest first. None is made or edited here: people and agents do that in their conversations."""
 
     list_display = ("work", "conversation", "owner", "standing", "times", "following", "last_run", "maker")
     list_filter = (StandingFilter, "kind", "created_at")
@@ -79,7 +80,7 @@ class ScheduleAdmin(ActionAdmin):
     search_fields = ("=id", "=scope", "title")
     search_help_text = _("The exact id of a schedule or a conversation, or a part of the title.")
     ordering = ("-created_at",)
-    actions = ("pause", "resume", "run_now")
+    actions = ("pause", "resume", "run_now", "remove")
     fieldsets = (
         (None, {"fields": ("work", "conversation", "owner", "standing", "times", "maker", "created_at")}),
         (_("Runs"), {"fields": ("following", "recent", "skipped", "can_overlap", "max_run_seconds")}),
@@ -182,6 +183,19 @@ class ScheduleAdmin(ActionAdmin):
             else:
                 done.append(row)
         self._report(request, done, str(_("Run.")))
+
+    @admin.action(description=_("Delete"), permissions=["remove"])
+    def remove(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
+        """Delete the selected schedules with the lists of their runs."""
+        done = []
+        for row in queryset:
+            try:
+                delete_schedule(row)
+            except ScheduleError as error:
+                self.message_user(request, f"{row}: {translate(error.phrase)}", messages.ERROR)
+            else:
+                done.append(row)
+        self._report(request, done, str(_("Deleted.")))
 
     def _report(self, request: HttpRequest, done: list[Schedule], what: str) -> None:
         for row in done:

@@ -144,6 +144,16 @@ def find_schedule(instance_id: str, schedule_id: str) -> Schedule:
     return found
 
 
+def delete_schedule(schedule: Schedule) -> None:
+    """Delete a schedule for a person; a run that goes on is not stopped.
+
+    Errors: `ScheduleInvalid` for one that the agent's class declares: it would come back.
+    """
+    if schedule.declaration is not None:
+        raise ScheduleInvalid("The agent declares this schedule. Pause it instead.")
+    services.cancel_schedule(schedule.pk)
+
+
 def view_of(schedule: Schedule) -> ScheduleView:
     """A row as agents see it."""
     payload = schedule.payload or {}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -23,7 +24,8 @@ from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages import selectors, services
 from sessions_app.models import ContextChange
 from sessions_app.models import Message as MessageRow
-from tests.db.chat.conftest import make_turn, say, text_message
+from sessions_app.transfer.export import export_lines
+from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 
 READ = ("view_agentinstance", "view_message")
 EVERYTHING = (*READ, "change_message", "add_message", "change_session", "change_turn")
@@ -90,6 +92,18 @@ def test_without_the_permission_to_read_messages_nothing_of_them_is_there(conver
 
 def test_an_empty_conversation_says_so(alice: User, make_instance: Make) -> None:
     assert "No messages yet." in page_of(signed_in(*EVERYTHING)[1], make_instance(alice))
+
+
+def test_a_conversation_that_was_brought_says_why_it_has_no_turns(
+    as_alice: ApiClient, conversation: AgentInstance, make_instance: Make
+) -> None:
+    file = SimpleUploadedFile("x.jsonl", "".join(export_lines(str(conversation.session_id))).encode())
+    made = as_alice.http.post("/api/v1/imports", {"file": file, "agent": "assistant"}).json()
+    client = signed_in(*READ)[1]
+    html = page_of(client, AgentInstance.objects.get(pk=made["instance_id"]))
+    assert "None: its messages were added by staff or brought from elsewhere." in html
+    assert "None yet." not in html
+    assert "None yet." in page_of(client, make_instance(conversation.owner))
 
 
 def test_another_history_can_be_read_and_not_changed(conversation: AgentInstance) -> None:

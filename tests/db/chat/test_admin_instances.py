@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pydantic import BaseModel
 
+from chat.agent.base import StateSource
 from chat.agents import Assistant
 from chat.conversations import services
 from chat.conversations.pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
@@ -27,6 +28,7 @@ from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.operations import table_sizes
 from chat.operations.table_sizes import database_size
+from chat.runtime import state as synced_state
 from sessions_app.compactions.services import add_compaction
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_messages, fork_session
@@ -299,12 +301,12 @@ def test_a_configuration_is_changed_as_its_class_allows(
     monkeypatch.setattr(Assistant, "config_model", Tone)
     url = f"{LIST}{conversation.pk}/config/"
     assert "What it has to fit" in keeper_client.get(url).content.decode()
-    refused = keeper_client.post(url, {"config": '{"level": "high"}', "version": "0"}).content.decode()
+    refused = keeper_client.post(url, {"value": '{"level": "high"}', "version": "0"}).content.decode()
     assert "colour: Field required" in refused
-    assert "This is no JSON" in keeper_client.post(url, {"config": "{", "version": "0"}).content.decode()
+    assert "This is no JSON" in keeper_client.post(url, {"value": "{", "version": "0"}).content.decode()
     conversation.refresh_from_db()
     assert conversation.config_version == 0
-    assert keeper_client.post(url, {"config": '{"colour": "red"}', "version": "0"}).status_code == 302
+    assert keeper_client.post(url, {"value": '{"colour": "red"}', "version": "0"}).status_code == 302
     conversation.refresh_from_db()
     assert (conversation.config, conversation.config_version) == ({"colour": "red", "level": 1}, 1)
     assert LogEntry.objects.get().get_change_message() == "Configuration changed."
@@ -315,11 +317,39 @@ def test_a_configuration_that_changed_meanwhile_is_not_overwritten(
     keeper_client: Client, conversation: AgentInstance
 ) -> None:
     save_config(key_of(conversation), {"a": 1})
-    page = keeper_client.post(f"{LIST}{conversation.pk}/config/", {"config": "{}", "version": "0"}).content.decode()
+    page = keeper_client.post(f"{LIST}{conversation.pk}/config/", {"value": "{}", "version": "0"}).content.decode()
     assert "Reload the page" in page
     conversation.refresh_from_db()
     assert conversation.config == {"a": 1}
     assert keeper_client.get(f"{LIST}unknown/config/").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_state_is_changed_as_its_agent_allows_and_open_pages_get_it(
+    keeper_client: Client, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_other_than_lists(_agent: Assistant, state: Any, _source: StateSource) -> None:
+        if not isinstance(state, list):
+            raise ValueError("canary")
+
+    sent: list[int] = []
+    monkeypatch.setattr(Assistant, "validate_state_change", refuse_other_than_lists)
+    monkeypatch.setattr(synced_state, "notify_on_commit", lambda _group, event: sent.append(event["version"]))
+    url = f"{LIST}{conversation.pk}/state/"
+    assert url in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+    refused = keeper_client.post(url, {"value": '{"a": 1}', "version": "0"}).content.decode()
+    assert "State update rejected" in refused
+    assert "canary" not in refused
+    assert keeper_client.post(url, {"value": '["red"]', "version": "0"}).status_code == 302
+    assert sent == [1]
+    conversation.refresh_from_db()
+    assert (conversation.state, conversation.state_version) == (["red"], 1)
+    assert LogEntry.objects.get().get_change_message() == "State changed."
+    assert "red" in keeper_client.get(url).content.decode()
+    assert "Reload the page" in keeper_client.post(url, {"value": "[]", "version": "0"}).content.decode()
+    AgentInstance.objects.update(agent="an-agent-that-is-gone")
+    assert keeper_client.get(url).status_code == 404
+    assert url not in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
 
 
 def test_costs_stand_in_lists_and_pages(

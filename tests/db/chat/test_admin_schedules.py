@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
@@ -28,8 +29,8 @@ def schedule(alice: User, make_instance: Any, settings: Any) -> Schedule:
     return services.create_schedule(draft)[0]
 
 
-def staff(*permissions: str) -> Client:
-    user = User.objects.create_user("staff", password="staff-password", is_staff=True)
+def staff(*permissions: str, name: str = "staff") -> Client:
+    user = User.objects.create_user(name, password="staff-password", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
     client.force_login(user)
@@ -64,6 +65,18 @@ def test_schedules_are_paused_resumed_and_run(admin_client: Client, schedule: Sc
     assert Schedule.objects.get().status == ScheduleStatus.ACTIVE
     act(admin_client, "run_now", schedule)
     assert ScheduleRun.objects.get().is_test
+
+
+def test_schedules_are_deleted_but_for_those_of_a_class(schedule: Schedule) -> None:
+    looks_on, removes = staff("view_schedule", "run_schedule"), staff("view_schedule", "delete_schedule", name="other")
+    act(looks_on, "remove", schedule)
+    Schedule.objects.update(declaration="water")
+    assert "The agent declares this schedule. Pause it instead." in act(removes, "remove", schedule)
+    assert Schedule.objects.count() == 1
+    Schedule.objects.update(declaration=None)
+    act(removes, "remove", schedule)
+    assert not Schedule.objects.exists()
+    assert LogEntry.objects.get().get_change_message() == "Deleted."
 
 
 def test_one_that_is_broken_still_says_so_when_it_is_resumed(admin_client: Client, schedule: Schedule) -> None:

@@ -220,7 +220,7 @@ def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(
 
 
 def test_a_tab_that_clears_after_any_frame_shows_nothing(loop: QuietLoop) -> None:
-    """All later frames of a turn are under way to the tab when it clears: its transcript, when it is over, among them."""
+    """All later frames of a turn are under way to the tab when it clears, also the transcript of one that is over."""
     user = person()
 
     async def play(stage: Stage, heard: int, *, is_over: bool) -> int:

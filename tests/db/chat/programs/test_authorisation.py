@@ -255,7 +255,9 @@ async def test_a_person_ends_a_grant_and_nobody_elses(alice: User) -> None:
     await bob.browser.post("/oauth/programs", {"grant": grant.pk})
     assert await names(tokens["access_token"])
     hers = await Program().sign_in(alice)
-    assert "Tester" in (await hers.browser.get("/oauth/programs")).content.decode()
+    page = (await hers.browser.get("/oauth/programs")).content.decode()
+    assert "Tester" in page
+    assert '<a class="button" href="/">Back to the conversations</a>' in page
     await hers.browser.post("/oauth/programs", {"grant": grant.pk})
     assert await _is_refused(tokens["access_token"])
 

@@ -25,7 +25,7 @@ from chat.http.api.schemas.schedules import (
 )
 from chat.models import AgentInstance
 from chat.reads.schedules import RunView, last_runs, runs_of
-from chat.runtime.abilities.schedules import draft_of, find_schedule, schedules_of
+from chat.runtime.abilities.schedules import delete_schedule, draft_of, find_schedule, schedules_of
 from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
 from fibers.errors import ScheduleInvalid
 from fibers.schedule_models import Schedule
@@ -73,14 +73,7 @@ async def schedules_change(
 @router.delete(_ONE, response={204: None}, operation_id="delete_schedule", openapi_extra=_CHANGES)
 async def schedules_delete(request: HttpRequest, instance_id: str, schedule_id: str) -> object:
     """Delete a schedule with the list of its runs. A run that goes on is not stopped."""
-
-    def delete() -> None:
-        schedule = _own(request, instance_id, schedule_id)
-        if schedule.declaration is not None:
-            raise ScheduleInvalid("The agent declares this schedule. Pause it instead.")
-        services.cancel_schedule(schedule.pk)
-
-    await db(delete)
+    await db(lambda: delete_schedule(_own(request, instance_id, schedule_id)))
     return Status(204, None)
 
 
