@@ -20,8 +20,8 @@ class SandboxSettings:
     memory_bytes = Setting(
         "THINK_SANDBOX_MEMORY_BYTES",
         256 * 1024 * 1024,
-        doc="Memory of one run of code. Scripts of bash may take ten times the largest file of the workspace more (of"
-        " files above 1 MB; at most 640 MB).",
+        doc="Memory of one run of code. A script of bash holds files of up to a thirty-second of it whole, larger ones "
+        "in pieces.",
     )
     seconds = Setting("THINK_SANDBOX_SECONDS", 60.0, doc="Time of one run of code, its calls included.")
     packages_dir = Setting(

@@ -11,7 +11,7 @@ from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import note_here
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.contract import Answer
-from tools_app.shell.overlay import MAX_FILE_BYTES, Overlay
+from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES, Overlay
 
 BYTES: Final = "$bytes"
 MAX_PATHS: Final = 1000
@@ -28,13 +28,21 @@ class ShellCalls:
     Whatever the process says is checked: it may be a stranger's by then.
     """
 
-    def __init__(self, workspace: Workspace, entries: Sequence[Entry], opening: JSONObject) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        entries: Sequence[Entry],
+        opening: JSONObject,
+        *,
+        whole_bytes: int = MAX_READ_BYTES,
+    ) -> None:
+        """`whole_bytes`: of the largest file that the process may hold whole."""
         self._workspace = workspace
         self._entries = entries
         self._opening = opening
         foreign = getattr(workspace, "foreign", None)
         self._named = {entry.path: origin for entry in entries if (origin := entry.origin or foreign)}
-        self.overlay = Overlay(entries)
+        self.overlay = Overlay(entries, whole_bytes=whole_bytes)
 
     async def answer(self, name: str, args: list[JSONValue]) -> Answer:
         """Answer a call. Errors: `FileFailed`, `CodeInvalid` for anything that is no call."""
@@ -73,13 +81,13 @@ class ShellCalls:
         return [_packed(found[path]) if path in found else None for path in paths]
 
     async def _piece(self, args: list[JSONValue]) -> JSONObject:
-        """A piece of a large file. Arguments: its path, and where the piece begins."""
+        """A piece of a large file. Arguments: its path, where the piece begins, and whether all of it is wanted."""
         match args:
-            case [[str(path), int(start)]] if start >= 0:
+            case [[str(path), int(start), bool(is_whole)]] if start >= 0:
                 pass
             case _:
                 raise CodeInvalid("This is no piece of a file.")
-        self.overlay.check_piece(path, await self._workspace.lstat(path))
+        self.overlay.check_piece(path, await self._workspace.lstat(path), is_whole=is_whole)
         data = bytearray()
         async for piece in self._workspace.read_stream(path, start=start):
             data += piece

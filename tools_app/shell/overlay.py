@@ -19,6 +19,8 @@ MAX_FILE_BYTES: Final = 1_000_000
 MAX_READ_BYTES: Final = 64_000_000
 """The same for reading. A file above the other limit is read in pieces."""
 
+IN_PIECES: Final = "; grep, head, tail and wc read it in pieces"
+
 MAX_TOTAL_BYTES: Final = 20_000_000
 MAX_CHANGES: Final = 20_000
 SYSTEM: Final = frozenset({"bin", "dev", "proc", "sys", "tmp", "usr"})
@@ -28,7 +30,9 @@ SYSTEM: Final = frozenset({"bin", "dev", "proc", "sys", "tmp", "usr"})
 class Overlay:
     """Entries with changes on top. Paths are real ones: the process follows the links before it tells."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Entry], *, whole_bytes: int = MAX_READ_BYTES) -> None:
+        """`whole_bytes`: of the largest file that the process may hold whole."""
+        self._whole_bytes = whole_bytes
         self._base = {entry.path: entry for entry in entries}
         self._kinds = {path: entry.kind for path, entry in self._base.items()}
         self._children = Counter(parent_of(path) for path in self._base)
@@ -50,13 +54,19 @@ class Overlay:
             raise failed("EFBIG", paths[0], f"file is larger than {MAX_FILE_BYTES} bytes")
         return [path for path in paths if path in self._base and not self._is_protected(path)]
 
-    def check_piece(self, path: str, entry: Entry | None) -> None:
-        """Look whether a piece of a large file may be read. Errors: `ENOENT`, `EFBIG`, `EIO` for one that changes."""
+    def check_piece(self, path: str, entry: Entry | None, *, is_whole: bool) -> None:
+        """Look whether a piece of a large file may be read. Errors: `ENOENT`, `EFBIG`, `EIO` for one that changes.
+
+        `is_whole`: the process is going to hold all pieces at once.
+        """
         if path not in self._base or entry is None or entry.kind is not EntryKind.FILE:
             raise failed("ENOENT", path)
         if entry.size > MAX_READ_BYTES:
             self.skipped.add(path)
             raise failed("EFBIG", path, f"file is larger than {MAX_READ_BYTES} bytes")
+        if is_whole and entry.size > self._whole_bytes:
+            self.skipped.add(path)
+            raise failed("EFBIG", path, f"file is larger than {self._whole_bytes} bytes{IN_PIECES}")
         self.saw(path, entry)
         if self._base[path].version != entry.version:
             raise failed("EIO", path, "file was changed by others while it was read")

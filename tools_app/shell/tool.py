@@ -39,8 +39,11 @@ MAX_ENTRIES: Final = 10_000
 SECONDS: Final = 30.0
 SLACK_SECONDS: Final = 2.0
 WRITING_SECONDS: Final = 60.0
-MEMORY_PER_BYTE: Final = 10
-"""Of a large file."""
+COPIES: Final = 32
+"""The largest file that is held whole has this part of the memory: commands make several copies of it."""
+
+KEPT_PART: Final = 8
+"""The same for all contents that are kept in case they are read again."""
 
 TIMED_OUT: Final = 124
 KILLED: Final = 137
@@ -127,16 +130,12 @@ def shell_program() -> Program:
     return Program(script=RUNNER / "bash_runner.js", folder=RUNNER)
 
 
-def shell_limits(seconds: float, largest: int = 0) -> Limits:
-    """Limits of a script's process. It ends scripts itself after `seconds`, where it can; these end the rest.
-
-    `largest`: bytes of the largest file that it may read, of which commands hold several copies.
-    """
-    more = MEMORY_PER_BYTE * min(largest, MAX_READ_BYTES) if largest > MAX_FILE_BYTES else 0
+def shell_limits(seconds: float) -> Limits:
+    """Limits of a script's process. It ends scripts itself after `seconds`, where it can; these end the rest."""
     return Limits(
         seconds=seconds + SLACK_SECONDS,
         cpu_seconds=int(seconds + SLACK_SECONDS) + 1,
-        memory_bytes=sandbox_settings.memory_bytes + more,
+        memory_bytes=sandbox_settings.memory_bytes,
         output_bytes=2_000_000,
         calls=200_000,
         call_bytes=4_000_000,
@@ -156,9 +155,11 @@ class ShellRunner:
         where = await self._directory(cwd)
         with held_back():  # the script says which it looks at
             entries = await self.workspace.glob("/**/*", limit=MAX_ENTRIES + 1)
-        calls = ShellCalls(self.workspace, entries[:MAX_ENTRIES], self._opening(where))
+        limits = shell_limits(self.options.seconds)
+        whole = min(MAX_READ_BYTES, limits.memory_bytes // COPIES)
+        opening = {**self._opening(where), "kept": limits.memory_bytes // KEPT_PART}
+        calls = ShellCalls(self.workspace, entries[:MAX_ENTRIES], opening, whole_bytes=whole)
         share = "" if context.user_id is None else str(context.user_id)
-        limits = shell_limits(self.options.seconds, max((entry.size for entry in entries), default=0))
         result = await sandbox.run(Script(source=script), calls=calls.answer, limits=limits, share=share)
         written = await write_back(self.workspace, calls.overlay.operations())
         if len(entries) > MAX_ENTRIES:

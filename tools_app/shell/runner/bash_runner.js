@@ -8,7 +8,7 @@
  * @typedef {{ t: "run", source: string }} Run
  * @typedef {{ t: "ret", id: number, ok: boolean, value?: unknown, error?: { name: string, message: string } }} Reply
  * @typedef {{ entries: [string, number, number, number, string, boolean][], cwd: string, seconds: number, output: number,
- *   environment: Record<string, string> }} Opened
+ *   kept: number, environment: Record<string, string> }} Opened
  */
 
 import "./no_process.js";
@@ -95,7 +95,7 @@ async function run(script) {
   try {
     /** @type {Opened} */
     const opened = await call("files.open");
-    const fs = new WorkspaceFs(call, opened.entries);
+    const fs = new WorkspaceFs(call, opened.entries, opened.kept);
     const { cwd, environment: env } = opened;
     const bash = new Bash({ fs, cwd, env, executionLimits: limits(opened), defenseInDepth: false });
     takeLargeFiles(bash, fs);

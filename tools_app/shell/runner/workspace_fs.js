@@ -25,7 +25,6 @@ const BATCH_FILES = 256;
 const BATCH_BYTES = 1_000_000;
 const REPORT_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
-const KEPT_BYTES = 64_000_000;
 const LARGE_BYTES = 1_000_000; // from here on files are read in pieces, and not changed
 
 /** @param {string} code @param {string} reason @param {string} path */
@@ -94,9 +93,11 @@ function made(kind, fields) {
 }
 
 export class WorkspaceFs {
-  /** @param {Call} call @param {[string, number, number, number, string, boolean][]} entries sorted by path */
-  constructor(call, entries) {
+  /** @param {Call} call @param {[string, number, number, number, string, boolean][]} entries sorted by path
+   * @param {number} kept bytes of contents that are kept */
+  constructor(call, entries, kept) {
     this.call = call;
+    this.kept = kept;
     this.root = made("directory", {});
     /** @type {string[]} */
     this.order = []; // of the files, which are likely to be read in it
@@ -219,7 +220,7 @@ export class WorkspaceFs {
     try {
       /** @type {(Uint8Array | null)[]} */
       const contents = await this.call("files.read", wanted.map((each) => each.path));
-      if (this.loadedBytes > KEPT_BYTES) this.forget();
+      if (this.loadedBytes > this.kept) this.forget();
       wanted.forEach(({ node }, at) => this.arrived(node, contents[at]));
     } finally {
       for (const each of wanted) each.node.fetching = null;
@@ -229,14 +230,14 @@ export class WorkspaceFs {
   /** @param {Node} node @param {string} path */
   async fetchLarge(node, path) {
     try {
-      if (this.loadedBytes + node.size > KEPT_BYTES) this.forget();
-      const data = new Uint8Array(node.size);
+      if (this.loadedBytes + node.size > this.kept) this.forget();
       let at = 0;
-      while (at < data.length) {
-        const piece = await this.piece(path, at);
-        if (!piece.length) break;
+      let piece = await this.piece(path, at, true);
+      const data = new Uint8Array(node.size);
+      while (piece.length && at < data.length) {
         data.set(piece.subarray(0, data.length - at), at);
         at += piece.length;
+        if (at < data.length) piece = await this.piece(path, at, true);
       }
       this.arrived(node, data.subarray(0, Math.min(at, data.length)));
     } finally {
@@ -244,10 +245,11 @@ export class WorkspaceFs {
     }
   }
 
-  /** Bytes of a large file from a place on. @param {string} path @param {number} at @returns {Promise<Uint8Array>} */
-  async piece(path, at) {
+  /** Bytes of a large file from a place on; `isWhole` where all of them will be held at once.
+   * @param {string} path @param {number} at @param {boolean} [isWhole] @returns {Promise<Uint8Array>} */
+  async piece(path, at, isWhole = false) {
     try {
-      return await this.call("files.piece", [path, at]);
+      return await this.call("files.piece", [path, at, isWhole]);
     } catch (error) {
       this.refused.set(path, /** @type {Error} */ (error).message);
       throw error;

@@ -1,8 +1,14 @@
 """Files that are too large to be changed are read: whole up to a bound, and by the usual commands in pieces."""
 
+from typing import Any
+
 import pytest
 
-from tests.unit.tools_app.shell.conftest import NOTHING, Shell
+from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, Shell
+from tools_app.sandbox.conf import sandbox_settings
+from tools_app.sandbox.contract import DEFAULT_LIMITS, Limits, RunResult, Script
+from tools_app.sandbox.deno import DenoSandbox
+from tools_app.shell.tool import COPIES, BashOptions, ShellRunner, shell_program
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 LINES = [f"{number:08d} {'ERROR' if number % 50_000 == 7 else 'fine'} ü".encode() for number in range(150_000)]
@@ -64,6 +70,31 @@ async def test_a_file_above_the_bound_is_not_said_to_be_missing(workspace: Memor
     assert "No such file" not in done["stderr"]
     assert done["skippedFiles"] == ["/huge"]
     assert done["changedFiles"] == NOTHING
+
+
+async def test_a_script_has_the_memory_of_the_setting_whatever_the_workspace_holds(
+    workspace: MemoryWorkspace, shell_sandbox: DenoSandbox
+) -> None:
+    """What does not fit into it is refused with words, and read in pieces."""
+    given: list[int] = []
+
+    class Watched(DenoSandbox):
+        async def run(self, script: Script, *, limits: Limits = DEFAULT_LIMITS, **options: Any) -> RunResult:
+            given.append(limits.memory_bytes)
+            return await shell_sandbox.run(script, limits=limits, **options)
+
+    most = sandbox_settings.memory_bytes // COPIES
+    lines = (b"x" * 63 + b"\n") * (most // 64)
+    await workspace.write_file("/whole", lines)
+    await workspace.write_file("/huge", lines + b"end\n")
+    options = BashOptions(sandbox=Watched(program=shell_program(), spare=False))
+    done = await ShellRunner(workspace=workspace, options=options).run(
+        CONTEXT, "cat whole | wc -c; sed -n '$=' whole; tail -n 1 huge; grep -c x huge; wc -c < huge"
+    )
+    assert done["stdout"] == f"{most}\n{most // 64}\nend\n{most // 64}\n"
+    assert f"huge: file is larger than {most} bytes; grep, head, tail and wc read it in pieces" in done["stderr"]
+    assert done["skippedFiles"] == ["/huge"]
+    assert given == [sandbox_settings.memory_bytes]
 
 
 async def test_no_command_runs_in_the_background(bash: Shell) -> None:
