@@ -6,15 +6,22 @@ from typing import Any
 import pytest
 
 from bench.typical_agents import TYPICAL
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.transport import close_clients
+from chat.llm.endpoint import Endpoint
+from chat.llm.local_server import MODEL_ALIAS
 from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think, Tool, tool
 from tests.house.repository import ROOT
+from tests.unit.chat.llm.conftest import local_base_url
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
-from .conftest import MakeRoom
+from .conftest import MakeRoom, status_of, text_of
+
+__all__ = ["local_base_url"]  # a fixture
 
 
 @tool
@@ -86,6 +93,22 @@ async def test_the_figures_of_the_page_are_about_what_is_sent(
     shown = await preview(room.key, session_id, make_agent)
     assert len(shown.tools) == count
     assert shown.total_tokens == pytest.approx(tokens, rel=0.2)
+
+
+@pytest.mark.parametrize("agent", ["quickstart", "three-lines"])
+async def test_a_real_small_model_answers_hello_in_one_step(
+    make_room: MakeRoom, local_base_url: str, agent: str
+) -> None:
+    """The one that can be had from package registries: it is sent no tools, as it could call none."""
+    endpoint = Endpoint(provider="local", base_url=local_base_url, can_call_tools=False, accepts_images=False)
+    room = make_room(agent)
+    MODELS["current"] = ChatCompletionsModel(endpoint, MODEL_ALIAS)
+    turn = await room.say("Hello")
+    await close_clients()
+    assert (status_of(turn), turn.step_count, turn.error_text) == ("completed", 1, "")
+    answer = (await room.transcript())[-1]
+    assert text_of(answer).strip()
+    assert {part["type"] for part in answer["parts"]} <= {"step-start", "text"}
 
 
 async def test_code_and_an_agent_with_all_keep_to_their_bounds(make_room: MakeRoom) -> None:
