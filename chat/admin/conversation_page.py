@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.admin.columns import ASKED, STATUS_WORDS, Text, agent_title, amount, asked_in, reads_messages, tokens
 from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
-from chat.agent.registry import is_served
+from chat.agent.registry import get_agent_class, is_served
 from chat.conversations.staff_edits import edit_problem
 from chat.instances.spending import spending
 from chat.models import AgentInstance, AgentRun, Turn
+from chat.reads.declarations import declarations
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, MessageView, conversation_view
 from sessions_app.core.messages.messages import Role, is_message_id
@@ -97,6 +98,7 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
         "instance": instance,
         "rights": rights,
         "is_served": is_served(instance.agent),
+        "declared": declarations(get_agent_class(instance.agent)) if is_served(instance.agent) else None,
         "is_current": is_current,
         "session_id": session_id or "",
         "histories": histories if len(histories) > 1 else [],

@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chat.agents import Assistant
 from chat.conversations.staff_edits import ask_again, reword_message, write_message
 from chat.errors import InputInvalid, TurnConflict
 from chat.models import AgentInstance, Turn
@@ -385,6 +386,19 @@ def test_acting_on_a_turn_needs_the_permission_to_change_turns(conversation: Age
     client = signed_in(*READ, "view_turn")[1]
     assert client.post(reverse("admin:think_chat_turn_act", args=[turn.pk]), {"do": "stop"}).status_code == 403
     assert "think-buttons" not in client.get(reverse("admin:think_chat_turn_change", args=[turn.pk])).content.decode()
+
+
+def test_staff_read_what_its_class_declares(conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Assistant, "max_steps", 4711)
+    monkeypatch.setattr(Assistant, "enabled_tools", ("read", "!x<b>"))
+    html = page_of(signed_in("view_agentinstance")[1], conversation)
+    declared = html[html.index("What its class declares") : html.index("All fields")]
+    for words in (
+        "<dd>4711</dd>",
+        "read, !x&lt;b&gt;",
+        "<code>pendingApprovals(execution_id: str | None = None)</code>",
+    ):
+        assert words in declared
 
 
 def test_an_agent_that_is_gone_leaves_a_conversation_to_read(conversation: AgentInstance) -> None:

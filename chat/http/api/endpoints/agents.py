@@ -1,6 +1,6 @@
 """API operations on agent classes, and on the agents below a conversation."""
 
-import inspect
+from dataclasses import asdict
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest
@@ -8,17 +8,15 @@ from ninja import Router, Status
 
 from chat.access.auth import open_instance, open_key
 from chat.agent.appearance import appearance_of
-from chat.agent.base import Agent
-from chat.agent.callables import CallableInfo, callables_of
-from chat.agent.registry import get_agent_class, is_served
-from chat.agent.think import Think
+from chat.agent.registry import get_agent_class
 from chat.conversations import services
 from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.instances import shown_agent, shown_instance
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.abilities import AgentDetailOut, MethodInfoOut, SubAgentIn
+from chat.http.api.schemas.abilities import AgentDetailOut, SubAgentIn
 from chat.http.api.schemas.models import InstanceDetailOut
 from chat.instances.rows import key_of
+from chat.reads.declarations import declarations
 from chat.runtime.resolve import resolve_below
 
 router = Router(tags=["agents"])
@@ -28,19 +26,7 @@ router = Router(tags=["agents"])
 def agent_detail(request: HttpRequest, name: str) -> object:  # noqa: ARG001 - the framework names it
     """The declarations of an agent class: its looks, its methods for clients, its sub-agents, its configuration."""
     agent_class = get_agent_class(name)
-    think = agent_class if issubclass(agent_class, Think) else None
-    below = [each if isinstance(each, str) else each.route_name() for each in agent_class.sub_agents]
-    names = None if think is None else think.enabled_tools
-    return AgentDetailOut(
-        **shown_agent(appearance_of(agent_class)).dict(),
-        chats=think is not None,
-        methods=[_method(agent_class, info) for _name, info in sorted(callables_of(agent_class).items())],
-        sub_agents=[each for each in below if is_served(each)],
-        config_access=agent_class.config_access,
-        config_schema=None if agent_class.config_model is None else agent_class.config_model.model_json_schema(),
-        max_steps=None if think is None else think.max_steps,
-        tool_names=None if names is None else list(names),
-    )
+    return AgentDetailOut(**shown_agent(appearance_of(agent_class)).dict(), **asdict(declarations(agent_class)))
 
 
 @router.post(
@@ -55,14 +41,3 @@ def sub_agent_open(request: HttpRequest, instance_id: str, data: SubAgentIn) -> 
     parent = open_instance(user, instance_id)
     key = async_to_sync(resolve_below)(key_of(parent), data.agent, data.name)
     return Status(201, shown_instance(services.create_instance(open_key(user, key))))
-
-
-def _method(agent_class: type[Agent], info: CallableInfo) -> MethodInfoOut:
-    method = getattr(agent_class, info.attribute)
-    parameters = list(inspect.signature(method).parameters.values())[1:]
-    return MethodInfoOut(
-        name=info.name,
-        signature=f"({', '.join(map(str, parameters))})",
-        description=inspect.getdoc(method) or "",
-        is_streaming=info.is_streaming,
-    )

@@ -14,6 +14,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.reads.snapshots import is_final
 from chat.streams.reader import read
+from chat.streams.writing import writer
 from chat.testing import worker
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.intake import Continue
@@ -63,9 +64,11 @@ async def undisturbed(make_room: MakeRoom, text: str) -> list[JSONObject]:
     ],
 )
 async def test_a_crash_after_any_record_changes_nothing(
-    make_room: MakeRoom, key: str, attempts: int, requests: int, settings: Any
+    make_room: MakeRoom, key: str, attempts: int, requests: int, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_STREAM_COLD_SECONDS = 1000.0  # else what waits may be written in between, on a slow machine
+    # Else what waits may be written in between on a slow machine, by time and after the last boundary of a text.
+    settings.THINK_STREAM_COLD_SECONDS = 1000.0
+    monkeypatch.setattr(writer, "BOUNDARY_SECONDS", 1000.0)
     expected = await undisturbed(make_room, TWO_CALLS)
     room = make_room()
     with crash_after(key):

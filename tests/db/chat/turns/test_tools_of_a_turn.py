@@ -1,5 +1,6 @@
 """The tools that a turn has: by pattern, from several sources, under the name that the model meant."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from chat.tools.files import create_workspace_tools
 from chat.turns.state import tool_providers
 from chat.turns.state.caller_tools import declarations_of
 from chat.turns.state.tool_providers import ToolRequest, register, unregister
+from tests.house.repository import ROOT
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.source import Source
 from tools_app.core.toolset import ToolSource
@@ -227,3 +229,10 @@ def test_a_source_has_one_provider(provide: Any) -> None:
     provide(Source.SCHEDULES)
     with pytest.raises(ValueError, match="'schedules' has a provider"):
         provide(Source.SCHEDULES)
+
+
+def test_every_source_of_the_decision_record_has_a_provider() -> None:
+    record = (ROOT / "docs" / "adr" / "0018-order-of-tools.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+)` \|", record, re.MULTILINE)
+    assert named == [source.value for source in Source]
+    assert set(tool_providers._providers) == set(Source)
