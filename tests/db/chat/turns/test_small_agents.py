@@ -14,6 +14,7 @@ from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.runtime.agent_factory import make_agent
 from chat.think import Think, Tool, tool
+from fibers.testing import run_until_idle
 from tests.house.repository import ROOT
 from tests.unit.chat.llm.conftest import local_base_url
 from thinkproject.kernel.aio import db
@@ -97,14 +98,17 @@ async def test_the_figures_of_the_page_are_about_what_is_sent(
 
 @pytest.mark.parametrize("agent", ["quickstart", "three-lines"])
 async def test_a_real_small_model_answers_hello_in_one_step(
-    make_room: MakeRoom, local_base_url: str, agent: str
+    make_room: MakeRoom, local_base_url: str, agent: str, settings: Any
 ) -> None:
     """The one that can be had from package registries: it is sent no tools, as it could call none."""
     endpoint = Endpoint(provider="local", base_url=local_base_url, can_call_tools=False, accepts_images=False)
     room = make_room(agent)
     MODELS["current"] = ChatCompletionsModel(endpoint, MODEL_ALIAS)
-    turn = await room.say("Hello")
+    settings.THINK_MODEL_STALL_SECONDS = 300.0  # its words take as long as the machine is busy
+    admitted = await room.admit("Hello")
+    await run_until_idle(timeout_seconds=300.0, skip_delays=True)
     await close_clients()
+    turn = await room.turn(admitted.turn.pk)
     assert (status_of(turn), turn.step_count, turn.error_text) == ("completed", 1, "")
     answer = (await room.transcript())[-1]
     assert text_of(answer).strip()
