@@ -1,6 +1,7 @@
 """A server of the tests that says what a file holds, whether or not it follows the protocol: `raw_server.py FILE`.
 
-`FILE` has JSON: the results by their methods. It is read anew for each request.
+`FILE` has JSON: the results by their methods, or by `METHOD CURSOR`. One that is `{"error": …}` is an error. It is read
+anew for each request.
 """
 
 import json
@@ -25,8 +26,10 @@ def main() -> None:
             called = {"content": [{"type": "text", "text": f"called {asked['params']['name']}"}]}
             answers.setdefault("tools/call", called)
         answer: dict[str, Any] = {"error": {"code": -32601, "message": "Method not found"}}
-        if asked["method"] in answers:
-            answer = {"result": answers[asked["method"]]}
+        cursor = (asked.get("params") or {}).get("cursor")
+        name = f"{asked['method']} {cursor}"
+        if (result := answers.get(name, answers.get(asked["method"]))) is not None:
+            answer = result if isinstance(result, dict) and result.keys() == {"error"} else {"result": result}
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}) + "\n")
         sys.stdout.flush()
 

@@ -30,6 +30,11 @@ class McpSettings:
     catalogue_bytes = Setting("THINK_MCP_CATALOGUE_BYTES", 512_000, doc="Bytes of the tools of one MCP server.")
     result_bytes = Setting("THINK_MCP_RESULT_BYTES", 8 * 1024 * 1024, doc="Bytes of one answer of an MCP server.")
     connect_seconds = Setting("THINK_MCP_CONNECT_SECONDS", 15.0, doc="How long connecting to an MCP server may take.")
+    start_seconds = Setting(
+        "THINK_MCP_START_SECONDS",
+        60.0,
+        doc="How long the program of an MCP server may take to start: `npx` and `uvx` fetch it first.",
+    )
     call_seconds = Setting("THINK_MCP_CALL_SECONDS", 60.0, doc="How long a call of an MCP server's tool may take.")
     idle_seconds = Setting("THINK_MCP_IDLE_SECONDS", 300.0, doc="After how long an unused connection is closed.")
     connections = Setting("THINK_MCP_CONNECTIONS", 64, doc="Connections to MCP servers of one process at most.")
@@ -38,6 +43,11 @@ class McpSettings:
         5.0,
         doc="How long a server that failed is left alone; twice as long each further time, up to ten minutes.",
     )
+
+    @property
+    def opening_seconds(self) -> float:
+        """How long making a connection of any kind may take."""
+        return max(self.connect_seconds, self.start_seconds)
 
     @property
     def private(self) -> Sequence[Network]:

@@ -20,7 +20,6 @@ from pydantic import ValidationError
 
 from tools_app.errors import McpUnavailable
 from tools_app.mcp.answers import ServerError
-from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.transports import Way
 
 # The client logs each broken connection with a traceback, and what servers send; we log changes of state, once.
@@ -80,19 +79,20 @@ class McpConnection:
         return not self._calls
 
     async def open(self) -> None:
-        """Connect. Errors: `McpUnavailable` with the reason, within `THINK_MCP_CONNECT_SECONDS`."""
+        """Connect. Errors: `McpUnavailable` with the reason, within `THINK_MCP_CONNECT_SECONDS`.
+
+        A program may take `THINK_MCP_START_SECONDS`.
+        """
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(ready))
         self._task.add_done_callback(_read)
-        done, _ = await asyncio.wait(
-            {ready, self._task}, timeout=mcp_settings.connect_seconds, return_when="FIRST_COMPLETED"
-        )
+        done, _ = await asyncio.wait({ready, self._task}, timeout=self._way.seconds, return_when="FIRST_COMPLETED")
         if ready.done():
             self.last_used = asyncio.get_running_loop().time()
             return
         if not done:
             self._task.cancel()
-            raise McpUnavailable(self._way.reason or "The server did not answer in time.")
+            raise McpUnavailable(self._way.reason_of_silence)
         error = None if self._task.cancelled() else self._task.exception()
         raise McpUnavailable(self._way.reason or _words(error)) from error
 

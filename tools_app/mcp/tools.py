@@ -195,7 +195,7 @@ def _made(function: Callable[[JSONObject, ToolContext], Awaitable[Any]], **field
     return Tool(
         function=run,
         context_parameter="context",
-        timeout_seconds=mcp_settings.call_seconds + mcp_settings.connect_seconds + _MARGIN_SECONDS,
+        timeout_seconds=mcp_settings.call_seconds + mcp_settings.opening_seconds + _MARGIN_SECONDS,
         origin=Origin.MCP,
         **{"open_world": True, **fields, "title": " ".join(str(fields["title"]).split())[:80]},
     )

@@ -19,13 +19,17 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCResponse
 
+from thinkproject.kernel.phrases import Phrase
+from tools_app.core.mcp.last_words import ending, slow_start, without_secrets
 from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.fetching.transport import CheckedTransport
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.odd_items import with_items_set_aside
 
 STREAM_SECONDS: Final = 300.0
-STDERR_BYTES: Final = 2_000
+STDERR_BYTES: Final = 4_000
+"""Kept of the beginning of a standard error, and of its end."""
+STDERR_SECONDS: Final = 0.5
 END_SECONDS: Final = 3.0
 SESSION_HEADER: Final = "mcp-session-id"
 SESSION_BODY_BYTES: Final = 10_000
@@ -44,18 +48,33 @@ class Way:
         self._spec = spec
         self._auth = auth
         self._checked: CheckedTransport | None = None
+        self._first_lines = b""
         self._last_lines = b""
 
     @property
-    def reason(self) -> str:
-        """Why it ended, as far as is known: words of ours, or the last line that a program printed."""
-        if self._checked is not None and self._checked.last_refusal:
-            return self._checked.last_refusal
-        lines = self._last_lines.decode(errors="replace").strip().splitlines()
-        line = lines[-1] if lines else ""
-        for secret in (*self._spec.env.values(), *self._spec.headers.values()):
-            line = line.replace(secret, "…") if secret else line
-        return line[:300]
+    def reason(self) -> Phrase | str:
+        """Why it ended, as far as is known: words of ours, with those that a program printed."""
+        return self._refusal or ending(self._printed, self._spec.env.keys()) or ""
+
+    @property
+    def reason_of_silence(self) -> Phrase | str:
+        """Why it has not answered yet, as far as is known."""
+        return self._refusal or slow_start(self._printed, self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """How long it may take to connect."""
+        is_program = self._spec.transport is McpTransport.STDIO
+        return mcp_settings.start_seconds if is_program else mcp_settings.connect_seconds
+
+    @property
+    def _refusal(self) -> str:
+        return "" if self._checked is None else self._checked.last_refusal
+
+    @property
+    def _printed(self) -> str:
+        text = (self._first_lines + self._last_lines).decode(errors="replace")
+        return without_secrets(text, (*self._spec.env.values(), *self._spec.headers.values()))
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncGenerator[Any, None]:
@@ -106,18 +125,21 @@ class Way:
                     errors.close()  # the program has its own
                     yield streams
             finally:
+                await asyncio.wait({listening}, timeout=STDERR_SECONDS)  # its last words may be on their way
                 listening.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await listening
 
     async def _listen(self, reading: int) -> None:
-        """Keep the last that the program writes to its standard error, and nothing else of it."""
+        """Keep the beginning and the end of what the program writes to its standard error, and nothing else of it."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=STDERR_BYTES)
         pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
         try:
             while data := await reader.read(STDERR_BYTES):
-                self._last_lines = (self._last_lines + data)[-STDERR_BYTES:]
+                room = STDERR_BYTES - len(self._first_lines)
+                self._first_lines += data[:room]
+                self._last_lines = (self._last_lines + data[room:])[-STDERR_BYTES:]
         finally:
             pipe.close()
 

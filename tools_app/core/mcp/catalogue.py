@@ -7,7 +7,7 @@ text: it is cut, and never interpreted.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, fingerprint, is_nested_deeper
@@ -25,11 +25,6 @@ MAX_SKIPPED: Final = 50
 ODD: Final = "it does not follow the protocol"
 HASH_CHARS: Final = 8
 HINTS: Final = frozenset({"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
-OBJECT_KEYS: Final = {
-    *("properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"),
-    *("$schema", "$id", "$defs", "definitions", "title", "description"),
-}
-"""What is said of objects alone or of anything. A schema of nothing else is about an object, also without a type."""
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -46,7 +41,8 @@ class CatalogueLimits:
 class Listed:
     """The lists of a server, as JSON of the protocol.
 
-    `odd_tools`, `odd_others`: any JSON that stood in the lists and is none of their items.
+    `odd_tools`, `odd_others`: any JSON that stood in the lists and is none of their items. `failed`: why lists, by
+    their names, could not be read whole.
     """
 
     tools: Iterable[JSONObject] = ()
@@ -55,6 +51,7 @@ class Listed:
     prompts: Iterable[JSONObject] = ()
     resources: Iterable[JSONObject] = ()
     templates: Iterable[JSONObject] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
     instructions: str = ""
     capabilities: JSONObject | None = None
 
@@ -69,6 +66,7 @@ def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
     tools: list[JSONObject] = []
     names: set[str] = set()
     room = limits.max_bytes
+    skipped += [{"name": name, "reason": reason[:MAX_NAME_CHARS]} for name, reason in listed.failed.items()]
     skipped += [_skipped(odd, _problem_of(odd, names) or ODD) for odd in listed.odd_tools]
     skipped += [_skipped(odd, ODD) for odd in listed.odd_others]
     for raw in map(plain_tool, listed.tools):
@@ -101,15 +99,15 @@ def build_catalogue(listed: Listed, limits: CatalogueLimits) -> JSONObject:
 
 
 def plain_tool(raw: Any) -> Any:
-    """A tool without the parts that are no use here and may be wrong; an input without a type is an object.
+    """A tool without the parts that are no use here and may be wrong; an input is an object where it may be one.
 
     Anything but a JSON object is returned as it is.
     """
     if not isinstance(raw, dict):
         return raw
     schema = raw.get("inputSchema")
-    if isinstance(schema, dict) and not schema.keys() - OBJECT_KEYS:
-        schema = {"type": "object", **schema}
+    if isinstance(schema, dict) and _is_of_objects(schema.get("type")):
+        schema = {**schema, "type": "object"}
     given = raw.get("annotations")
     annotations = given if isinstance(given, dict) else {}
     title = raw.get("title") or annotations.get("title")
@@ -119,6 +117,11 @@ def plain_tool(raw: Any) -> Any:
         "inputSchema": schema,
         "annotations": {name: value for name, value in annotations.items() if isinstance(value, bool)},
     }
+
+
+def _is_of_objects(kind: JSONValue) -> bool:
+    """Whether this type lets objects through, which is all that a tool can be given: also without a word about it."""
+    return kind is None or (isinstance(kind, list) and "object" in kind)
 
 
 def tool_prints(catalogue: Mapping[str, Any]) -> dict[str, str]:

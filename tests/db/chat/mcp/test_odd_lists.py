@@ -31,7 +31,7 @@ def add(folder: Path, **results: Any) -> Target:
     return Target(add_server(spec, Place(is_site=True), allows_programs=True)[0])
 
 
-ODD_SCHEMAS: list[Any] = [{"type": "string"}, {"$ref": "#/$defs/x"}, [], None, 7, {"anyOf": [{"type": "object"}]}]
+ODD_SCHEMAS: list[Any] = [{"type": "string"}, {"$ref": "#/$defs/x"}, [], None, 7, {"anyOf": [{"type": 7}]}]
 ODD_SCHEMAS += [{"type": "object", "properties": []}, {"type": "object", "required": "x"}]
 ODD: list[Any] = [
     *({"name": f"odd{number}", "inputSchema": schema} for number, schema in enumerate(ODD_SCHEMAS)),
@@ -43,6 +43,10 @@ ODD: list[Any] = [
 USABLE: list[dict[str, Any]] = [
     {"inputSchema": {}},
     {"inputSchema": {"properties": {"text": {"type": "string"}}}},
+    {"inputSchema": {"anyOf": [{"type": "object"}, {"properties": {"text": {"type": "string"}}}]}},
+    {"inputSchema": {"$ref": "#/$defs/input", "$defs": {"input": {"type": "object"}}}},
+    {"inputSchema": {"type": ["object", "null"]}},
+    {"inputSchema": {"type": None, "default": {}, "examples": [{}]}},
     {"outputSchema": {"type": "array"}},
     {"outputSchema": []},
     {"annotations": []},
@@ -63,7 +67,7 @@ async def test_odd_tools_take_no_other_with_them_and_are_named_with_their_reason
     found = await connections.refresh(target)
     assert [tool["name"] for tool in found["tools"]] == ["before", "after"]
     names = [odd.get("name") or "" if isinstance(odd, dict) else "" for odd in some]
-    assert [each["name"] for each in found["skipped"]] == names
+    assert sorted(each["name"] for each in found["skipped"]) == sorted(names)
     assert all(each["reason"] for each in found["skipped"])
     server = await db(McpServer.objects.get)
     assert (server.state, server.catalogue) == (McpState.READY, found)
@@ -118,3 +122,48 @@ async def test_a_server_whose_list_is_none_has_failed_and_says_why(
     server = await db(McpServer.objects.get)
     assert server.state == McpState.FAILED
     assert "does not follow the protocol" in server.error
+
+
+OFFERS: dict[str, Any] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+}
+REFUSED = {"error": {"code": -32603, "message": "connect ECONNREFUSED 127.0.0.1:5432"}}
+
+
+@pytest.mark.parametrize("answer", [REFUSED, {"resources": 7}, {}], ids=["an error", "no list", "nothing"])
+async def test_a_list_that_fails_takes_no_tools_with_it_and_is_named(
+    answer: Any, connections: McpPool, tmp_path: Path
+) -> None:
+    tools = {"tools": [{"name": "query", "inputSchema": OBJECT}]}
+    target = await db(add, tmp_path, initialize=OFFERS, tools_list=tools, resources_list=answer)
+    found = await connections.refresh(target)
+    assert [tool["name"] for tool in found["tools"]] == ["query"]
+    (skipped,) = found["skipped"]
+    assert skipped["name"] == "resources"
+    assert skipped["reason"] in {REFUSED["error"]["message"], "it does not follow the protocol"}
+    assert (await db(McpServer.objects.get)).state == McpState.READY
+
+
+async def test_a_cursor_that_comes_again_ends_the_list(connections: McpPool, tmp_path: Path) -> None:
+    page = {"tools": [{"name": "find", "inputSchema": OBJECT}], "nextCursor": "again"}
+    other = {"tools": [{"name": "keep", "inputSchema": OBJECT}], "nextCursor": "again"}
+    target = await db(add, tmp_path, tools_list=page, **{"tools_list again": other})
+    found = await connections.refresh(target)
+    assert [tool["name"] for tool in found["tools"]] == ["find", "keep"]
+    assert found["skipped"] == []
+
+
+async def test_a_list_of_many_small_pages_is_read_whole(connections: McpPool, tmp_path: Path) -> None:
+    pages = {
+        f"tools_list {number}": {
+            "tools": [{"name": f"tool{number}", "inputSchema": OBJECT}],
+            **({} if number == 79 else {"nextCursor": str(number + 1)}),
+        }
+        for number in range(1, 80)
+    }
+    first = {"tools": [{"name": "tool0", "inputSchema": OBJECT}], "nextCursor": "1"}
+    target = await db(add, tmp_path, tools_list=first, **pages)
+    found = await connections.refresh(target)
+    assert [tool["name"] for tool in found["tools"]] == [f"tool{number}" for number in range(80)]
