@@ -32,6 +32,7 @@ Answer: TypeAlias = Callable[[Question], Awaitable[Any]]
 """Answers a question; runs in the task of the call. What it raises ends the call."""
 CLIENT_INFO: Final = types.Implementation(name="think-for-django", version="1")
 REFUSED: Final = types.ErrorData(code=types.INVALID_REQUEST, message="No person can be asked about this.")
+UNREADABLE: Final = "Its answer cannot be read: it is no message of the protocol."
 CLOSE_SECONDS: Final = 10.0
 
 _call: ContextVar["_Call | None"] = ContextVar("think_mcp_call", default=None)
@@ -123,7 +124,7 @@ class McpConnection:
         except MCPError as error:
             if error.error.code == types.CONNECTION_CLOSED or self._way.ended.is_set():
                 raise McpUnavailable(self._way.reason or "The connection to the server has ended.") from error
-            raise ServerError(error.error.message) from error
+            raise ServerError(UNREADABLE if _is_unread(error) else error.error.message) from error
         except ValidationError as error:
             raise ServerError(f"(an answer that does not follow the protocol: {_place(error)})") from error
         finally:
@@ -227,6 +228,11 @@ class McpConnection:
         return await answered
 
 
+def _is_unread(error: MCPError) -> bool:
+    """Whether the client of the protocol made this error of what it could not read."""
+    return error.error.code == types.PARSE_ERROR and error.error.message.startswith("Failed to parse")
+
+
 def _place(error: ValidationError) -> str:
     """Name the place of an answer that is wrong, and what is wanted there: words of ours and names of the protocol."""
     first = error.errors(include_url=False, include_input=False)[0]
@@ -244,10 +250,14 @@ def _words(error: BaseException | None) -> str:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     match error:
+        case MCPError() if _is_unread(error):
+            return UNREADABLE
         case MCPError():
             return f"The server answers with an error: {error.error.message[:200]}"
         case FileNotFoundError() | PermissionError():
             return "The program of the server cannot be started."
+        case RuntimeError() if "protocol version" in str(error):  # of the client, with the server's version
+            return f"{error}."[:300]
         case None:
             return "The server ended the connection."
     return f"The connection failed: {type(error).__name__}"

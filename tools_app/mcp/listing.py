@@ -22,19 +22,19 @@ MORE: Final = "the list goes on; the rest was not read"
 async def list_all(client: Client) -> Listed:
     """List tools, prompts and resources. What a server does not offer is empty.
 
+    Tools are asked for though a server does not say that it has any: some forget to.
     Errors: `MCPError` and `ValidationError` for its tools. A list of anything else that fails is named in `failed`.
     """
     capabilities = client.server_capabilities
     odd_tools: list[Any] = []
     odd_others: list[Any] = []
     failed: dict[str, str] = {}
-    tools: list[JSONObject] = []
-    if capabilities.tools is not None:
-        tools = await _pages(client.list_tools, "tools", odd_tools, failed)
 
-    async def others(read: Callable[..., Awaitable[Any]], field: str, capability: object) -> list[JSONObject]:
+    async def others(
+        read: Callable[..., Awaitable[Any]], field: str, capability: object, odd: list[Any] = odd_others
+    ) -> list[JSONObject]:
         try:
-            return [] if capability is None else await _pages(read, field, odd_others, failed)
+            return [] if capability is None else await _pages(read, field, odd, failed)
         except MCPError as error:
             if error.error.code == types.CONNECTION_CLOSED:
                 raise
@@ -44,6 +44,11 @@ async def list_all(client: Client) -> Listed:
             failed[field] = ODD
         return []
 
+    if capabilities.tools is not None:
+        tools = await _pages(client.list_tools, "tools", odd_tools, failed)
+    else:
+        tools = await others(client.list_tools, "tools", client, odd_tools)
+        failed.pop("tools", None)
     return Listed(
         tools=tools,
         odd_tools=odd_tools,

@@ -53,6 +53,24 @@ def with_items_set_aside(result: JSONObject, version: str) -> JSONObject:
     return {**result, field: kept, "_meta": {**(meta if isinstance(meta, dict) else {}), SET_ASIDE: odd}}
 
 
+def whole_introduction(result: JSONObject) -> JSONObject:
+    """The result with which a server introduces itself, with what it left out or has wrong. Others are as they are."""
+    if not isinstance(result.get("protocolVersion"), str) or "tools" in result:
+        return result
+    info = result.get("serverInfo")
+    given = {name: value for name, value in info.items() if isinstance(value, str)} if isinstance(info, dict) else {}
+    capabilities = result.get("capabilities")
+    parts = capabilities.items() if isinstance(capabilities, dict) else ()
+    whole = {
+        **result,
+        "serverInfo": {"name": "", "version": "", **given},
+        "capabilities": {name: part for name, part in parts if isinstance(part, dict)},
+    }
+    if not isinstance(whole.get("instructions", ""), str):
+        del whole["instructions"]
+    return whole
+
+
 def _without_output(item: JSONValue) -> JSONValue:
     if not isinstance(item, dict):
         return item

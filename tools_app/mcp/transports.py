@@ -24,7 +24,8 @@ from tools_app.core.mcp.last_words import ending, slow_start, without_secrets
 from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.fetching.transport import CheckedTransport
 from tools_app.mcp.conf import mcp_settings
-from tools_app.mcp.odd_items import with_items_set_aside
+from tools_app.mcp.lenient_http import LenientTransport
+from tools_app.mcp.odd_items import whole_introduction, with_items_set_aside
 
 STREAM_SECONDS: Final = 300.0
 STDERR_BYTES: Final = 4_000
@@ -87,7 +88,7 @@ class Way:
     async def _network(self) -> AsyncGenerator[Any, None]:
         self._checked = CheckedTransport(private=mcp_settings.private, max_bytes=mcp_settings.result_bytes)
         client = httpx2.AsyncClient(
-            transport=self._checked,
+            transport=LenientTransport(self._checked),
             headers=dict(self._spec.headers),
             auth=self._auth,
             timeout=httpx2.Timeout(mcp_settings.connect_seconds, read=STREAM_SECONDS),
@@ -165,7 +166,7 @@ class _Watched:
             raise
         message = getattr(item, "message", None)  # else an error
         if isinstance(message, JSONRPCResponse):
-            message.result = with_items_set_aside(message.result, self._way.version)
+            message.result = with_items_set_aside(whole_introduction(message.result), self._way.version)
         return item
 
     async def aclose(self) -> None:
