@@ -181,7 +181,7 @@ BROKEN: Final[dict[str, tuple[Habit, str]]] = {
     "a stream of nonsense": (for_calls(lambda _server, _message: stream("data: {nonsense\n\n")), "cannot be read"),
     "502": (for_calls(lambda _server, _message: Response("<h1>Bad</h1>", 502)), "502"),
     "429": (for_calls(lambda _server, _message: Response(status_code=429)), "429"),
-    "403": (for_calls(lambda _server, _message: JSONResponse({"detail": "no"}, 403)), "403"),
+    "403": (for_calls(lambda _server, _message: JSONResponse({"detail": "no way"}, 403)), "403. It says: no way"),
     "a result that is none": (
         for_calls(lambda _server, message: JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": ["x"]})),
         "cannot be read",

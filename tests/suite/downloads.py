@@ -1,7 +1,7 @@
 """What tests fetch: `python -m tests.suite.downloads [PATHS]`, before the tests of these paths (or a plain run) start.
 
-Everything is from the npm registry, by locks with hashes or an exact version. It is fetched once: a second run finds it
-in the folders named here. What is to be fetched is printed first, with its size.
+Everything is from the npm registry and PyPI, by locks with hashes or an exact version. It is fetched once: a second run
+finds it in the folders named here. What is to be fetched is printed first, with its size.
 """
 
 import os
@@ -52,6 +52,8 @@ def downloads() -> list[Download]:
         *(_made(f"clients {line}", size, "tests/clients/", bundle.bundle_of(line)) for line, size in clients.items()),
         *(_example(name) for name in ("usechat", "react", "assistantui", "orchestrator")),
         _made("servers of MCP", 10, "tests/db/chat/mcp/", others.SERVERS),
+        _made("published servers of MCP (npm)", 65, "tests/db/chat/mcp/", others.PUBLISHED_NPM),
+        _made("published servers of MCP (PyPI)", 75, "tests/db/chat/mcp/", others.PUBLISHED_PYPI),
         _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
     ]
 
@@ -76,7 +78,7 @@ def main(paths: Sequence[str]) -> int:
         return 0
     names = ", ".join(each.name for each in missing)
     size = sum(each.megabytes for each in missing)
-    _say(f"Fetching what tests need from the npm registry, about {size} MB, once: {names}.")
+    _say(f"Fetching what tests need from the npm registry and PyPI, about {size} MB, once: {names}.")
     began = time.monotonic()
     with ThreadPoolExecutor(2) as threads:
         failed = [text for text in threads.map(_fetched, missing) if text]

@@ -15,6 +15,8 @@ JSON: Final = "application/json"
 STREAM: Final = "text/event-stream"
 FAILED: Final = -32603
 """Of JSON-RPC: an internal error."""
+MAX_SAID_BYTES: Final = 4_000
+MAX_SAID_CHARS: Final = 300
 OWN_STATUSES: Final = frozenset({400, 401, 404})
 """The client and sign-ins tell these apart."""
 
@@ -40,7 +42,7 @@ class LenientTransport(httpx2.AsyncBaseTransport):
         answer = _decoded(body)
         if status >= 400:
             if not (isinstance(answer, dict) and isinstance(answer.get("error"), dict)):
-                answer = _error(asked, f"It answered with the HTTP status {status}.")
+                answer = _error(asked, f"It answered with the HTTP status {status}.{_said(answer, body, kind)}")
         elif isinstance(answer, list) and answer and all(map(_is_message, answer)):
             return _made(response, STREAM, "".join(f"data: {dump(each)}\n\n" for each in answer).encode())
         elif not _is_message(answer):
@@ -72,6 +74,17 @@ def _is_message(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     return isinstance(value.get("result"), dict) or isinstance(value.get("error"), dict) or "method" in value
+
+
+def _said(answer: JSONValue, body: bytes, kind: str) -> str:
+    """What an error of HTTP says for people, in front of it a space; nothing of a page."""
+    found: Any = ""
+    if isinstance(answer, dict):
+        found = next((answer[name] for name in ("error", "message", "detail") if isinstance(answer.get(name), str)), "")
+    elif kind == "text/plain":
+        found = body[:MAX_SAID_BYTES].decode(errors="replace")
+    words = " ".join(found.split())[:MAX_SAID_CHARS]
+    return f" It says: {words}" if words else ""
 
 
 def _error(asked: JSONObject, message: str) -> JSONObject:

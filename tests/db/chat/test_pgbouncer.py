@@ -11,9 +11,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.db import connection, connections, transaction
 from django.test import Client
+from django.urls import reverse
 
 from chat.models import AgentInstance
 from chat.streams.logs import database_log
@@ -101,3 +103,29 @@ def test_searches_and_old_turns_are_read_by_many_at_once(pooled: None, alice: Us
 
     with ThreadPoolExecutor(max_workers=2 * POOL) as threads:
         assert set(threads.map(look, range(40))) == {200}
+
+
+def test_pages_and_searches_of_the_admin_are_read_by_many_at_once(
+    pooled: None, alice: User, make_instance: Any
+) -> None:
+    instance: AgentInstance = make_instance(alice, "talk", title="Garden")
+    for number in range(5):
+        say(instance, f"question-{number}", f"answer-{number}")
+    boss = User.objects.create_superuser("boss", password="boss-password")
+    names = {f"admin:{model._meta.app_label}_{model._meta.model_name}": model for model in site._registry}
+    lists = [reverse(f"{name}_changelist") for name in names]
+    firsts = {name: model._default_manager.first() for name, model in names.items()}
+    pages = [reverse(f"{name}_change", args=[row.pk]) for name, row in firsts.items() if row is not None]
+    assert len(pages) > 2
+    paths = [reverse("admin:index"), *pages, *lists, *(f"{path}?q=question" for path in lists)]
+
+    def look(path: str) -> tuple[str, int]:
+        client = Client()
+        client.force_login(boss)
+        try:
+            return path, client.get(path, follow=True).status_code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(max_workers=2 * POOL) as threads:
+        assert {found for found in threads.map(look, paths) if found[1] != 200} == set()

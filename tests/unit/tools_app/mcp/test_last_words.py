@@ -39,7 +39,7 @@ JSON_LOG = """\
 COLOURED = """\
 \x1b[31m\x1b[39m
    Stripe API key not provided. Please pass --api-key=$KEY or set the STRIPE_SECRET_KEY environment variable.
-\x1b[0m\x1b[1m\x1b[31merror\x1b[0m: Uncaught Error: Stripe API key not provided. Set the STRIPE_SECRET_KEY environment variable.
+\x1b[0m\x1b[1m\x1b[31merror\x1b[0m: Uncaught Error: Stripe API key not provided. Set STRIPE_SECRET_KEY.
     at \x1b[0m\x1b[1mparseArgs\x1b[0m (\x1b[36mfile:///srv/cli.js\x1b[0m:34:15)
     \x1b[33minfo:\x1b[0m This program assigned to __proto__.
     \x1b[36mhint:\x1b[0m If this caused the error, run again.
@@ -63,7 +63,7 @@ BOX = "┌────┐\n│ a thought │\n└────┘\n"
         (JSON_LOG, "PROMETHEUS_URL environment variable is not set"),
         (
             COLOURED,
-            "error: Uncaught Error: Stripe API key not provided. Set the STRIPE_SECRET_KEY environment variable.",
+            "error: Uncaught Error: Stripe API key not provided. Set STRIPE_SECRET_KEY.",
         ),
         (RETRYING, "[Redis Error] Stack: Error: connect ECONNREFUSED 127.0.0.1:6379"),
         (BOX, "│ a thought │"),
