@@ -59,7 +59,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
             return refused(f"Could not read file: {error.message}")
         if data is None:
             return not_found(path)
-        return await asyncio.to_thread(_shown, wanted, data)
+        return await asyncio.to_thread(shown, wanted, data)
 
     return file_tool("read", name, ReadInput, read)
 
@@ -71,10 +71,14 @@ class Wanted:
     path: str
     offset: int | None
     limit: int | None
-    encoding: Encoding | None
+    encoding: Encoding | None = None
 
 
-def _shown(wanted: Wanted, data: bytes) -> JSONObject | ToolOutput:
+def shown(wanted: Wanted, data: bytes) -> JSONObject | ToolOutput:
+    """A file as models get it: numbered lines of its text, or media, or facts and why it cannot be shown.
+
+    Blocks for seconds. Errors: `FileFailed` (`EILSEQ`) for bytes that are none of the encoding that was named.
+    """
     name = name_of(wanted.path)
     if wanted.encoding is None:
         wants_text = wanted.offset is not None or wanted.limit is not None

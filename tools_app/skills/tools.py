@@ -1,18 +1,20 @@
 """The tools by which a model uses skills."""
 
+import asyncio
 from copy import deepcopy
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.files.reading import kind_of, numbered, shown_size
+from tools_app.core.files.reading import shown_size
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
-from tools_app.core.tool_output import Media, ToolOutput
+from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import SkillInvalid
+from tools_app.file_tools.reading import Wanted, shown
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.skills.library import SkillLibrary
 from tools_app.skills.scripts import SECONDS, run_script
@@ -23,7 +25,6 @@ READ: Final = "read_skill_resource"
 RUN: Final = "run_skill_script"
 TIMEOUT_SECONDS: Final = 30.0
 SLACK_SECONDS: Final = 60.0
-MAX_MEDIA_BYTES: Final = 3_670_016
 UNCUT: Final = OutputLimit(lines=None, max_bytes=600_000)
 """For instructions, which count as a whole: they are bounded where they are read."""
 
@@ -39,11 +40,11 @@ class ActivateInput(_Input):
 
 
 class ReadInput(_Input):
-    """Read a file of a skill, such as one that its instructions mention. Text comes with line numbers."""
+    """Read a file of a skill, such as one that its instructions mention. Text comes with line numbers, documents too."""
 
     name: str = Field(description="The skill.")
     path: str = Field(description="The file, as activate_skill lists it.")
-    offset: int = Field(default=1, ge=1, description="First line, from 1.")
+    offset: int | None = Field(default=None, ge=1, description="First line, from 1.")
     limit: int | None = Field(default=None, ge=1, description="Number of lines.")
 
 
@@ -63,7 +64,7 @@ def create_skill_tools(library: SkillLibrary, workspace: Workspace | None = None
     async def activate(context: ToolContext, name: str) -> JSONObject:
         return await _activated(context, library.get(name))
 
-    async def read(context: ToolContext, name: str, path: str, offset: int, limit: int | None) -> Any:
+    async def read(context: ToolContext, name: str, path: str, offset: int | None, limit: int | None) -> Any:
         skill = _noted(context, library.get(name))
         return await _read(skill, path, offset, limit)
 
@@ -98,19 +99,11 @@ def _noted(context: ToolContext, skill: Skill) -> Skill:
     return skill
 
 
-async def _read(skill: Skill, path: str, offset: int, limit: int | None) -> JSONObject | ToolOutput:
+async def _read(skill: Skill, path: str, offset: int | None, limit: int | None) -> JSONObject | ToolOutput:
     data = await skill.files.read(path)
     if data is None:
         raise SkillInvalid(f"The skill {skill.head.name!r} has no file {path!r}.")
-    name = path.rsplit("/", 1)[-1]
-    kind, media_type = kind_of(data, name)
-    if kind == "text":
-        page = numbered(data.decode(errors="replace").removeprefix("\ufeff"), offset=offset, limit=limit)
-        return {"path": path, "content": page.content, "totalLines": page.total_lines}
-    value: JSONObject = {"path": path, "mediaType": media_type, "sizeBytes": len(data)}
-    if kind == "binary" or len(data) > MAX_MEDIA_BYTES:
-        return value | {"unsupported": True}
-    return ToolOutput(value=value, media=[Media(data=data, name=name)])
+    return await asyncio.to_thread(shown, Wanted(path=path, offset=offset, limit=limit), data)
 
 
 def _tool(name: str, title: str, arguments: type[_Input], function: Any, names: list[str], **options: Any) -> Tool:

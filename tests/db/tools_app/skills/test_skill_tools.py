@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.files_people_bring import DOCUMENTS, REFUSED, Brought
 from tests.unit.tools_app.files.calling import call
 from tests.unit.tools_app.sandbox.probes import PROBES
 from tests.unit.tools_app.skills.skill_texts import text_of
@@ -68,13 +69,29 @@ async def test_a_file_of_a_skill_is_read_as_files_are() -> None:
     tools = await tools_of({"notes.txt": "one\ntwo\nthree", "logo.png": PNG, "blob": b"\0\1\2"})
     read = tools["read_skill_resource"]
     page = await call(read, name="sums", path="notes.txt", offset=2, limit=1)
-    assert page == {"path": "notes.txt", "content": "2\ttwo", "totalLines": 3}
+    assert page == {"path": "notes.txt", "content": "2\ttwo", "totalLines": 3, "fromLine": 2, "toLine": 2}
     picture = await call(read, name="sums", path="logo.png")
     assert isinstance(picture, ToolOutput)
     assert picture.media[0].data == PNG
     assert (await call(read, name="sums", path="blob"))["unsupported"] is True
     with pytest.raises(SkillInvalid, match="has no file"):
         await call(read, name="sums", path="SKILL.md")
+
+
+@pytest.mark.parametrize("brought", [b for b in DOCUMENTS if b.media_type != "text/html"], ids=str)
+async def test_a_document_of_a_skill_is_read_as_its_text(brought: Brought) -> None:
+    tools = await tools_of({brought.name: brought.data})
+    shown = await call(tools["read_skill_resource"], name="sums", path=brought.name, offset=1)
+    lines = [line.partition("\t")[2] for line in shown.get("content", "").split("\n")]
+    text = "\n".join(lines) if "content" in shown else f"({shown['note']})"
+    assert text.removesuffix("\n") == brought.expected
+
+
+async def test_what_cannot_be_read_of_a_skill_is_named() -> None:
+    [film] = [brought for brought in REFUSED if brought.name == "clip.mp4"]
+    tools = await tools_of({"clip.mp4": film.data})
+    shown = await call(tools["read_skill_resource"], name="sums", path="clip.mp4")
+    assert (shown["unsupported"], shown["note"]) == (True, film.expected)
 
 
 async def test_a_script_gets_its_input_and_the_texts_of_its_skill() -> None:
