@@ -33,7 +33,7 @@ _conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedConversation:
+class ImportResult:
     """Result of an import. `left_out`: labels of blocks that users may not write in this agent."""
 
     instance_id: str
@@ -42,7 +42,7 @@ class ImportedConversation:
     left_out: tuple[str, ...]
 
 
-def import_conversation(opened: OpenedAgent, file: Any, *, title: str = "") -> ImportedConversation:
+def import_conversation(opened: OpenedAgent, file: Any, *, title: str = "") -> ImportResult:
     """Make a conversation of its own. `opened` has no instance yet.
 
     Errors: `ExportInvalid`, `QuotaExceeded`, `AgentNotFound`; then there is no new conversation.
@@ -65,7 +65,7 @@ def import_conversation(opened: OpenedAgent, file: Any, *, title: str = "") -> I
     return _brought(instance, imported)
 
 
-def import_history(instance: AgentInstance, file: Any) -> ImportedConversation:
+def import_history(instance: AgentInstance, file: Any) -> ImportResult:
     """Add a history to a conversation; the current one stays current.
 
     Errors: `InputInvalid` when the agent does not keep several, `ExportInvalid`, `QuotaExceeded`.
@@ -115,8 +115,8 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
     return imported
 
 
-def _brought(instance: AgentInstance, imported: Imported) -> ImportedConversation:
-    return ImportedConversation(
+def _brought(instance: AgentInstance, imported: Imported) -> ImportResult:
+    return ImportResult(
         instance_id=instance.pk,
         session_id=imported.session_id,
         message_count=imported.message_count,

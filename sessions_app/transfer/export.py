@@ -10,7 +10,7 @@ and costs a step; files, to which messages refer by their address; what the user
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
@@ -59,6 +59,18 @@ ENTRY_FIELDS: Final = ("label", "key", "title", "description", "content")
 _MESSAGE: Final = ("message_id", "role", "parent__message_id", "content", "pruned_calls", "created_at", "placed_at")
 
 
+class MessageRow(NamedTuple):
+    """What an export takes of a message. `placed_at`: nothing while it is queued."""
+
+    message_id: str
+    role: str
+    parent_id: str | None
+    content: JSONObject
+    pruned_calls: list[str]
+    created_at: datetime
+    placed_at: datetime | None
+
+
 def export_lines(session_id: str) -> Iterator[str]:
     """Everything of a session, a line at a time, each with its line end. **Errors:** `SessionNotFound`, at once."""
     session = Session.objects.filter(pk=session_id).values(*SESSION_FIELDS, "active_leaf__message_id").first()
@@ -77,16 +89,19 @@ def export_markdown(session_id: str) -> Iterator[str]:
     return _markdown(session_id, *found)
 
 
-def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
-    yield _line(head)
-    count = 0
+def message_rows(session_id: str) -> Iterator[MessageRow]:
+    """All messages of a session, those that it shares with its origin too: parents first, then what is queued."""
     # Parents lie less deep. Among siblings the older row comes first, and so it does after an import.
     mine = Q(session_id=session_id) | Q(pk__in=Message.objects.shared_with_origin(session_id, 0).values("pk"))
     placed = Message.objects.filter(mine, placed_at__isnull=False).order_by("depth", "pk")
-    for row in _rows(list(placed.values_list("pk", "byte_size"))):
-        count += 1
-        yield _message_line(row)
-    for row in _rows(list(Message.objects.queue_of(session_id).values_list("pk", "byte_size"))):
+    yield from _rows(list(placed.values_list("pk", "byte_size")))
+    yield from _rows(list(Message.objects.queue_of(session_id).values_list("pk", "byte_size")))
+
+
+def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
+    yield _line(head)
+    count = 0
+    for row in message_rows(session_id):
         count += 1
         yield _message_line(row)
     for kind, model, fields in (
@@ -111,11 +126,11 @@ def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
     if summary:
         yield "".join(f"> {line}".rstrip() + "\n" for line in summary.splitlines()) + "\n"
     path = Message.objects.on_path(session_id, None, 0).order_by("depth")
-    for _, role, _, content, *_ in _rows(list(path.values_list("pk", "byte_size"))):
-        yield to_markdown(role, content["parts"])
+    for row in _rows(list(path.values_list("pk", "byte_size"))):
+        yield to_markdown(row.role, row.content["parts"])
 
 
-def _rows(places: list[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+def _rows(places: list[tuple[int, int]]) -> Iterator[MessageRow]:
     """Read rows in order, in batches of bounded size. Deleted rows are skipped."""
     begin = 0
     while begin < len(places):
@@ -125,17 +140,22 @@ def _rows(places: list[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
             end += 1
         ids = [pk for pk, _ in places[begin:end]]
         found = {pk: rest for pk, *rest in Message.objects.filter(pk__in=ids).values_list("pk", *_MESSAGE)}
-        yield from (tuple(found[pk]) for pk in ids if pk in found)
+        yield from (MessageRow(*found[pk]) for pk in ids if pk in found)
         begin = end
 
 
-def _message_line(row: tuple[Any, ...]) -> str:
-    message_id, role, parent_id, content, pruned_calls, created_at, placed_at = row
-    line: JSONObject = {"kind": "message", "id": message_id, "role": role, "parent": parent_id, **content}
-    line["created_at"] = created_at
-    if pruned_calls:
-        line["pruned_calls"] = pruned_calls
-    line |= {"queued": True} if placed_at is None else {"placed_at": placed_at}
+def _message_line(row: MessageRow) -> str:
+    line: JSONObject = {
+        "kind": "message",
+        "id": row.message_id,
+        "role": row.role,
+        "parent": row.parent_id,
+        **row.content,
+    }
+    line["created_at"] = row.created_at
+    if row.pruned_calls:
+        line["pruned_calls"] = row.pruned_calls
+    line |= {"queued": True} if row.placed_at is None else {"placed_at": row.placed_at}
     return _line(line)
 
 

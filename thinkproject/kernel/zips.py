@@ -32,6 +32,27 @@ class ZipRefused(ValueError):
         super().__init__(str(phrase))
 
 
+class ZipSink:
+    """The output of a zip file that is being written: it cannot seek, and is emptied by its reader."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        """Keep bytes for the reader."""
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        found = b"".join(self._pieces)
+        self._pieces.clear()
+        return found
+
+
 def damaged() -> ZipRefused:
     """The refusal of what is no zip file."""
     return ZipRefused(Phrase("This is no zip file, or a damaged one."))

@@ -40,7 +40,7 @@ class ActivateInput(_Input):
 
 
 class ReadInput(_Input):
-    """Read a file of a skill, such as one that its instructions mention. Text comes with line numbers, documents too."""
+    """Read a file of a skill, such as one that its instructions mention. Text and documents come with line numbers."""
 
     name: str = Field(description="The skill.")
     path: str = Field(description="The file, as activate_skill lists it.")

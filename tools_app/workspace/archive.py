@@ -15,7 +15,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, Final, cast
 
-from thinkproject.kernel.zips import ZipRefused, bad_name, check_entry, damaged, is_too_large, open_zip, too_large
+from thinkproject.kernel.zips import (
+    ZipRefused,
+    ZipSink,
+    bad_name,
+    check_entry,
+    damaged,
+    is_too_large,
+    open_zip,
+    too_large,
+)
 from tools_app.core.files.failures import failed
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.paths import below, is_within, name_of, normalise
@@ -46,7 +55,7 @@ async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncGenerator[
     top = await workspace.stat(prefix)
     if top is None:
         raise failed("ENOENT", normalise(prefix))
-    sink = _Sink()
+    sink = ZipSink()
     archive = zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED)
     entries = [top] if top.kind is EntryKind.FILE else await _below(workspace, top.path)
     start = below(top.path) if top.kind is EntryKind.DIRECTORY else top.path[: -len(top.name)]
@@ -85,25 +94,6 @@ async def import_zip(workspace: Workspace, file: IO[bytes], target: str = "/") -
     operations: list[Operation] = [MakeDirectory(path=path) for path in directories]
     operations += [Put(path=path, content=await asyncio.to_thread(_read, each)) for path, each in files]
     return await workspace.apply(operations)
-
-
-class _Sink:
-    """The output of a zip file that is being written: it cannot seek, and is emptied by its reader."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def write(self, data: bytes) -> int:
-        self._pieces.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def taken(self) -> bytes:
-        found = b"".join(self._pieces)
-        self._pieces.clear()
-        return found
 
 
 async def _below(workspace: Workspace, directory: str) -> list[Entry]:

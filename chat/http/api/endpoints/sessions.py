@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -12,6 +12,7 @@ from ninja.files import UploadedFile
 from chat.access.auth import open_agent, open_instance, open_session
 from chat.conversations import importing
 from chat.conversations import services as conversations_services
+from chat.conversations.exporting import ExportFormat, all_name, export_all, export_conversation
 from chat.conversations.fork import fork_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
@@ -23,12 +24,19 @@ from chat.models import AgentInstance
 from chat.runtime import sessions as runtime_sessions
 from sessions_app.messages import services as messages_services
 from sessions_app.messages import sessions as messages_sessions
-from sessions_app.transfer.export import export_lines, export_markdown
 from thinkproject.kernel.aio import db
 
 router = Router(tags=["conversations"])
 LINES_A_PIECE = 64
-_EXPORT = "One JSON object a line, or with `format=markdown` the shown path to read."
+_EXPORT = (
+    "One JSON object a line; with `format=markdown` the shown path to read; with `open-webui` or `librechat` JSON "
+    "that these products import, which says what it leaves out as `left_out`."
+)
+_EXPORTS = (
+    "A zip with one file a conversation, in the formats of `export_session`; with `format=open-webui` one JSON list. "
+    "Those that were put away are among them. `left-out.txt` in the zip says what a format has no place for."
+)
+_FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
 @router.get("/instances/{instance_id}/sessions", response=list[SessionOut], operation_id="list_sessions")
@@ -103,7 +111,7 @@ def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> objec
         "responses": {
             200: {
                 "description": "The history",
-                "content": {"application/x-ndjson": {}, "text/markdown": {}},
+                "content": {"application/x-ndjson": {}, "text/markdown": {}, "application/json": {}},
             }
         },
     },
@@ -111,21 +119,39 @@ def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> objec
 async def session_export(
     request: HttpRequest,
     session_id: str,
-    format: Literal["jsonl", "markdown"] = "jsonl",  # noqa: A002 - its name
+    format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - its name
 ) -> StreamingHttpResponse:
     """Write out a history with all its branches, a piece at a time."""
-    user = caller_of(request).user
-    await db(open_session, user, session_id)
-    is_lines = format == "jsonl"
-    lines = await db(export_lines if is_lines else export_markdown, session_id)
-    response = StreamingHttpResponse(
-        _pieces(lines), content_type="application/x-ndjson" if is_lines else "text/markdown; charset=utf-8"
+    instance = await db(open_session, caller_of(request).user, session_id)
+    pieces = await db(export_conversation, instance, session_id, format)
+    return await _download(
+        _encoded(pieces), LINES_A_PIECE, name=f"{session_id}.{format.extension}", media_type=format.media_type
     )
-    name = f"{session_id}.{'jsonl' if is_lines else 'md'}"
-    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
-    return await begun(response)
+
+
+@router.get(
+    "/exports",
+    operation_id="export_conversations",
+    description=_EXPORTS,
+    auth=[AsyncTokenAuth(), AsyncSessionAuth()],
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "All conversations",
+                "content": {"application/zip": _FILE, "application/json": {}},
+            }
+        },
+    },
+)
+async def conversations_export(
+    request: HttpRequest,
+    format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - its name
+) -> StreamingHttpResponse:
+    """Write out all conversations of the caller with their current histories, one at a time."""
+    pieces = await db(export_all, caller_of(request).user.pk, format)
+    name = all_name(format)
+    media_type = "application/zip" if name.endswith(".zip") else "application/json"
+    return await _download(pieces, 1, name=name, media_type=media_type)
 
 
 @router.post(
@@ -157,11 +183,25 @@ def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
     return open_instance(caller_of(request).user, instance_id)
 
 
-async def _pieces(lines: Iterator[str]) -> AsyncIterator[bytes]:
-    """Read the next piece on the database bridge once the client has taken the previous one."""
-    while piece := await db(_next_piece, lines):
-        yield piece
+async def _download(pieces: Iterator[bytes], count: int, *, name: str, media_type: str) -> StreamingHttpResponse:
+    """An answer that is saved as a file. `count`: pieces that are read at once."""
+    response = StreamingHttpResponse(_read(pieces, count), content_type=media_type)
+    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return await begun(response)
 
 
-def _next_piece(lines: Iterator[str]) -> bytes:
-    return "".join(islice(lines, LINES_A_PIECE)).encode(errors="replace")
+async def _read(pieces: Iterator[bytes], count: int) -> AsyncIterator[bytes]:
+    """Read the next pieces on the database bridge once the client has taken the previous ones."""
+    while (found := await db(_next, pieces, count)) is not None:
+        yield found
+
+
+def _next(pieces: Iterator[bytes], count: int) -> bytes | None:
+    found = list(islice(pieces, count))
+    return b"".join(found) if found else None
+
+
+def _encoded(pieces: Iterator[str]) -> Iterator[bytes]:
+    return (piece.encode(errors="replace") for piece in pieces)

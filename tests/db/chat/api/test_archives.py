@@ -4,52 +4,21 @@ import io
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
 from chat.files.attachments import attachment_id, read_bytes
 from chat.models import AgentInstance, ArchiveImport, Attachment, ImportedConversation
 from chat.operations.archives import FOLDER, prune_archives
 from fibers.models import Fiber
-from fibers.testing import crash_after, run_until_idle
+from fibers.testing import crash_after
 from sessions_app.models import Message, Session
 from tests import archives
+from tests.db.chat.api.archive_calls import imported, looked_through, start, upload, work
 from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.object_storage import object_storage
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Body = dict[str, Any]
-
-
-def work() -> None:
-    async_to_sync(run_until_idle)(skip_delays=True)
-
-
-def upload(client: ApiClient, data: bytes, name: str = "export.zip") -> Any:
-    return client.http.post("/api/v1/archives", {"file": SimpleUploadedFile(name, data)})
-
-
-def looked_through(client: ApiClient, data: bytes, name: str = "export.zip") -> Body:
-    made = upload(client, data, name)
-    assert (made.status_code, made.json()["status"]) == (201, "reading"), made.content
-    work()
-    found: Body = client.get(f"/archives/{made.json()['id']}").json()
-    return found
-
-
-def start(client: ApiClient, import_id: str) -> Any:
-    return client.send("POST", f"/archives/{import_id}/start", {"agent": "assistant"})
-
-
-def imported(client: ApiClient, data: bytes, name: str = "export.zip") -> Body:
-    ready = looked_through(client, data, name)
-    assert ready["status"] == "ready", ready
-    assert start(client, ready["id"]).json()["status"] == "importing"
-    work()
-    found: Body = client.get(f"/archives/{ready['id']}").json()
-    return found
 
 
 def texts(client: ApiClient, title: str) -> list[tuple[str, list[str]]]:
