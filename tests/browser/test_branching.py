@@ -1,12 +1,13 @@
 """Ways on: forks, versions of answers, several histories; what is pinned, put away, taken out and brought in."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Download, expect
 
 from tests.browser.accessibility import check
 from tests.browser.branches import TREES, ids, text
@@ -107,16 +108,39 @@ def test_pinned_first_archived_away_and_restored(tab: ChatPage, live_product: An
     expect(rows.locator(".row-title")).to_have_text(["Plans", "Jam"])
 
 
+def exported(tab: ChatPage, form: str) -> Download:
+    more(tab, "Export…")
+    tab.page.get_by_role("radio", name=form).check()
+    check(tab.page)
+    look(tab, "export")
+    with tab.page.expect_download() as saved:
+        tab.page.get_by_role("link", name="Export", exact=True).click()
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    return saved.value
+
+
+def test_all_conversations_are_exported_from_the_menu(tab: ChatPage, live_product: Any) -> None:
+    for title in ("Plans", "Jam"):
+        live_product.seed(title, history(2))
+    tab.open("/")
+    tab.page.locator("#user-menu").click()
+    tab.page.get_by_role("menuitem", name="Export all conversations").click()
+    tab.page.get_by_role("radio", name="For Open WebUI").check()
+    look(tab, "export-all")
+    with tab.page.expect_download() as saved:
+        tab.page.get_by_role("link", name="Export", exact=True).click()
+    assert saved.value.suggested_filename == "conversations-open-webui.json"
+    assert {record["title"] for record in json.loads(saved.value.path().read_text())} == {"Plans", "Jam"}
+
+
 def test_exported_conversation_comes_back_with_its_branches(tab: ChatPage, live_product: Any, tmp_path: Path) -> None:
     key = live_product.seed("Plans", history(6))
     live_product.hand.call(f"{TREES}:branch", key, "m0", [text("b1", "assistant", "Another version.")])
     tab.open(f"/c/{key}")
-    with tab.page.expect_download() as saved:
-        more(tab, "Export as text")
-    assert "Message 5." in saved.value.path().read_text()
-    with tab.page.expect_download() as saved:
-        more(tab, "Export all versions")
-    saved.value.save_as(tmp_path / "plans.jsonl")
+    assert "Message 5." in exported(tab, "To read (Markdown)").path().read_text()
+    for product in ("For Open WebUI", "For LibreChat"):
+        assert "Another version." in exported(tab, product).path().read_text()
+    exported(tab, "For this product").save_as(tmp_path / "plans.jsonl")
     tab.page.locator("#import-file").set_input_files(tmp_path / "plans.jsonl")
     expect(tab.page.get_by_role("combobox", name="Agent")).to_have_value("assistant")
     tab.page.get_by_role("button", name="Import", exact=True).click()

@@ -192,15 +192,70 @@ def test_line_ends_of_a_file_stay_what_they_are(files: Files) -> None:
     panel.get_by_role("textbox").fill("one\nthree\n")
     panel.get_by_role("button", name="Save", exact=True).click()
     expect(panel.locator(".lines-text")).to_contain_text("three")
-    stored = files.tab.page.evaluate(
-        "async (url) => [...new Uint8Array(await (await fetch(url)).arrayBuffer())]",
-        f"{files.api}/content?path=/dos.txt",
-    )
-    assert bytes(stored) == b"one\r\nthree\r\n"
+    assert stored_bytes(files, "/dos.txt") == b"one\r\nthree\r\n"
     panel.get_by_role("button", name="All files").click()
     files.row("mixed.txt").click()
     expect(panel).to_contain_text("line ends of several kinds")
     expect(panel.get_by_role("button", name="Edit")).to_have_count(0)
+
+
+def stored_bytes(files: Files, path: str) -> bytes:
+    numbers = files.tab.page.evaluate(
+        "async (url) => [...new Uint8Array(await (await fetch(url)).arrayBuffer())]", f"{files.api}/content?path={path}"
+    )
+    return bytes(numbers)
+
+
+def test_a_text_in_another_encoding_is_edited_and_stays_in_it(files: Files) -> None:
+    text = "Größe;Preis\r\nMüller;7,00 €\r\n"
+    files.put("/utf16.csv", b"\xff\xfe" + text.encode("utf-16-le"))
+    files.put("/west.csv", text.encode("cp1252"))
+    panel = files.open("&file=/utf16.csv")
+    expect(panel).to_contain_text("This text is in UTF-16 LE with BOM, and stays in it when it is edited.")
+    panel.get_by_role("button", name="Edit").click()
+    field = panel.get_by_role("textbox")
+    expect(field).to_have_value(text.replace("\r\n", "\n"))
+    field.fill("Größe;Preis\nMüller;8,00 €\n→\n")
+    panel.get_by_role("button", name="Save", exact=True).click()
+    expect(panel.locator(".lines-text")).to_contain_text("8,00 €")
+    changed = text.replace("7,00", "8,00")
+    assert stored_bytes(files, "/utf16.csv") == b"\xff\xfe" + f"{changed}→\r\n".encode("utf-16-le")
+    panel.get_by_role("button", name="All files").click()
+    files.row("west.csv").click()
+    expect(panel).to_contain_text("This text is in Windows-1252 (assumed")
+    panel.get_by_role("button", name="Edit").click()
+    panel.get_by_role("textbox").fill("Größe;Preis\nMüller;8,00 €\n→ Łódź\n")
+    panel.get_by_role("button", name="Save", exact=True).click()
+    refused = panel.get_by_role("alert")
+    expect(refused).to_contain_text("Windows-1252, the encoding of this file, does not have '→' (U+2192), 'Ł' (U+0141)")
+    assert stored_bytes(files, "/west.csv") == text.encode("cp1252")
+    check(files.tab.page)
+    look(files.tab, "files-encoding")
+    panel.get_by_role("textbox").fill("Größe;Preis\nMüller;8,00 €\n")
+    panel.get_by_role("button", name="Save", exact=True).click()
+    expect(panel.locator(".lines-text")).to_contain_text("8,00 €")
+    assert stored_bytes(files, "/west.csv") == changed.encode("cp1252")
+    look(files.tab, "files-encoding-read")
+    panel.get_by_role("button", name="Edit").click()
+    panel.get_by_role("textbox").fill("→ Łódź\n")
+    panel.get_by_role("button", name="Save", exact=True).click()
+    panel.get_by_role("button", name="Save as UTF-8").click()
+    expect(panel.locator(".lines-text")).to_contain_text("→ Łódź")
+    assert stored_bytes(files, "/west.csv") == "→ Łódź\r\n".encode()
+
+
+def test_a_conflict_over_a_text_in_another_encoding_keeps_it(files: Files) -> None:
+    files.put("/notes.csv", b"\xff\xfe" + "one\r\ntwo\r\n".encode("utf-16-le"))
+    panel = files.open("&file=/notes.csv")
+    panel.get_by_role("button", name="Edit").click()
+    panel.get_by_role("textbox").fill("one\nmine ö\n")
+    files.put("/notes.csv", b"\xff\xfe" + "one\r\ntheirs ö\r\n".encode("utf-16-le"))
+    panel.get_by_role("button", name="Save", exact=True).click()
+    diff = panel.get_by_role("group", name="Changes to /notes.csv")
+    expect(diff.locator(".is-gone")).to_contain_text("theirs ö")
+    panel.get_by_role("button", name="Keep mine").click()
+    expect(panel.locator(".lines-text")).to_contain_text("mine ö")
+    assert stored_bytes(files, "/notes.csv") == b"\xff\xfe" + "one\r\nmine ö\r\n".encode("utf-16-le")
 
 
 def conflicting(files: Files) -> Locator:

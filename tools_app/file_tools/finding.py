@@ -58,7 +58,7 @@ def create_list_tool(operations: ListOperations, *, name: str = "list") -> Tool:
         if not entries and isinstance(operations, CanStat):
             found = await operations.stat(path)
             if found is None:
-                return not_found(path, "Directory")
+                return await not_found(operations, path, "Directory")
             if found.kind is not EntryKind.DIRECTORY:
                 return refused(f"{path} is a file, not a directory")
         page = entries[:limit]

@@ -1,18 +1,22 @@
 """Keeps the encoding and the line ends of files that are written again."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.editing import line_end_of, with_line_ends
 from tools_app.core.files.encodings import PLAIN, Encoding, detected, named
-from tools_app.core.files.failures import failed
+from tools_app.core.files.failures import conflict, failed
 from tools_app.core.files.operations import CanReadBytes, CanReadText, CanStat
-from tools_app.core.files.workspace import EntryKind
+from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Of a larger file that is replaced nothing is kept."""
+
+MAX_TEXT_BYTES: Final = 1_000_000
+"""Of a file that a person edits."""
 
 UNKNOWN: Final = "UTF-8 (the former encoding could not be recognised)"
 
@@ -41,6 +45,53 @@ def _text(path: str, data: bytes) -> tuple[str, Encoding]:
     text = encoding.decode(data, path=path)
     encoding.check(data, text, path=path)
     return text, encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredText:
+    """The text of a file for an editor, of one version. `can_be_saved`: encoding it again gives the same bytes."""
+
+    text: str
+    encoding: Encoding
+    version: str
+    can_be_saved: bool
+
+
+async def stored_text(workspace: Workspace, path: str) -> StoredText:
+    """A file's text without its mark.
+
+    Errors: `ENOENT`, `EISDIR`, `EFBIG` beyond `MAX_TEXT_BYTES`; `EILSEQ` for what is no text.
+    """
+    entry = await workspace.stat(path)
+    if entry is None:
+        raise failed("ENOENT", path)
+    if entry.size > MAX_TEXT_BYTES:
+        raise failed("EFBIG", path)
+    data = await workspace.read_bytes(path) or b""
+    found = await asyncio.to_thread(detected, data)
+    if found is None:
+        raise failed("EILSEQ", path, "no text in an encoding that its bytes tell")
+    text = found.decode(data, path=path)
+    can_be_saved = not found.strays and found.encode(text, path=path) == data
+    shown = text if can_be_saved else text.encode(errors="surrogateescape").decode(errors="replace")
+    return StoredText(text=shown, encoding=found, version=entry.version, can_be_saved=can_be_saved)
+
+
+async def replace_text(
+    workspace: Workspace, path: str, text: str, *, expected_version: str | None, encoding: Encoding | None = None
+) -> Entry:
+    """Write an edited text in the encoding that the file has, or in another one, as it is: line ends too.
+
+    Errors: `FileConflict` for another version; `EILSEQ` for a character that the encoding does not have, or for a file
+    that cannot be saved.
+    """
+    held = await stored_text(workspace, path)
+    if expected_version is not None and held.version != expected_version:
+        raise conflict(path, held.version)
+    if encoding is None and not held.can_be_saved:
+        raise failed("EILSEQ", path, f"its bytes would not stay the same in {held.encoding.name}")
+    data = await asyncio.to_thread((encoding or held.encoding).encode, text, path=path)
+    return await workspace.write_file(path, data, expected_version=held.version)
 
 
 async def encoded(operations: object, path: str, content: str, encoding: str | None) -> tuple[str | bytes, JSONObject]:

@@ -12,6 +12,7 @@ from tools_app.core.schema import json_schema, parse_arguments
 from tools_app.core.tool import NAME_PATTERN, Tool, ToolContext
 from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import FileFailed, ToolDeclarationInvalid, ToolError
+from tools_app.file_tools.lookalikes import proposed
 from tools_app.file_tools.naming import TITLES, FileToolKind
 
 TIMEOUT_SECONDS = 60.0
@@ -96,9 +97,10 @@ async def own_pattern(operations: object, pattern: str) -> str:
     return pattern if inner is None or await own_path(operations, MOUNT) == MOUNT else inner
 
 
-def not_found(path: str, kind: str = "File") -> JSONObject:
-    """The value of a call for a file that is not there: where it was looked for, and how to see what is."""
-    return refused(f"{kind} not found: {path} (in the workspace: / or /workspace; list and find show what is there)")
+async def not_found(operations: object, path: str, kind: str = "File") -> JSONObject:
+    """The value of a call for a file that is not there: where it was looked for, what looks alike, how to see more."""
+    where = "in the workspace: / or /workspace; list and find show what is there"
+    return refused(f"{kind} not found: {path} ({where}).{await proposed(operations, path)}")
 
 
 def refused(message: str) -> JSONObject:

@@ -47,7 +47,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
         try:
             entry = await operations.stat(path)
             if entry is None:
-                return not_found(path)
+                return await not_found(operations, path)
             if entry.kind is EntryKind.DIRECTORY:
                 return refused(f"{path} is a directory, not a file")
             if entry.size > MAX_READ_BYTES and isinstance(operations, CanReadStream):
@@ -58,7 +58,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
         except FileFailed as error:
             return refused(f"Could not read file: {error.message}")
         if data is None:
-            return not_found(path)
+            return await not_found(operations, path)
         return await asyncio.to_thread(shown, wanted, data)
 
     return file_tool("read", name, ReadInput, read)

@@ -18,6 +18,7 @@ from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileConflict, FileFailed
 from tools_app.file_tools.keeping import encoded, held_text
+from tools_app.file_tools.lookalikes import proposed, refusal_of_double
 from tools_app.file_tools.making import EncodingField, Input, PathField, file_tool, not_found, own_path, refused
 
 MAX_EDIT_BYTES: Final = 16 * 1024 * 1024
@@ -60,6 +61,8 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
         path = await own_path(operations, path)
         if not is_encodable(content):
             return refused(NOT_UNICODE)
+        if double := await refusal_of_double(operations, path):
+            return refused(double)
         data, kept_facts = await encoded(operations, path, content, encoding)
         try:
             await operations.write_file(path, data)
@@ -79,6 +82,8 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
         entry = await operations.stat(path) if isinstance(operations, CanStat) else None
         if entry is not None and entry.kind is EntryKind.DIRECTORY:
             return refused(f"{path} is a directory, not a file")
+        if double := await refusal_of_double(operations, path):
+            return refused(double)
         await encoded(operations, path, content, encoding)
         return {}
 
@@ -112,7 +117,9 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
             return refused(NOT_UNICODE)
         path = await own_path(operations, path)
         if not old_string:
-            return _occupied(path) if await operations.read_file(path) is not None else {}
+            if await operations.read_file(path) is not None:
+                return _occupied(path)
+            return refused(double) if (double := await refusal_of_double(operations, path)) else {}
         asked = Asked(path=path, old=old_string, new=new_string)
         planned = await _planned(operations, asked)
         return planned if isinstance(planned, dict) else {}
@@ -125,6 +132,9 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
 
     async def delete(path: str, recursive: bool) -> JSONObject:
         path = await own_path(operations, path)
+        is_gone = isinstance(operations, CanStat) and await operations.stat(path) is None
+        if is_gone and (words := await proposed(operations, path)):
+            raise FileFailed(f"There is nothing at {path}.{words}", errno="ENOENT", path=path)
         await operations.rm(path, recursive=recursive, force=True)
         return {"deleted": path}
 
@@ -156,6 +166,8 @@ async def _create(operations: EditOperations, asked: Asked) -> JSONObject:
     if held is not None and not (asked.is_again and held == asked.new):  # the cut attempt had written it
         return _occupied(asked.path)
     if held is None:
+        if double := await refusal_of_double(operations, asked.path):
+            return refused(double)
         await operations.write_file(asked.path, asked.new, expected_version="")
     return {"path": asked.path, "created": True, "lines": count_lines(asked.new)}
 
@@ -184,7 +196,7 @@ async def _planned(operations: EditOperations, asked: Asked) -> JSONObject | _Pl
         return refused(f"{path} has {shown_size(entry.size)}, which is too much to edit.")
     held = await held_text(operations, path)
     if held is None:
-        return not_found(path)
+        return await not_found(operations, path)
     content, encoding = held
     outcome = await asyncio.to_thread(replace_once, content, old, new)
     if isinstance(outcome, NotEdited):

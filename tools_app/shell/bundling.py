@@ -46,6 +46,13 @@ MENDED: Final = {
     b'else if(a==="-ne"||a==="-en")r=!0,i=!0,n++;else break': (
         b'if(/^-[neE]+$/.test(a)){for(let o of a.slice(1))o==="n"?r=!0:i=o==="e";n++}else break'
     ),
+    # What was printed before the time was over would be lost: only other errors carry it out of scripts, loops, groups.
+    b"throw n instanceof ni&&n.prependOutput": b"throw (n instanceof ni||n instanceof vt)&&n.prependOutput",
+    b"if(e instanceof ni||e instanceof gi||e instanceof Ue||e instanceof C)return e.prependOutput": (
+        b"if(e instanceof ni||e instanceof gi||e instanceof Ue||e instanceof C||e instanceof vt)return e.prependOutput"
+    ),
+    b"n instanceof Us)throw n.prependOutput": b"n instanceof Us||n instanceof vt)throw n.prependOutput",
+    b"h instanceof Ue)throw h.prependOutput": b"h instanceof Ue||h instanceof vt)throw h.prependOutput",
     # What a script has printed is one or the other, and shown: bytes that are no UTF-8 are shown as they come.
     b'var WR=new TextDecoder("utf-8",{fatal:!0})': b'var WR=new StrictTextDecoder("utf-8",{fatal:!0})',
 }

@@ -8,7 +8,7 @@ nothing but the files that it is given.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
@@ -17,11 +17,12 @@ from typing_extensions import Unpack
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
-from tools_app.core.files.workspace import EntryKind, Workspace
+from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
+from tools_app.file_tools.lookalikes import alike_among, proposal
 from tools_app.file_tools.making import own_path
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Limits, Outcome, RunResult, Sandbox, Script
@@ -36,6 +37,7 @@ NAME: Final = "bash"
 MAX_SCRIPT_CHARS: Final = 100_000
 MAX_OUTPUT_BYTES: Final = 64_000
 MAX_ENTRIES: Final = 10_000
+MAX_MISSED: Final = 20
 SECONDS: Final = 30.0
 SLACK_SECONDS: Final = 2.0
 WRITING_SECONDS: Final = 60.0
@@ -164,7 +166,7 @@ class ShellRunner:
         written = await write_back(self.workspace, calls.overlay.operations())
         if len(entries) > MAX_ENTRIES:
             written.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the script saw the first ones.")
-        return self._reported(result, written, sorted(calls.overlay.skipped))
+        return self._reported(result, written, sorted(calls.overlay.skipped)) | _missed(result, entries)
 
     async def check(self, given: JSONObject, context: ToolContext) -> None:
         """Errors: those of a run that are known before it."""
@@ -209,6 +211,18 @@ class ShellRunner:
             "stderr": clean(value.get("stderr")),
             "exitCode": said & 0xFF if isinstance(said, int) else 1,
         }
+
+
+def _missed(result: RunResult, entries: Sequence[Entry]) -> JSONObject:
+    """Names that a failed script asked for in vain, with those that look alike."""
+    value = result.value if isinstance(result.value, dict) else {}
+    missed = value.get("missed")
+    if not value.get("exitCode") or not isinstance(missed, list):
+        return {}
+    paths = [entry.path for entry in entries]
+    asked = [path for path in missed[:MAX_MISSED] if isinstance(path, str)]
+    words = [f"{path} is not there. {found}" for path in asked if (found := proposal(path, alike_among(path, paths)))]
+    return {"hint": " ".join(words)} if words else {}
 
 
 def clean(text: JSONValue) -> str:

@@ -37,6 +37,8 @@ QUERIES = {  # parameters that an operation needs
     ("GET", WORKSPACE + "/entry"): "?path=/private.txt",
     ("GET", WORKSPACE + "/content"): "?path=/private.txt",
     ("PUT", WORKSPACE + "/content"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/text"): "?path=/private.txt",
+    ("PUT", WORKSPACE + "/text"): "?path=/private.txt",
     ("GET", WORKSPACE + "/search"): "?pattern=**",
 }
 # (method, path of the API): body, for operations on one thing of a user
@@ -123,6 +125,8 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", WORKSPACE + "/entry"): None,
     ("GET", WORKSPACE + "/content"): None,
     ("PUT", WORKSPACE + "/content"): {"taken": True},
+    ("GET", WORKSPACE + "/text"): None,
+    ("PUT", WORKSPACE + "/text"): {"text": "taken"},
     ("POST", WORKSPACE + "/directories"): {"path": "/taken"},
     ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/taken.txt"},
     ("POST", WORKSPACE + "/copies"): {"source": "/private.txt", "target": "/taken.txt"},
@@ -194,6 +198,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/files"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/archives"): None,
+    ("GET", "/api/v1/exports"): None,
     ("POST", "/api/v1/archives"): UPLOAD,
     ("GET", "/api/v1/search"): None,
     ("GET", "/api/v1/memory"): None,
@@ -213,8 +218,18 @@ OWN: dict[tuple[str, str], Any] = {
 }
 # Async operations whose parts run on threads of their own
 ASYNC = (
-    *("/stream", "/export", "/prompt", "/changes", "/context", "/context/{label}", "/entries", "/entries/{key}"),
-    *("/workspace", "/entry", "/content", "/directories", "/moves", "/copies", "/diff", "/archive"),
+    *(
+        "/stream",
+        "/export",
+        "/exports",
+        "/prompt",
+        "/changes",
+        "/context",
+        "/context/{label}",
+        "/entries",
+        "/entries/{key}",
+    ),
+    *("/workspace", "/entry", "/content", "/text", "/directories", "/moves", "/copies", "/diff", "/archive"),
     *("/workspace/search", "{turn_id}/files", "/mcp-servers", "/mcp-servers/{server_id}", "/connect", "/sign-in"),
     *("/contents", "/contents/{content_id}", "/mcp-servers/import"),
     *("/schedules", "/schedules/{schedule_id}", "/run", "/runs", "/schedules/preview"),

@@ -36,6 +36,18 @@ function serving(contents: Map<string, string | Uint8Array>): FilesApi {
       const bytes = bytesOf(contents.get(path)!);
       return Promise.resolve({ bytes: bytes.slice(start, start + most), isEnd: start + most >= bytes.length });
     },
+    text: (path: string) => {
+      const bytes = bytesOf(contents.get(path)!);
+      const name = bytes[0] === 0xff ? "utf-16le" : bytes[0] === 0xef ? "utf-8" : "windows-1252";
+      const text = new TextDecoder(name).decode(bytes);
+      return Promise.resolve({
+        path,
+        version: "1",
+        text,
+        encoding: `${name}, they say`,
+        can_be_saved: !path.includes("odd"),
+      });
+    },
     write: async (path: string, content: Blob, expected: Expected) => {
       if (expected === "" && contents.has(path)) {
         throw new ApiError("refused", "changed", { status: 409, code: "file_conflict" });
@@ -95,17 +107,31 @@ Deno.test("a text is read in pieces, whatever a piece ends with", async () => {
   same((await FileText.open(api, await api.entry("/e"))).text, "");
 });
 
-Deno.test("texts in other encodings are shown, with its name, where the server says that they are texts", async () => {
+Deno.test("texts in other encodings come from the server, which says what they are and whether it can keep them", async () => {
   const utf16 = new Uint8Array([0xff, 0xfe, 0x47, 0, 0xf6, 0]); // Gö
   const western = new Uint8Array([0x4d, 0xfc, 0x6c, 0x6c, 0x65, 0x72]); // Müller
-  const api = serving(new Map<string, string | Uint8Array>([["/u", utf16], ["/w", western], ["/p", "plain"]]));
+  const marked = new Uint8Array([0xef, 0xbb, 0xbf, 0x41]); // A
+  const contents = new Map<string, string | Uint8Array>([
+    ["/u", utf16],
+    ["/w", western],
+    ["/odd", western],
+    ["/m", marked],
+    ["/p", "plain"],
+  ]);
+  const api = serving(contents);
   const found = [];
-  for (const path of ["/u", "/w", "/p"]) {
+  for (const path of contents.keys()) {
     const entry = { ...await api.entry(path), media_type: "text/plain" };
-    const { text, encoding } = await FileText.open(api, entry);
-    found.push([text, encoding]);
+    const { text, encoding, canBeSaved } = await FileText.open(api, entry);
+    found.push([text, encoding, canBeSaved]);
   }
-  same(found, [["Gö", "utf-16le"], ["Müller", "windows-1252"], ["plain", ""]]);
+  same(found, [
+    ["Gö", "utf-16le, they say", true],
+    ["Müller", "windows-1252, they say", true],
+    ["Müller", "windows-1252, they say", false],
+    ["A", "utf-8, they say", true],
+    ["plain", "", true],
+  ]);
   const unknown = { ...await api.entry("/w"), media_type: "application/octet-stream" };
   same((await FileText.open(api, unknown)).text, null);
 });

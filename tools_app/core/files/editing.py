@@ -76,6 +76,11 @@ def replace_once(content: str, old: str, new: str) -> Outcome:
     return Edited(_spliced(content, places[0], old, new), is_fuzzy=True)
 
 
+def plain_form(text: str) -> str:
+    """A text as it is compared where it is not found exactly: texts that look alike have the same."""
+    return _Plain(text).text
+
+
 def line_end_of(content: str) -> str:
     """The end that most lines of a text have, the first one where as many have another; empty where no line ends."""
     windows = content.count("\r\n")

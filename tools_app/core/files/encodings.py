@@ -20,6 +20,8 @@ _WORDS: Final = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
 _INNER_SIGNS: Final = re.compile(rb"(?<=[A-Za-z])[\x82\x84\x87\x8b\x93\x94\x99\x9b](?=[a-z])")
 """Quotes that only open, daggers and the like within a word: letters of the DOS or of the old Mac."""
 _MAX_WORDS: Final = 20_000
+MAX_NAMED: Final = 5
+"""Characters that an error names."""
 _OF_MARKS: Final = (
     (codecs.BOM_UTF8, "UTF-8 with BOM", "utf-8"),
     (codecs.BOM_UTF32_LE, "UTF-32 LE with BOM", "utf-32-le"),
@@ -57,13 +59,25 @@ class Encoding:
             raise failed("EILSEQ", path, f"byte {error.start} is no text in {self.name}") from error
 
     def encode(self, text: str, *, path: str) -> bytes:
-        """The bytes of a text, with the mark. Errors: `FileFailed` (`EILSEQ`), which names the first character."""
+        """The bytes of a text, with the mark. Errors: `FileFailed` (`EILSEQ`), which names what cannot be written."""
         try:
             return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.codec, self._errors)
         except UnicodeEncodeError as error:
-            char = text[error.start]
-            words = f"{char!r} (U+{ord(char):04X}) does not exist in {self.name}, the encoding of the file"
+            words = f"{self.name}, the encoding of the file, does not have {self.missing(text)}"
             raise failed("EILSEQ", path, f"{words}: convert it to UTF-8 first") from error
+
+    def missing(self, text: str) -> str:
+        """The characters of a text that the encoding does not have, each once, as `'→' (U+2192)`; the first five."""
+        found = [char for char in dict.fromkeys(text) if not self._has(char)]
+        more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+        return ", ".join(f"{char!r} (U+{ord(char):04X})" for char in found[:MAX_NAMED]) + more
+
+    def _has(self, char: str) -> bool:
+        try:
+            char.encode(self.codec, self._errors)
+        except UnicodeEncodeError:
+            return False
+        return True
 
     def check(self, data: bytes, text: str, *, path: str) -> None:
         """Errors: `FileFailed` (`EILSEQ`) where the text of these bytes gives others, as in a few encodings."""

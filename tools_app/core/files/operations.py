@@ -83,8 +83,9 @@ class EditOperations(CanReadText, Protocol):
         ...
 
 
+@runtime_checkable
 class ListOperations(Protocol):
-    """The operations of `list`."""
+    """The operations of `list`. Other tools look with them for names that look alike."""
 
     async def read_dir(self, path: str = "/", *, limit: int = 1000, offset: int = 0) -> list[Entry]:
         """The direct children of a directory, directories first, then by name."""

@@ -10,6 +10,7 @@ from tools_app.execute.state.data import DATA_FUNCTIONS
 from tools_app.execute.state.edits import EDIT_FUNCTIONS
 from tools_app.execute.state.files import FILE_FUNCTIONS, Function
 from tools_app.execute.state.searching import SEARCH_FUNCTIONS
+from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.file_tools.making import own_pattern
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -42,7 +43,8 @@ class StateFunctions:
         function = FUNCTIONS.get(name.removeprefix("state."))
         if function is None:
             raise CodeInvalid(f"There is no function {name}. state has: {', '.join(sorted(FUNCTIONS))}.")
-        return await function(self._workspace, await _with_own_paths(self._workspace, value))
+        async with naming_alike(self._workspace):
+            return await function(self._workspace, await _with_own_paths(self._workspace, value))
 
 
 async def _with_own_paths(files: Workspace, value: JSONObject) -> JSONObject:

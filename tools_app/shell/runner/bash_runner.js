@@ -57,6 +57,9 @@ function shortened(text, most) {
   return decoder.decode(bytes.subarray(0, end)) + note;
 }
 
+/** What the interpreter says when the time is over, which this program says in its own words. */
+const ABORTED = /^bash: .*(?:aborted|exceeded (?:its )?execution deadline.*)\n/gm;
+
 /** What the interpreter says to those who embed it, which no script can follow. @param {string} text */
 const forScripts = (text) => text.replaceAll(/, increase executionLimits\.\w+/g, "");
 
@@ -103,12 +106,14 @@ async function run(script) {
     const timer = setTimeout(() => abort.abort(), opened.seconds * 1000);
     const result = await bash.exec(script, { signal: abort.signal });
     clearTimeout(timer);
-    const isLate = abort.signal.aborted;
+    const isLate = abort.signal.aborted || ABORTED.test(result.stderr);
+    const stderr = withReasons(forScripts(result.stderr.replaceAll(ABORTED, "")), fs.refused);
     const late = isLate ? `bash: timed out after ${opened.seconds} seconds\n` : "";
     const value = {
       stdout: shortened(result.stdout, opened.output),
-      stderr: shortened(isLate ? late : withReasons(forScripts(result.stderr), fs.refused), opened.output),
+      stderr: shortened(stderr, opened.output - late.length) + late,
       exitCode: isLate ? TIMED_OUT : result.exitCode,
+      missed: [...fs.missed],
     };
     send({ t: "done", ok: true, value });
   } catch (error) {

@@ -25,6 +25,7 @@ const BATCH_FILES = 256;
 const BATCH_BYTES = 1_000_000;
 const REPORT_BYTES = 2_000_000;
 const AHEAD_BYTES = 100_000;
+const MAX_MISSED = 20;
 const LARGE_BYTES = 1_000_000; // from here on files are read in pieces, and not changed
 
 /** @param {string} code @param {string} reason @param {string} path */
@@ -105,6 +106,8 @@ export class WorkspaceFs {
     this.loadedBytes = 0;
     /** @type {Set<Node>} */
     this.loaded = new Set();
+    /** @type {Set<string>} */
+    this.missed = new Set(); // paths where nothing was
     /** @type {Map<string, string>} */
     this.refused = new Map(); // large files that could not be read, with the reason
     for (const [path, kind, size, mtime, target, isForeign] of entries) {
@@ -160,7 +163,7 @@ export class WorkspaceFs {
         continue;
       }
       if (!after.length) return { node, parent, name, path: here };
-      if (!node) throw missing(path);
+      if (!node) throw this.miss(path);
       above.push({ name, node });
       rest = after;
     }
@@ -170,10 +173,16 @@ export class WorkspaceFs {
     return { node: last?.node ?? this.root, parent, name: last?.name ?? "", path: real };
   }
 
+  /** The error for a path where there is nothing, noted for the caller. @param {string} path */
+  miss(path) {
+    if (!isSystem(path) && this.missed.size < MAX_MISSED) this.missed.add(normalise(path));
+    return missing(path);
+  }
+
   /** @param {string} path @param {boolean} [follow] */
   existing(path, follow = true) {
     const found = this.place(path, follow);
-    if (!found.node) throw missing(path);
+    if (!found.node) throw this.miss(path);
     return /** @type {Place & { node: Node }} */ (found);
   }
 
@@ -441,7 +450,7 @@ export class WorkspaceFs {
     }
     const { node } = place;
     if (!node && options?.force) return;
-    if (!node) throw missing(path);
+    if (!node) throw this.miss(path);
     if (node === this.root) throw failure("EPERM", "operation not permitted", path);
     if (node.children?.size && !options?.recursive) throw failure("ENOTEMPTY", "directory not empty", path);
     if (node.children?.size) await this.tell(this.below(node, path).map(([, each]) => each));

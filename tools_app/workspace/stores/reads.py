@@ -8,6 +8,7 @@ from itertools import accumulate, islice
 from typing import IO, Final
 
 from tools_app.core.files.diffs import unified
+from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.failures import failed
 from tools_app.core.files.gitignore import MAX_RULES
 from tools_app.core.files.globs import GlobPattern, compile_glob
@@ -151,10 +152,10 @@ class Reads(Bridge):
             note_here(origin, path)
 
     async def _text(self, path: str) -> str:
-        text = await self.read_file(path)
-        if text is None:
+        data = await self.read_bytes(path)
+        if data is None:
             raise failed("ENOENT", path)
-        return text
+        return (await asyncio.to_thread(shown_text, data))[0]
 
     async def _compare(self, path: str, before: str, other: str, after: str) -> str:
         return await asyncio.to_thread(unified, before, after, normalise(path), normalise(other))

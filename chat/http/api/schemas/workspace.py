@@ -108,6 +108,27 @@ class DiffIn(Input):
     content: str = Field(max_length=2_000_000)
 
 
+class FileTextOut(Schema):
+    """The text of a file, decoded and without a byte order mark; its line ends are as they are.
+
+    `encoding`: in words. `can_be_saved`: false where encoding the text again would not give the same bytes.
+    """
+
+    path: str
+    version: str
+    text: str
+    encoding: str
+    can_be_saved: bool
+
+
+class FileTextIn(Input):
+    """A new text for a file. `version`: that was read, else any. `encoding`: a new one, such as `UTF-8`."""
+
+    text: str = Field(max_length=2_000_000)
+    version: str | None = Field(default=None, max_length=200)
+    encoding: str | None = Field(default=None, max_length=50)
+
+
 class DiffOut(Schema):
     """A unified diff with three lines of context; empty when nothing differs."""
 

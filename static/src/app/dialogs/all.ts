@@ -6,5 +6,6 @@ export { AskName } from "./ask_name.tsx";
 export { ChooseAgent } from "./choose_agent.tsx";
 export { Confirm } from "./confirm.tsx";
 export { EditAnswer } from "./edit_answer.tsx";
+export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
 export { Shortcuts } from "./shortcuts.tsx";

@@ -218,6 +218,7 @@ export class Api {
   deleteSession = (sessionId: string): Promise<null> => this.request("DELETE", `/sessions/${seg(sessionId)}`);
   exportAddress = (sessionId: string, format: string): string =>
     `${this.base}/sessions/${seg(sessionId)}/export?format=${format}`;
+  exportAllAddress = (format: string): string => `${this.base}/exports?format=${format}`;
 
   // --- turns and calls ----------------------------------------------------------------------------------------------
 

@@ -55,6 +55,16 @@ export class FilesApi {
   diff = async (path: string, content: string): Promise<string> =>
     (await this.#api.request<Schemas["DiffOut"]>("POST", `${this.#base}/diff`, { path, content })).diff;
 
+  /** The text of a file in any encoding, decoded by the server. */
+  text = (path: string, signal?: AbortSignal): Promise<Schemas["FileTextOut"]> =>
+    this.#api.request("GET", `${this.#base}/text?${queryOf({ path })}`, undefined, { signal });
+
+  /** Replace the text of a file in the encoding that it has, or in UTF-8. Conflicts as `write`. */
+  writeText(path: string, text: string, version: string, { asUtf8 = false } = {}): Promise<FileEntry> {
+    const body = { text, version, ...(asUtf8 ? { encoding: "UTF-8" } : {}) };
+    return this.#api.request("PUT", `${this.#base}/text?${queryOf({ path })}`, body);
+  }
+
   /** Write a file. Another version than the expected one is an `ApiError` with the code `file_conflict`. */
   write(path: string, content: Blob | string, expected: Expected, options: WriteOptions = {}): Promise<FileEntry> {
     const condition: Record<string, string> = expected ? { "if-match": `"${expected}"` } : { "if-none-match": "*" };

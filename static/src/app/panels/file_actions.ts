@@ -130,12 +130,12 @@ export class FileActions {
   }
 
   /** Store a text; throws an `ApiError`, of which `file_conflict` is that someone else was there in between. */
-  async save(path: string, text: string, expected: Expected): Promise<FileEntry> {
-    const entry = await this.#api.write(path, text, expected);
-    this.#app.announcer.say(t("files.saved"));
-    await this.#attempt(() => this.#tree.reveal(parentOf(path) === "/" ? path : entry.path));
-    return entry;
-  }
+  save = (path: string, text: string, expected: Expected): Promise<FileEntry> =>
+    this.#stored(path, this.#api.write(path, text, expected));
+
+  /** The same for a text in another encoding, which it keeps; `input_invalid`: it does not have some of the letters. */
+  saveText = (path: string, text: string, version: string, options: { asUtf8: boolean }): Promise<FileEntry> =>
+    this.#stored(path, this.#api.writeText(path, text, version, options));
 
   async askReplace(name: string, areMore: boolean): Promise<{ replaces: boolean; isForAll: boolean }> {
     const load = async () => (await dialogs()).Confirm;
@@ -147,6 +147,13 @@ export class FileActions {
       ...(areMore ? { option: t("files.replace-others") } : {}),
     });
     return { replaces: answer !== null, isForAll: answer?.isTicked ?? false };
+  }
+
+  async #stored(path: string, work: Promise<FileEntry>): Promise<FileEntry> {
+    const entry = await work;
+    this.#app.announcer.say(t("files.saved"));
+    await this.#attempt(() => this.#tree.reveal(parentOf(path) === "/" ? path : entry.path));
+    return entry;
   }
 
   /** Whether the person gives up what is not saved. */

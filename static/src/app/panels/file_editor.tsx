@@ -36,33 +36,42 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
   const { files: place } = useApp();
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
-  const [start] = useState<Draft & { isCrLf: boolean }>(() => {
-    const draft = place.draft(instanceId, path);
-    const isCrLf = file?.hasCrLf ?? false;
-    return draft ? { ...draft, isCrLf } : { text: toField(file?.text ?? ""), version: file?.version ?? "", isCrLf };
-  });
+  const [start] = useState<Draft>(() =>
+    place.draft(instanceId, path) ?? {
+      text: toField(file?.text ?? ""),
+      version: file?.version ?? "",
+      encoding: file?.encoding ?? "",
+      isCrLf: file?.hasCrLf ?? false,
+    }
+  );
   const [original] = useState(() => toField(file?.text ?? ""));
   const [isSaving, setSaving] = useState(false);
   const [problem, setProblem] = useState("");
+  const [canConvert, setConvert] = useState(false);
   const [conflict, setConflict] = useState<Conflict | null>(null);
   useEffect(() => field.current?.focus(), [conflict === null]);
   const text = useRef(start.text);
   const note = (value: string) => {
     text.current = value;
     const isSame = file !== null && value === original && start.version === file.version;
-    place.setDraft(instanceId, path, isSame ? null : { text: value, version: start.version });
+    place.setDraft(instanceId, path, isSame ? null : { ...start, text: value });
   };
   const asStored = () => start.isCrLf ? text.current.replace(/\n/g, "\r\n") : text.current;
-  const save = async (version = start.version) => {
+  const save = async (version = start.version, asUtf8 = false) => {
     setSaving(true);
     setProblem("");
+    setConvert(false);
     try {
-      await actions.save(path, asStored(), version);
+      if (start.encoding && version) await actions.saveText(path, asStored(), version, { asUtf8 });
+      else await actions.save(path, asStored(), version);
       place.setDraft(instanceId, path, null);
       done();
     } catch (error) {
       if (error instanceof ApiError && error.code === "file_conflict") await compare();
-      else setProblem(messageOf(error));
+      else {
+        setConvert(start.encoding !== "" && error instanceof ApiError && error.status === 422);
+        setProblem(messageOf(error));
+      }
     }
     setSaving(false);
   };
@@ -135,6 +144,9 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
       <p class="is-error" role="alert">{problem}</p>
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
+        {canConvert && (
+          <button type="button" class="button" onClick={() => save(start.version, true)}>{t("files.as-utf-8")}</button>
+        )}
         <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
       </p>
     </form>

@@ -174,7 +174,7 @@ function Text(props: ContentProps) {
   if (!file) return <p class="muted">{t("common.loading")}</p>;
   if (file.text === null) return <p>{t("files.binary")}</p>;
   const isSmall = (entry?.size ?? 0) <= LARGEST_TO_EDIT;
-  const isEditable = canWrite && isSmall && !file.encoding;
+  const isEditable = canWrite && isSmall && file.canBeSaved;
   const readOn = async () => {
     try {
       setFile(await file.more(api));
@@ -184,7 +184,11 @@ function Text(props: ContentProps) {
   };
   return (
     <>
-      {file.encoding && <p class="muted">{t("files.other-encoding", { encoding: file.encoding })}</p>}
+      {file.encoding && (
+        <p class="muted">
+          {t(file.canBeSaved ? "files.other-encoding" : "files.kept-encoding", { encoding: file.encoding })}
+        </p>
+      )}
       {isEditable && !file.hasMixedEnds && (
         <p class="panel-actions">
           <button type="button" class="button" ref={edit} onClick={() => setEditing(true)}>

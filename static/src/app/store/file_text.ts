@@ -10,6 +10,12 @@ const ENCODINGS = [
   { mark: [], name: "windows-1252" },
 ];
 
+/** What the server says of a text in another encoding than UTF-8. */
+interface Stored {
+  encoding: string;
+  canBeSaved: boolean;
+}
+
 export class FileText {
   /** Null: the file is no text. */
   readonly text: string | null;
@@ -18,10 +24,12 @@ export class FileText {
   readonly #path: string;
   readonly #bytes: number;
   readonly #decoder: TextDecoder;
+  readonly #stored: Stored | null;
 
   constructor(entry: Pick<FileEntry, "path" | "version">, text: string | null, bytes: number, rest: {
     isWhole: boolean;
     decoder: TextDecoder;
+    stored?: Stored;
   }) {
     this.text = text;
     this.isWhole = rest.isWhole;
@@ -29,6 +37,7 @@ export class FileText {
     this.#path = entry.path;
     this.#bytes = bytes;
     this.#decoder = rest.decoder;
+    this.#stored = rest.stored ?? null;
   }
 
   /** Read the beginning. Throws an `ApiError`. */
@@ -37,9 +46,17 @@ export class FileText {
     if (!entry.size) return new FileText(entry, "", 0, { isWhole: true, decoder }); // nothing has no first byte to ask for
     const { bytes, isEnd } = await api.read(entry.path, 0, PIECE, signal);
     const text = decoded(decoder, bytes, isEnd);
-    if (text !== null || !TEXTS.test(entry.media_type)) {
+    const isPlain = text !== null && !text.startsWith("\ufeff");
+    if (isPlain || !TEXTS.test(entry.media_type)) {
       return new FileText(entry, text, bytes.length, { isWhole: isEnd, decoder });
     }
+    if (isEnd) {
+      const found = await api.text(entry.path, signal);
+      const stored = { encoding: found.encoding, canBeSaved: found.can_be_saved };
+      const at = { path: entry.path, version: found.version };
+      return new FileText(at, found.text, bytes.length, { isWhole: true, decoder, stored });
+    }
+    if (text !== null) return new FileText(entry, text, bytes.length, { isWhole: false, decoder });
     const encoding = ENCODINGS.find(({ mark }) => mark.every((byte, place) => bytes[place] === byte))!;
     const other = new TextDecoder(encoding.name);
     const rest = { isWhole: isEnd, decoder: other };
@@ -55,9 +72,14 @@ export class FileText {
     return new FileText({ path: this.#path, version: this.version }, text, this.#bytes + bytes.length, rest);
   }
 
-  /** Its encoding where that is not UTF-8: then it can be read, and is not changed here. */
+  /** Its encoding where that is not UTF-8. */
   get encoding(): string {
-    return this.#decoder.encoding === "utf-8" ? "" : this.#decoder.encoding;
+    return this.#stored?.encoding ?? (this.#decoder.encoding === "utf-8" ? "" : this.#decoder.encoding);
+  }
+
+  /** Whether the server can give it back its encoding. One that is in UTF-8 is written as it is. */
+  get canBeSaved(): boolean {
+    return this.#stored?.canBeSaved ?? !this.encoding;
   }
 
   /** Lines end with CR LF, all of them. A field of the page has LF only. */

@@ -3,10 +3,13 @@
 
 import { Store } from "../lib/store.ts";
 
-/** A text that is not stored. `version`: of the file that it was made from; "" of a new one. */
+/** A text that is not stored. The rest: of the file that it was made from; `version` is "" of a new one. */
 export interface Draft {
   text: string;
   version: string;
+  /** "" for UTF-8. */
+  encoding: string;
+  isCrLf: boolean;
 }
 
 const askFirst = (event: BeforeUnloadEvent) => event.preventDefault();

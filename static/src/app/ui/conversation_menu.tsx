@@ -7,7 +7,7 @@ import type { MenuEntry } from "./popover.tsx";
 
 /** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
 export function conversationEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
-  const { api, conversations } = app;
+  const { conversations } = app;
   const entries: MenuEntry[] = [
     { icon: "edit", label: t("common.rename"), run: () => conversations.rename(item) },
   ];
@@ -17,9 +17,8 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
   }
   if (find) entries.push({ icon: "search", label: t("conversation.find"), run: find });
   if (item.sessionId) {
-    const address = (format: string) => api.exportAddress(item.sessionId!, format);
-    entries.push({ icon: "save", label: t("list.export-all"), href: address("jsonl"), isApart: true });
-    entries.push({ icon: "save", label: t("list.export-text"), href: address("markdown") });
+    const run = () => void exportConversations(app, item.sessionId!, item.title || t("conversation.new"));
+    entries.push({ icon: "save", label: t("list.export"), run, isApart: true });
   }
   entries.push({
     icon: "box",
@@ -29,4 +28,10 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
   });
   entries.push({ icon: "bin", label: t("common.delete"), run: () => conversations.remove(item), isDanger: true });
   return entries;
+}
+
+/** Ask for a format, and save a history in it; "" saves all conversations. */
+export async function exportConversations({ api, dialogs }: App, sessionId = "", title = ""): Promise<void> {
+  const load = async () => (await import("../dialogs/all.ts")).ExportConversations;
+  await dialogs.ask(load, { api, sessionId, title });
 }

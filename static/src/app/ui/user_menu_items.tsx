@@ -6,6 +6,7 @@ import { t } from "../lib/i18n.ts";
 import { currentTheme, setTheme, type Theme, THEMES } from "../lib/theme.ts";
 import type { App } from "../store/app.ts";
 import { useApp } from "./context.ts";
+import { exportConversations } from "./conversation_menu.tsx";
 import { Icon } from "./icon.tsx";
 
 const THEME_LABELS = { system: "menu.theme-system", light: "menu.theme-light", dark: "menu.theme-dark" } as const;
@@ -33,6 +34,7 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
       {item("open", t("menu.import"), chooseFile)}
       {item("box", t("imports.title"), () => importArchive(app))}
+      {item("save", t("exports.title-all"), () => exportConversations(app))}
       {item("link", t("servers.programs"), () => location.assign(app.boot.urls.programs))}
       {item("keys", t("keys.title"), () => app.showShortcuts())}
       <ThemeChoice />

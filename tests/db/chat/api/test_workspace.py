@@ -233,3 +233,56 @@ async def test_an_instance_workspace_makes_the_conversation_with_its_first_write
     instance = await AgentInstance.objects.aget(name="not-yet")
     again = InstanceWorkspace(key_of(instance), instance_id=instance.pk)
     assert await again.read_file("/a.txt") == "a"
+
+
+CSV, TXT = "/text?path=/a.csv", "/text?path=/a.txt"
+CODECS = {
+    "utf-8": b"",
+    "utf-8-sig": b"\xef\xbb\xbf",
+    "utf-16-le": b"\xff\xfe",
+    "utf-16-be": b"\xfe\xff",
+    "cp1252": b"",
+}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_an_edited_text_keeps_encoding_mark_and_line_ends(alices_files: Files, codec: str, end: str) -> None:
+    text = f"Größe für Müller;7,00{end}Käse und Brötchen{end}"
+    data = CODECS[codec] + text.encode(codec.removesuffix("-sig"))
+    alices_files.put("/a.csv", data)
+    read = alices_files.get(CSV).json()
+    assert (read["text"], read["can_be_saved"]) == (text, True)
+    changed = {"text": read["text"].replace("7,00", "8,00"), "version": read["version"]}
+    written = alices_files.send("PUT", CSV, changed)
+    assert written.status_code == 200, written.content
+    assert alices_files.read("/a.csv").body == data.replace(
+        "7,00".encode(codec.removesuffix("-sig")), "8,00".encode(codec.removesuffix("-sig"))
+    )
+    assert alices_files.send("PUT", CSV, changed).json()["code"] == "file_conflict"
+
+
+def test_letters_that_an_encoding_does_not_have_are_named_and_change_nothing(alices_files: Files) -> None:
+    data = "Größe für Müller".encode("cp1252")
+    alices_files.put("/a.txt", data)
+    refused = alices_files.send("PUT", TXT, {"text": "Größe → für Łódź →"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "input_invalid")
+    assert refused.json()["detail"] == (
+        "Windows-1252, the encoding of this file, does not have '→' (U+2192), 'Ł' (U+0141), 'ź' (U+017A). "
+        "Leave that out, or save the file as UTF-8."
+    )
+    assert alices_files.read("/a.txt").body == data
+    assert alices_files.send("PUT", TXT, {"text": "Größe → für", "encoding": "UTF-8"}).status_code == 200
+    assert alices_files.read("/a.txt").body == "Größe → für".encode()
+
+
+def test_a_text_that_would_not_stay_the_same_is_shown_and_not_changed(alices_files: Files) -> None:
+    data = "Größe für Müller und noch viel mehr Wörter ".encode() + b"\xff\xfe."
+    alices_files.put("/a.txt", data)
+    read = alices_files.get(TXT).json()
+    assert (read["can_be_saved"], read["text"][-4:]) == (False, " \ufffd\ufffd.")
+    assert alices_files.send("PUT", TXT, {"text": "x"}).status_code >= 400
+    alices_files.put("/b.bin", bytes(range(256)))
+    assert alices_files.get("/text?path=/b.bin").status_code >= 400
+    assert alices_files.get("/text?path=/none").status_code == 404
+    assert alices_files.read("/a.txt").body == data

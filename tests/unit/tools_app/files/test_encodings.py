@@ -9,7 +9,6 @@ from tools_app.core.files.encodings import as_utf_8, detected, detected_head, na
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
-from tools_app.file_tools.workspace_tools import create_workspace_tools
 
 TEXT = "Name;Ort;Preis\r\nMüller;Köln;7,00 €\r\nÉtienne’s “Café” – 3 ½;;\r\n"
 ASSUMED = " (assumed: its bytes do not say)"
@@ -24,11 +23,6 @@ FILES = {
     "Windows-1252" + ASSUMED: TEXT.encode("cp1252"),
 }
 each_file = pytest.mark.parametrize(("told", "data"), FILES.items(), ids=FILES)
-
-
-@pytest.fixture
-def file_tools(workspace: Workspace) -> dict[str, Tool]:
-    return {tool.name: tool for tool in create_workspace_tools(workspace)}
 
 
 @each_file
@@ -84,7 +78,7 @@ async def test_what_an_encoding_does_not_have_is_refused_or_converted_on_wish(
     edited = await call(file_tools["edit"], path="/a.txt", old_string="Größe", new_string="Łódź")
     written = await call(file_tools["write"], path="/a.txt", content="Łódź\n")
     for refusal in (edited, written):
-        assert "'Ł' (U+0141) does not exist in Windows-1252" in refusal["error"]
+        assert "Windows-1252, the encoding of the file, does not have 'Ł' (U+0141), 'ź' (U+017A)" in refusal["error"]
     assert await workspace.read_bytes("/a.txt") == data
     converted = await call(file_tools["write"], path="/a.txt", content="Łódź\n", encoding="UTF-8")
     assert converted == {"path": "/a.txt", "bytesWritten": 8, "lines": 1}

@@ -279,3 +279,33 @@ async def test_a_script_may_replace_a_file_by_a_directory(workspace: MemoryWorks
     kinds = {entry.path: entry.kind for entry in await workspace.glob("/*")}
     assert kinds == {"/a": EntryKind.DIRECTORY, "/d": EntryKind.FILE, "/l": EntryKind.SYMLINK}
     assert await workspace.readlink("/l") == "/a"
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        "sleep 30",
+        "while :; do :; done",
+        "while true; do echo x > /f; done",
+        "sleep 30 | cat",
+        "f() { while :; do :; done; }; f",
+    ],
+)
+async def test_what_was_printed_before_a_timeout_is_in_the_result(bash: Shell, waiting: str) -> None:
+    result = await bash(f"echo first; echo problem >&2; (echo second); {waiting}; echo never", seconds=1.0)
+    assert result["exitCode"] in {124, 137}
+    assert result["stdout"].startswith("first\nsecond\n")
+    assert "never" not in result["stdout"]
+    assert "problem\n" in result["stderr"]
+    assert "bash: timed out after 1 seconds" in result["stderr"]
+
+
+async def test_a_name_that_looks_alike_is_proposed(workspace: MemoryWorkspace, bash: Shell) -> None:
+    await workspace.write_file("/Cafe\u0301.txt", "one\n")
+    await workspace.write_file("/notes.md", "two\n")
+    failing = await bash("cat Caf\u00e9.txt Notes.md none.txt")
+    assert failing["exitCode"] == 1
+    assert "/Caf\u00e9.txt is not there. There is /Cafe\u0301.txt (it has U+0065 U+0301 for U+00E9)" in failing["hint"]
+    assert "There is /notes.md" in failing["hint"]
+    assert "none.txt" not in failing["hint"]
+    assert "hint" not in await bash("cat Caf*.txt; [ -e Notes.md ] || true")

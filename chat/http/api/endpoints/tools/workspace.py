@@ -26,6 +26,8 @@ from chat.http.api.schemas.workspace import (
     DirectoryIn,
     FileChangesOut,
     FilePath,
+    FileTextIn,
+    FileTextOut,
     FoundFilesOut,
     MoveIn,
     NamePart,
@@ -38,13 +40,18 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.runtime.workspaces import ViewedWorkspace, view_workspace
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.threads import acting_for
+from tools_app.core.files.encodings import named
 from tools_app.core.files.failures import failed
 from tools_app.core.files.globs import containing
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import Entry, FileChange
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
+from tools_app.errors import FileFailed
+from tools_app.file_tools.keeping import replace_text, stored_text
+from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.turn_files import changed_in_turn, compared
@@ -101,7 +108,9 @@ async def workspace_list(
 )
 async def workspace_delete(request: HttpRequest, instance_id: str, path: At, recursive: bool = False) -> object:
     """Delete a file, a link or a directory; one with something in it only with `recursive`."""
-    await (await _writable(request, instance_id)).workspace.rm(path, recursive=recursive)
+    workspace = (await _writable(request, instance_id)).workspace
+    async with naming_alike(workspace):
+        await workspace.rm(path, recursive=recursive)
     return Status(204, None)
 
 
@@ -169,6 +178,61 @@ async def workspace_write(
     return Status(200 if known else 201, _entry(entry))
 
 
+@router.get(
+    "/instances/{instance_id}/workspace/text",
+    response=FileTextOut,
+    operation_id="read_workspace_text",
+    openapi_extra=_ERRORS,
+)
+async def workspace_text(request: HttpRequest, instance_id: str, path: At) -> object:
+    """The text of a file of at most 1 MB, whatever its encoding. What is no text is an error (`file_failed`)."""
+    found = await stored_text((await _viewed(request, instance_id)).workspace, path)
+    return {
+        "path": normalise(path),
+        "version": found.version,
+        "text": found.text,
+        "encoding": found.encoding.description,
+        "can_be_saved": found.can_be_saved,
+    }
+
+
+@router.put(
+    "/instances/{instance_id}/workspace/text",
+    response=WorkspaceEntryOut,
+    operation_id="write_workspace_text",
+    openapi_extra=_ERRORS,
+)
+async def workspace_write_text(request: HttpRequest, instance_id: str, path: At, data: FileTextIn) -> object:
+    """Replace the text of a file, in its encoding and with its byte order mark.
+
+    Another version than the one that was read is a conflict (409, `file_conflict`). A character that the encoding does
+    not have is refused by name (422, `input_invalid`).
+    """
+    viewed = await _writable(request, instance_id)
+    encoding = named(data.encoding) if data.encoding else None
+    with written_as(Origin.FILE):
+        try:
+            entry = await replace_text(
+                viewed.workspace, path, data.text, expected_version=data.version, encoding=encoding
+            )
+        except FileFailed as error:
+            if error.errno != "EILSEQ":
+                raise
+            chosen = encoding or (await stored_text(viewed.workspace, path)).encoding
+            letters = chosen.missing(data.text)
+            if not letters:
+                raise
+            raise InputInvalid(
+                Phrase(
+                    "{encoding}, the encoding of this file, does not have {letters}. Leave that out, or save the "
+                    "file as UTF-8.",
+                    encoding=chosen.name,
+                    letters=letters,
+                )
+            ) from error
+    return _entry(entry)
+
+
 @router.post(
     "/instances/{instance_id}/workspace/directories",
     response={201: WorkspaceEntryOut},
@@ -195,7 +259,8 @@ async def workspace_move(request: HttpRequest, instance_id: str, data: MoveIn) -
     viewed = await _writable(request, instance_id)
     if await viewed.workspace.exists(data.target):
         raise failed("EEXIST", normalise(data.target))
-    await viewed.workspace.mv(data.source, data.target)
+    async with naming_alike(viewed.workspace):
+        await viewed.workspace.mv(data.source, data.target)
     return _entry(await _existing(viewed, data.target, follows=False))
 
 
@@ -210,7 +275,8 @@ async def workspace_copy(request: HttpRequest, instance_id: str, data: MoveIn) -
     viewed = await _writable(request, instance_id)
     if await viewed.workspace.exists(data.target):
         raise failed("EEXIST", normalise(data.target))
-    await viewed.workspace.cp(data.source, data.target, recursive=True)
+    async with naming_alike(viewed.workspace):
+        await viewed.workspace.cp(data.source, data.target, recursive=True)
     return Status(201, _entry(await _existing(viewed, data.target)))
 
 
@@ -313,10 +379,11 @@ async def _writable(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
 
 
 async def _existing(viewed: ViewedWorkspace, path: str, *, follows: bool = True) -> Entry:
-    entry = await (viewed.workspace.stat(path) if follows else viewed.workspace.lstat(path))
-    if entry is None:
-        raise failed("ENOENT", normalise(path))
-    return entry
+    async with naming_alike(viewed.workspace):
+        entry = await (viewed.workspace.stat(path) if follows else viewed.workspace.lstat(path))
+        if entry is None:
+            raise failed("ENOENT", normalise(path))
+        return entry
 
 
 async def _body(request: HttpRequest) -> AsyncIterator[bytes]:
