@@ -52,6 +52,10 @@ MENDED: Final = {
         b"if(e instanceof ni||e instanceof gi||e instanceof Ue||e instanceof C||e instanceof vt)return e.prependOutput"
     ),
     b"n instanceof Us)throw n.prependOutput": b"n instanceof Us||n instanceof vt)throw n.prependOutput",
+    b"nR(this.ctx,e,(t,r)=>this.executeCommand(t,r))": (  # and what was on its way to the next command was not printed
+        b"nR(this.ctx,e,(t,r)=>this.executeCommand(t,r)"
+        b'.catch(i=>{throw i instanceof vt&&t!==e.commands.at(-1)&&(i.stdout=""),i}))'
+    ),
     b"h instanceof Ue)throw h.prependOutput": b"h instanceof Ue||h instanceof vt)throw h.prependOutput",
     # What a script has printed is one or the other, and shown: bytes that are no UTF-8 are shown as they come.
     b'var WR=new TextDecoder("utf-8",{fatal:!0})': b'var WR=new StrictTextDecoder("utf-8",{fatal:!0})',

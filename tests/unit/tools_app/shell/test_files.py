@@ -300,6 +300,13 @@ async def test_what_was_printed_before_a_timeout_is_in_the_result(bash: Shell, w
     assert "bash: timed out after 1 seconds" in result["stderr"]
 
 
+async def test_what_was_on_its_way_to_another_command_was_not_printed(bash: Shell) -> None:
+    result = await bash("echo first; while :; do echo piped; done | sort; echo never", seconds=1.0)
+    assert (result["exitCode"], result["stdout"]) == (124, "first\n")
+    result = await bash("echo first | while read word; do echo got $word; sleep 30; done", seconds=1.0)
+    assert (result["exitCode"], result["stdout"]) == (124, "got first\n")
+
+
 async def test_a_name_that_looks_alike_is_proposed(workspace: MemoryWorkspace, bash: Shell) -> None:
     await workspace.write_file("/Cafe\u0301.txt", "one\n")
     await workspace.write_file("/notes.md", "two\n")
