@@ -50,6 +50,7 @@ SECTIONS: Final = (
             "think_sessions.session": _("The histories inside conversations. Most conversations have one."),
             "think_sessions.message": _("Search everything that was said, by its words."),
             "think_chat.attachment": _("Files that people sent, and what they take up."),
+            "think_chat.archiveimport": _("Archives of other products that people brought, and what came of them."),
         },
     ),
     Section(

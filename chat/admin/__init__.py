@@ -1,6 +1,6 @@
 """Django admin of the chat; importing this package registers its models."""
 
-from chat.admin import access, files, instances, lower_apps, streams, turns
+from chat.admin import access, files, imports, instances, lower_apps, streams, turns
 from chat.admin.durable import runs, schedules
 from chat.admin.tools import executions, extensions, guards, mcp, workspace_files, workspaces
 
@@ -10,6 +10,7 @@ __all__ = [
     "extensions",
     "files",
     "guards",
+    "imports",
     "instances",
     "lower_apps",
     "mcp",
