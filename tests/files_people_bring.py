@@ -33,8 +33,11 @@ _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 DOCUMENTS: Final = (
     Brought("analysis.ipynb", "application/x-ipynb+json"),
     Brought("budget.xlsx", f"{_OFFICE}spreadsheetml.sheet"),
+    Brought("changes.docx", f"{_OFFICE}wordprocessingml.document"),
     Brought("contacts.csv", "text/csv"),
     Brought("customers.csv", "text/csv"),
+    Brought("cyrillic.html", "text/html"),
+    Brought("forwarded.eml", "message/rfc822"),
     Brought("invoice.eml", "message/rfc822"),
     Brought("invoice.pdf", "application/pdf"),
     Brought("locked.pdf", "application/pdf"),
@@ -44,15 +47,23 @@ DOCUMENTS: Final = (
     Brought("project.zip", "application/zip"),
     Brought("recipe.html", "text/html"),
     Brought("report.docx", f"{_OFFICE}wordprocessingml.document"),
+    Brought("saved.mht", "message/rfc822"),
     Brought("scan.pdf", "application/pdf"),
     Brought("stock.xls", "application/vnd.ms-excel"),
     Brought("talk.pptx", f"{_OFFICE}presentationml.presentation"),
 )
 PICTURES: Final = (
     Brought("fax.tiff", "image/tiff", (600, 400)),
+    Brought("greys.png", "image/png", (2048, 27)),
     Brought("iphone.heic", "image/heic", (1600, 1200)),
     Brought("logo.png", "image/png", (128, 128)),
     Brought("phone.jpg", "image/jpeg", (1536, 2048)),
+    Brought("printer.jpg", "image/jpeg", (60, 40)),
 )
-REFUSED: Final = (Brought("clip.mp4", ""), Brought("locked.docx", ""))
+REFUSED: Final = (
+    Brought("clip.mp4", ""),
+    Brought("cut.xlsx", ""),
+    Brought("letter.rtf", ""),
+    Brought("locked.docx", ""),
+)
 ALL: Final = (*DOCUMENTS, *PICTURES, *REFUSED)

@@ -2,6 +2,9 @@
 
 It is started by `converting`, gets one line of JSON and the bytes on its input, and answers in the same form. It knows
 no settings, no database and no secret. The readers are imported here alone, the one that is needed.
+
+Walls of the kernel around it: memory, time, no files written, no network, no other process, no new rights, its end with
+the parent (`walls`). It is the first to end where the machine runs out of memory.
 """
 
 import contextlib
@@ -55,7 +58,9 @@ def main() -> None:
     limit()
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     from tools_app.documents.readers.choosing import reader_of  # noqa: PLC0415 - after the limits are set
+    from tools_app.documents.walls import wall_off  # noqa: PLC0415 - after its path is known
 
+    wall_off()
     head = json.loads(sys.stdin.buffer.readline())
     reader = reader_of(head["mediaType"])
     forbid_files()

@@ -1,6 +1,7 @@
 """Tells the encoding of a text from its bytes, by strict rules, and keeps it. Pure.
 
-Marks at the beginning (BOM) and UTF-8 are certain. Windows-1252, which says nothing of itself, is assumed where the
+Marks at the beginning (BOM) and UTF-8 are certain; then counts what a web page, XML or source of Python declares of
+itself, if its bytes agree. Windows-1252, which says nothing of itself, is assumed where the
 bytes read as words of it, and that it was assumed is always reported. Whatever has another encoding is no text until
 a caller names it. What is decoded here and encoded again is the same bytes.
 """
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tools_app.core.files.failures import failed
+from tools_app.errors import FileFailed
 
 HEAD_BYTES: Final = 64 * 1024
 UTF_8: Final = "UTF-8"
@@ -22,6 +24,14 @@ _INNER_SIGNS: Final = re.compile(rb"(?<=[A-Za-z])[\x82\x84\x87\x8b\x93\x94\x99\x
 _MAX_WORDS: Final = 20_000
 MAX_NAMED: Final = 5
 """Characters that an error names."""
+_DECLARED: Final = re.compile(
+    rb"<meta\b[^>]{0,300}?\bcharset\s*=\s*[\"']?\s*([-\w.:]{2,40})"
+    rb"|\A\s*<\?xml\b[^>]{0,100}?\bencoding\s*=\s*[\"']([-\w.]{2,40})"
+    rb"|\A(?:[^\n]*\n)?[ \t\f]*#[^\n]{0,80}?coding[:=][ \t]*([-\w.]{2,40})",
+    re.IGNORECASE,
+)
+"""What a text says of its own encoding: web pages, XML, source of Python."""
+_DECLARED_WITHIN: Final = 4096
 _OF_MARKS: Final = (
     (codecs.BOM_UTF8, "UTF-8 with BOM", "utf-8"),
     (codecs.BOM_UTF32_LE, "UTF-32 LE with BOM", "utf-32-le"),
@@ -121,6 +131,9 @@ def detected(data: bytes) -> Encoding | None:
     strays, characters = _strays(data)
     if not strays:
         return PLAIN
+    declared = _declared(data)
+    if declared is not None:
+        return declared
     if characters < strays and _is_windows(data):
         return WINDOWS
     is_mostly_text = characters >= strays or strays * 10 <= len(data)
@@ -188,6 +201,23 @@ _UTF_16: Final = (
     Encoding(name="UTF-16 LE", codec="utf-16-le", is_assumed=True),
     Encoding(name="UTF-16 BE", codec="utf-16-be", is_assumed=True),
 )
+
+
+def _declared(data: bytes) -> Encoding | None:
+    """The encoding that a text declares, where its bytes are text in it and would stay the same."""
+    found = _DECLARED.search(data[:_DECLARED_WITHIN])
+    if found is None:
+        return None
+    name = next(group for group in found.groups() if group).decode("ascii", "replace")
+    try:
+        encoding = named(name)
+    except FileFailed:
+        return None
+    if encoding.codec in {"iso8859-1", "ascii"}:  # as browsers do
+        encoding = Encoding(name=WINDOWS.name, codec=WINDOWS.codec)
+    if encoding.codec.startswith("utf-") or not _is_text(data, encoding):
+        return None
+    return encoding if data.decode(encoding.codec).encode(encoding.codec, "replace") == data else None
 
 
 def _strays(data: bytes) -> tuple[int, int]:

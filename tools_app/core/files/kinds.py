@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.phrases import Phrase
-from tools_app.core.files.encodings import detected, shown_text
+from tools_app.core.files.encodings import detected, has_controls, shown_text
 from tools_app.core.files.media_types import sniff
 from tools_app.core.files.picture_heads import is_ready
 
@@ -76,6 +76,7 @@ _OLD_WORD: Final = Phrase(
 _OLD_SLIDES: Final = Phrase(
     "{name} is a presentation of an older format. Save it as .pptx or PDF, then attach it again.", name=""
 )
+_RICH_TEXT: Final = Phrase("{name} is a Rich Text document. Save it as .docx or PDF, then attach it again.", name="")
 _OUTLOOK: Final = Phrase("{name} is a message of Outlook. Save it as .eml or PDF, then attach it again.", name="")
 _OPEN_DOCUMENT: Final = Phrase(
     "{name} is a document of LibreOffice. Save it as .docx, .pptx or PDF, then attach it again.", name=""
@@ -94,6 +95,15 @@ _DATABASE: Final = Phrase(
     name="",
 )
 _PROGRAM: Final = Phrase("{name} is a program. Programs cannot be read; attach its source, or what it prints.", name="")
+_DAMAGED: Final = Phrase("{name} is damaged or not complete. Make or download it again, then attach it again.", name="")
+_EMPTY_ARCHIVE: Final = Phrase("{name} is an archive without files. Attach the files themselves.", name="")
+_ODD_PICTURE: Final = Phrase(
+    "{name} is a picture of a kind that is not shown here. Save it as PNG or JPEG, then attach it again.", name=""
+)
+_ODD_TEXT: Final = Phrase(
+    "{name} is a text in an encoding that cannot be recognised. Save it as UTF-8, then attach it again.", name=""
+)
+_FONT: Final = Phrase("{name} is a font. Fonts cannot be read.", name="")
 _OTHER: Final = Phrase(
     "{name} is no text, picture or document of a known kind. Save it as PDF, text or CSV, or put it into the files of "
     "the conversation.",
@@ -106,7 +116,22 @@ _MAGIC: Final = (
     (b"ID3", Unreadable(_AUDIO)),
     (b"OggS", Unreadable(_AUDIO)),
     (b"fLaC", Unreadable(_AUDIO)),
-    (b"\xff\xfb", Unreadable(_AUDIO)),
+    *((b"\xff" + bytes([each]), Unreadable(_AUDIO)) for each in (0xF1, 0xF2, 0xF3, 0xF9, 0xFA, 0xFB)),
+    (b"#!AMR", Unreadable(_AUDIO)),
+    (b"FLV\x01", Unreadable(_VIDEO)),
+    (b"\x00\x00\x01\xba", Unreadable(_VIDEO)),
+    (b"\x00\x00\x01\xb3", Unreadable(_VIDEO)),
+    (b"0&\xb2u\x8ef\xcf\x11", Unreadable(_VIDEO)),
+    (b"8BPS", Unreadable(_ODD_PICTURE)),
+    (b"\x00\x00\x00\x0cjP  ", Unreadable(_ODD_PICTURE)),
+    (b"\xff\x4f\xff\x51", Unreadable(_ODD_PICTURE)),
+    (b"\x00\x00\x01\x00", Unreadable(_ODD_PICTURE)),
+    (b"\xff\x0a", Unreadable(_ODD_PICTURE)),
+    (b"\x00\x00\x00\x0cJXL ", Unreadable(_ODD_PICTURE)),
+    (b"\x00\x01\x00\x00Standard ", Unreadable(_DATABASE)),
+    *((magic, Unreadable(_FONT)) for magic in (b"wOFF", b"wOF2", b"OTTO", b"\x00\x01\x00\x00\x00", b"ttcf")),
+    (b"PK\x05\x06", Unreadable(_EMPTY_ARCHIVE)),
+    (b"\x00asm", Unreadable(_PROGRAM)),
     (b"\x1aE\xdf\xa3", Unreadable(_VIDEO)),
     (b"\x1f\x8b", Unreadable(_ARCHIVE)),
     (b"7z\xbc\xaf\x27\x1c", Unreadable(_ARCHIVE)),
@@ -148,6 +173,7 @@ _MAIL_FIELD: Final = re.compile(
     r"(?:from|to|subject|date|received|return-path|message-id|mime-version):", re.IGNORECASE
 )
 _HEADER_LINE: Final = re.compile(r"[!-9;-~]+:|[ \t]")
+_PDF_BEHIND: Final = re.compile(rb"^%PDF-\d\.\d\s*$", re.MULTILINE)
 _END_BYTES: Final = 66_000  # of a zip file: its end record, with the longest comment
 _HTML: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
@@ -159,7 +185,11 @@ def kind_of_file(data: bytes, name: str) -> str | Unreadable:
     found = _binary_kind(data) if media_type == UNKNOWN or (encoding and encoding.is_assumed) else None
     if found is not None:
         return found
-    return Unreadable(_OTHER) if media_type == UNKNOWN else _kind_of_text(data, name) or media_type
+    if media_type != PDF and _PDF_BEHIND.search(data[:1024]) and b"%%EOF" in data[-2048:]:
+        return PDF  # behind a few lines of something else, as some programs send it
+    if media_type == UNKNOWN:
+        return Unreadable(_OTHER if b"\0" in data or has_controls(data) else _ODD_TEXT)
+    return _kind_of_text(data, name) or media_type
 
 
 def refusal(kind: Unreadable, name: str) -> Phrase:
@@ -189,6 +219,8 @@ def _binary_kind(data: bytes) -> str | Unreadable | None:
         return next(found, Unreadable(_OTHER))
     if data[:4] == b"RIFF":
         return Unreadable(_AUDIO if data[8:12] == b"WAVE" else _VIDEO)
+    if data[257:262] == b"ustar":
+        return Unreadable(_ARCHIVE)
     if data[:2] == b"BM" and int.from_bytes(data[2:6], "little") == len(data):
         return BMP
     return next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
@@ -206,7 +238,7 @@ def _zip_kind(data: bytes) -> str | Unreadable:
         return Unreadable(_OPEN_DOCUMENT)
     end = data.rfind(b"PK\x05\x06", max(0, len(data) - _END_BYTES))
     if end < 0:
-        return Unreadable(_OTHER)
+        return Unreadable(_DAMAGED)
     directory = data[int.from_bytes(data[end + 16 : end + 20], "little") : end]
     for member, kind in _ZIP_MEMBERS:
         if re.search(rb"PK\x01\x02.{42}" + member, directory, re.DOTALL):
@@ -214,11 +246,13 @@ def _zip_kind(data: bytes) -> str | Unreadable:
     return ZIP
 
 
-def _kind_of_text(data: bytes, name: str) -> str | None:
+def _kind_of_text(data: bytes, name: str) -> str | Unreadable | None:
     extension = name[name.rfind(".") :].lower() if "." in name else ""
-    if extension in {".html", ".htm", ".xhtml"} and _HTML.match(_begun(data, 4_000)):
+    if data.startswith(b"{\\rtf"):
+        return Unreadable(_RICH_TEXT)
+    if extension in {".html", ".htm", ".xhtml", ".xls"} and _HTML.match(_begun(data, 4_000)):
         return HTML
-    if extension == ".eml" and _is_mail(_begun(data, 20_000)):
+    if extension in {".eml", ".mht", ".mhtml"} and _is_mail(_begun(data, 20_000)):
         return EML
     if extension == ".ipynb" and _is_notebook(data):
         return NOTEBOOK

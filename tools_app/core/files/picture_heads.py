@@ -5,6 +5,8 @@ from typing import Final
 
 _JPEG_SIZES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _JPEG_EXIF: Final = 0xE1
+_BITS: Final = 8  # of a channel
+_INKS: Final = 4  # channels of a picture for a printer
 _LONE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
@@ -17,7 +19,9 @@ def is_ready(data: bytes, media_type: str, *, max_side: int, max_bytes: int) -> 
         return False
     match media_type:
         case "image/png":
-            sides = struct.unpack(">II", data[16:24]) if len(data) >= 24 else (0, 0)
+            if len(data) < 25 or data[24] > _BITS:
+                return False
+            sides = struct.unpack(">II", data[16:24])
         case "image/gif":
             sides = struct.unpack("<HH", data[6:10]) if len(data) >= 10 else (0, 0)
         case "image/jpeg":
@@ -27,17 +31,17 @@ def is_ready(data: bytes, media_type: str, *, max_side: int, max_bytes: int) -> 
             sides = found
         case _:
             return False
-    return bool(max(sides) <= max_side)
+    return bool(0 < max(sides) <= max_side)
 
 
 def _jpeg_sides(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a JPEG without notes of a camera."""
+    """Width and height of a JPEG without notes of a camera; `None` where it has some, or is made for a printer."""
     at = 2
     while at + 9 < len(data) and data[at] == 0xFF:
         kind = data[at + 1]
         if kind in _JPEG_SIZES:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-            return width, height
+            return None if data[at + 9] >= _INKS else (width, height)
         if kind == _JPEG_EXIF:
             return None
         at += 2 if kind in _LONE else 1 if kind == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tools_app.core.files import kinds
 from tools_app.core.files.encodings import shown_text
-from tools_app.documents.readers.text import cleaned
+from tools_app.documents.readers.text import NoText, cleaned
 
 Reader: TypeAlias = Callable[[bytes], str | tuple[bytes, str]]
 """Gives the text of a document, or a picture with its media type. Errors: `NoText`; whatever a library raises."""
@@ -47,4 +47,7 @@ def _reader(media_type: str) -> Callable[[bytes], str]:
 def _page(data: bytes) -> str:
     from tools_app.core.web_pages import to_markdown
 
-    return cleaned(to_markdown(shown_text(data)[0]))
+    text = cleaned(to_markdown(shown_text(data)[0]))
+    if not text:
+        raise NoText("This page has no text. It may be one that a browser fills: save it from there, or as PDF.")
+    return text

@@ -47,7 +47,9 @@ def _output(output: dict[str, Any]) -> str:
     data = _dict(output.get("data"))
     pictures = [f"[Picture: {name}, {_size(value)}]" for name, value in data.items() if name.startswith("image/")]
     text = _joined(data.get("text/markdown") or data.get("text/plain"))
-    return "\n".join([*pictures] if pictures else [_quoted(text)] if text.strip() else [])
+    if not pictures and not text.strip():
+        return f"[{', '.join(data)}]" if data else ""
+    return "\n".join(pictures or [_quoted(text)])
 
 
 def _size(value: object) -> str:

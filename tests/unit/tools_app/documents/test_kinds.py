@@ -41,7 +41,19 @@ HEADS = [
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "PowerPoint Document".encode("utf-16-le"), ".pptx"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "__substg1.0_".encode("utf-16-le"), "Outlook"),
     (bytes(range(256)), "files of the conversation"),
-    (b"PK\x03\x04", "PDF"),
+    (b"PK\x03\x04", "damaged"),
+    (b"PK\x05\x06" + b"\0" * 18, "without files"),
+    (b"\xff\xf3\x44\xc4" + b"\0" * 9, "sound"),
+    (b"#!AMR\n\0", "sound"),
+    (b"FLV\x01\x05\0", "video"),
+    (b"\0" * 257 + b"ustar\x0000", "archive"),
+    (b"8BPS\0\x01", "PNG or JPEG"),
+    (b"\0\0\0\x0cjP  \r\n", "PNG or JPEG"),
+    (b"wOF2\0\x01", "font"),
+    (b"\0asm\x01\0\0\0", "program"),
+    (b"\0\x01\0\0Standard Jet DB\0", "data"),
+    ("Привет, мир. Это русский текст.".encode("cp1251"), "UTF-8"),
+    (b"{\\rtf1 Hello}", "Rich Text"),
 ]
 
 
@@ -79,6 +91,11 @@ def test_a_zip_file_is_what_its_own_directory_says(member: str, wanted: str) -> 
         (b"just words", "a.html", "text/plain"),
         ("Grüße, Zoë".encode("cp1252"), "a.txt", "text/plain"),
         ("Grüße".encode("utf-16"), "a.md", "text/markdown"),
+        ("<html><meta charset=windows-1251>Привет".encode("cp1251"), "a.html", kinds.HTML),
+        (b"<html><table><tr><td>1</table>", "export.xls", kinds.HTML),
+        (b"From: <Saved>\nSubject: Page\n\nHello\n", "a.mht", kinds.EML),
+        (b"\n\nHTTP\n%PDF-1.4\n1 0 obj\n%%EOF\n", "a.pdf", kinds.PDF),
+        (b"A line about %PDF-1.4\nand %%EOF\n", "a.txt", "text/plain"),
     ],
 )
 def test_text_stays_text_unless_it_is_what_its_name_says(data: bytes, name: str, wanted: str) -> None:

@@ -139,3 +139,37 @@ def test_names_of_encodings_are_those_of_texts() -> None:
         "latin-1",
         "UTF-8 with BOM",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "told"),
+    [
+        ('<!doctype html><meta charset="windows-1251"><p>Привет', "cp1251", "windows-1251"),
+        ("<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>Привет", "koi8-r", "koi8-r"),
+        ('<?xml version="1.0" encoding="Shift_JIS"?><a>こんにちは</a>', "shift_jis", "Shift_JIS"),
+        ('<?xml version="1.0" encoding="ISO-8859-2"?><a>Zażółć</a>', "iso-8859-2", "ISO-8859-2"),
+        ("#!/usr/bin/python\n# -*- coding: latin-1 -*-\nname = 'Größe'\n", "cp1252", "Windows-1252"),
+    ],
+)
+async def test_a_text_that_declares_its_encoding_is_read_and_edited_in_it(
+    workspace: Workspace, file_tools: dict[str, Tool], text: str, codec: str, told: str
+) -> None:
+    await workspace.write_file("/a.txt", text.encode(codec))
+    shown = await call(file_tools["read"], path="/a.txt", limit=100)
+    assert text.split("\n")[-2 if text.endswith("\n") else -1] in shown["content"]
+    assert shown["encoding"] == told
+    old = text.rstrip("\n'/a<>")[-3:]
+    await call(file_tools["edit"], path="/a.txt", old_string=old, new_string=old * 2)
+    assert await workspace.read_bytes("/a.txt") == text.replace(old, old * 2).encode(codec)
+
+
+@pytest.mark.parametrize("declared", ["utf-8", "x-unknown", "shift_jis", "utf-16"])
+async def test_a_declaration_that_is_not_so_is_not_believed(
+    workspace: Workspace, file_tools: dict[str, Tool], declared: str
+) -> None:
+    data = f'<meta charset="{declared}">Größe für Müller'.encode("cp1252")
+    await workspace.write_file("/a.txt", data)
+    shown = await call(file_tools["read"], path="/a.txt")
+    assert shown["encoding"].startswith("Windows-1252 (assumed")
+    await workspace.write_file("/b.txt", f'<meta charset="{declared}">Größe'.encode())
+    assert "encoding" not in await call(file_tools["read"], path="/b.txt")
