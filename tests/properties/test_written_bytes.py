@@ -11,6 +11,7 @@ from tests.budget import examples
 from tests.unit.tools_app.files.calling import call
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.execute.state.functions import StateFunctions
+from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -56,6 +57,7 @@ WRITERS: dict[str, JSONObject] = {
     "state.replaceInFile": {"path": "/a", "search": OLD, "replacement": NEW},
     "state.replaceInFiles": {"pattern": "/*", "search": "<<Gr(ö)ße: 7>>", "replacement": NEW, "regex": True},
     "state.applyEdits": {"edits": [{"path": "/a", "search": OLD, "replacement": NEW}]},
+    "the editor of the page": {"old": OLD, "new": NEW},
 }
 
 
@@ -63,7 +65,12 @@ async def written(data: bytes, name: str, value: JSONObject) -> bytes:
     workspace = MemoryWorkspace()
     await workspace.write_file("/a", data)
     tools = {tool.name: tool for tool in create_workspace_tools(workspace)}
-    if name in tools:
+    if name == "the editor of the page":
+        held = await stored_text(workspace, "/a")
+        assert held.can_be_saved
+        text = held.text.replace(value["old"], value["new"])
+        await replace_text(workspace, "/a", text, expected_version=held.version)
+    elif name in tools:
         assert "error" not in await call(tools[name], **value)
     else:
         await StateFunctions(workspace).run(name, value)
@@ -98,3 +105,21 @@ def test_a_text_that_is_added_has_the_encoding_of_the_file(file: File) -> None:
 def test_a_text_that_is_written_again_has_the_same_bytes(file: File) -> None:
     text = f"{file.before}{OLD}{file.after}".replace("\r\n", "\n")
     assert asyncio.run(written(file.data(OLD), "write", {"path": "/a", "content": text})) == file.data(OLD)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(file=made_files(), extra=st.sampled_from(["→", "Ł", "日", "\U0001f600"]))
+def test_a_letter_that_an_encoding_does_not_have_is_named_and_changes_nothing(file: File, extra: str) -> None:
+    async def attempt() -> tuple[str, bytes]:
+        workspace = MemoryWorkspace()
+        await workspace.write_file("/a", file.data(OLD))
+        tools = {tool.name: tool for tool in create_workspace_tools(workspace)}
+        done = await call(tools["edit"], path="/a", old_string=OLD, new_string=f"{NEW}{extra}")
+        return str(done.get("error", "")), await workspace.read_bytes("/a") or b""
+
+    refusal, data = asyncio.run(attempt())
+    if file.encoding == "cp1252":
+        assert f"does not have {extra!r} (U+{ord(extra):04X})" in refusal
+        assert data == file.data(OLD)
+    else:
+        assert (refusal, data) == ("", file.data(f"{NEW}{extra}"))

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.edited_files import NEW, OLD, edited_files
 from tests.unit.tools_app.processes.conftest import Command
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, texts
 from tools_app.core.files.workspace import MakeDirectory
@@ -137,3 +138,17 @@ async def test_the_report_says_what_works_and_why_not(isolation: Isolation, sett
     [report] = await processes_report()
     assert not report.is_available
     assert "THINK_PROCESSES_ISOLATION" in report.reason
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_a_command_changes_the_place_it_was_asked_to_and_no_other_byte(
+    workspace: MemoryWorkspace, command: Command, seed: int
+) -> None:
+    files = edited_files(seed)
+    for file in files:
+        await workspace.write_file(f"/{file.name}", file.before)
+    done = await command(f"mkdir copies && cp *.txt copies && LC_ALL=C sed -i 's/{OLD}/{NEW}/' *.txt")
+    assert done["exitCode"] == 0, done
+    for file in files:
+        assert await workspace.read_bytes(f"/copies/{file.name}") == file.before, file.name
+        assert await workspace.read_bytes(f"/{file.name}") == file.after, file.name

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.edited_files import NEW, OLD, edited_files
 from tests.unit.tools_app.shell.conftest import Shell
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -106,3 +107,22 @@ async def test_what_people_and_models_read_has_no_halves_of_characters(workspace
     for stream in ("stdout", "stderr"):
         assert done[stream].encode()  # there are no halves of pairs in it
         assert re.fullmatch("M.ller\n", done[stream])
+
+
+COPYING = "cat {0} > copies/{0}; cp {0} copied/{0}; tee teed/{0} < {0} > /dev/null; cat {0} >> {0}.log"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_command_changes_the_place_it_was_asked_to_and_no_other_byte(
+    workspace: MemoryWorkspace, bash: Shell, seed: int
+) -> None:
+    files = edited_files(seed)
+    for file in files:
+        await workspace.write_file(f"/{file.name}", file.before)
+    lines = [COPYING.format(file.name) for file in files]
+    done = await bash(f"mkdir copies copied teed\n{chr(10).join(lines)}\nsed -i 's/{OLD}/{NEW}/' *.txt")
+    assert (done["exitCode"], done["stderr"]) == (0, "")
+    for file in files:
+        for path in (f"/copies/{file.name}", f"/copied/{file.name}", f"/teed/{file.name}", f"/{file.name}.log"):
+            assert await workspace.read_bytes(path) == file.before, path
+        assert await workspace.read_bytes(f"/{file.name}") == file.after, file.name
