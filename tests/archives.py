@@ -331,7 +331,7 @@ def long_gpt_list(count: int, *, text_bytes: int = 2_000) -> Iterable[bytes]:
             above = f"n{at - 1}" if at else "root"
             role = "assistant" if at % 2 else "user"
             nodes.append(gpt_node(f"n{at}", above, below, role=role, content=f"{place} {at} {text}"))
-        yield (b"," if place else b"") + encoded(gpt_conversation(f"long-{place}", nodes, "n39"))
+        yield (b"," if place else b"") + encoded(gpt_conversation(f"long-{place}", nodes, "n39", title=f"Long {place}"))
     yield b"]"
 
 
