@@ -32,6 +32,19 @@ VERY_CLOSE: Final = 0.85
 _OF_MACHINES: Final = frozenset({"localtime", "posixrules", "Factory"})  # what they mean differs from host to host
 _OFFSET: Final = re.compile(r"(?:utc|gmt|z)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 _FARTHEST: Final = {"+": 14, "-": 12}  # the hours ahead of UTC, and behind it, that the database has names for
+_OFF_THE_HOUR: Final = {
+    "+3:30": "Asia/Tehran",
+    "+4:30": "Asia/Kabul",
+    "+5:30": "Asia/Kolkata",
+    "+5:45": "Asia/Kathmandu",
+    "+6:30": "Asia/Yangon",
+    "+8:45": "Australia/Eucla",
+    "+9:30": "Australia/Darwin",
+    "+12:45": "Pacific/Chatham",
+    "-3:30": "America/St_Johns",
+    "-9:30": "Pacific/Marquesas",
+}
+"""Offsets that are no whole hours, which have no names of their own: the zone where most people live with one."""
 _ABBREVIATIONS: Final = {
     "Europe/London": "bst",
     "Europe/Berlin": "cest mez mesz;w europe standard time;central european time;central europe standard time",
@@ -167,17 +180,22 @@ def near_zones(name: str) -> tuple[str, ...]:
     if words in by_plain:
         return (by_plain[words],)
     found = [each for plain, each in by_plain.items() if plain.rpartition("/")[2] == place]
-    found += [_meant()[key] for key in difflib.get_close_matches(place, _meant(), n=1, cutoff=VERY_CLOSE)]
-    found += [by_plain[key] for key in difflib.get_close_matches(words, by_plain, n=MAX_NEAR, cutoff=CLOSE)]
     by_place = {plain.rpartition("/")[2]: each for plain, each in by_plain.items()}
+    places, region = {**_meant(), **by_place}, words.rpartition("/")[0]
+    very_close = [places[key] for key in difflib.get_close_matches(place, places, n=MAX_NEAR, cutoff=VERY_CLOSE)]
+    found += [each for each in very_close if each.casefold().startswith(region)]
+    found += [by_plain[key] for key in difflib.get_close_matches(words, by_plain, n=MAX_NEAR, cutoff=CLOSE)]
     found += [by_place[key] for key in difflib.get_close_matches(place, by_place, n=MAX_NEAR, cutoff=CLOSE)]
     return tuple(dict.fromkeys(found))[:MAX_NEAR]
 
 
 def _of_offset(found: re.Match[str]) -> tuple[str, ...]:
-    """The zone of a fixed offset, whose name has the other sign; only whole hours have one."""
+    """The zone of a fixed offset, whose name has the other sign; of one between two hours, where people live with it."""
     sign, hours, minutes = found[1], int(found[2]), int(found[3] or 0)
-    if minutes or hours > _FARTHEST[sign]:
+    if minutes:
+        known = _OFF_THE_HOUR.get(f"{sign}{hours}:{minutes:02}")
+        return (known,) if known else ()
+    if hours > _FARTHEST[sign]:
         return ()
     return (f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours else "UTC",)
 

@@ -14,8 +14,10 @@ from chat.conversations import archive_imports
 from chat.conversations.archive_imports import ImportStatus, status_of
 from chat.management.users import find_user
 from chat.models import ArchiveImport
+from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -91,7 +93,11 @@ async def _run(fiber_id: str, import_id: str, bar: Any) -> None:
 
 
 async def _to_the_end(fiber_id: str) -> None:
-    """Run the fiber; where a worker has it, look at it until it has ended."""
+    """Run the fiber; where a worker has it, look at it until it has ended.
+
+    An import of the same person that was killed stands before it: where no worker runs, it is gone on with here.
+    """
     while await Fiber.objects.filter(pk=fiber_id, finished_at=None).aexists():
         await run_fiber(fiber_id)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
+        await db(sweep, prune=False)

@@ -61,10 +61,20 @@ def test_what_is_no_instant_is_never_over() -> None:
         timing.check_ahead(NOW)
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "2026-05-01", "20260501", "2026-W18-5", "09:00", "2026-13-01T09:00"])
+NO_DATES = ["", "tomorrow", "2026-05-01", "20260501", "2026-W18-5", "09:00", "2026-13-01T09:00", "2027-02-30T09:00"]
+WORDS = ["in 5 minutes", "03-29T09:00", "2027-05-01 9am", "2027-05-01T09:00 CEST", "1767000000"]
+
+
+@pytest.mark.parametrize("text", [*NO_DATES, *WORDS])
 def test_a_date_without_a_time_of_day_is_refused(text: str) -> None:
     with pytest.raises(ScheduleInvalid, match="no date with a time of day"):
         read_instant(text)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00", "2201-01-01T00:00Z"])
+def test_a_year_that_nobody_means_is_refused(text: str) -> None:
+    with pytest.raises(ScheduleInvalid, match="The year lies between 1970 and 2200"):
+        Timing.at(read_instant(text), "Pacific/Auckland")
 
 
 @pytest.mark.parametrize("text", ["2026-05-01T09:00", "2026-05-01 09:00", " 2026-05-01T09:00:00 ", "20260501T0900"])

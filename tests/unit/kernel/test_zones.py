@@ -56,13 +56,20 @@ def test_what_differs_from_machine_to_machine_or_names_nothing_is_none(name: str
         ("GMT+0", "UTC"),
         ("Z", "UTC"),
         ("right/Europe/Paris", "Europe/Paris"),
+        ("Europe/Berln", "Europe/Berlin"),
+        ("Berln", "Europe/Berlin"),
+        ("UTC+5:30", "Asia/Kolkata"),
+        ("GMT+0545", "Asia/Kathmandu"),
+        ("-03:30", "America/St_Johns"),
     ],
 )
 def test_a_near_name_is_proposed_first(name: str, meant: str) -> None:
     assert near_zones(name)[0] == meant
 
 
-@pytest.mark.parametrize("name", ["", "Mars/Phobos", "localtime", "UTC+5:30", "UTC+99", "??", "/" * 70, "\0"])
+@pytest.mark.parametrize(
+    "name", ["", "Mars/Phobos", "Mars/Base", "localtime", "local", "UTC+5:31", "UTC+99", "??", "/" * 70, "\0"]
+)
 def test_nothing_is_proposed_where_nothing_is_near(name: str) -> None:
     assert near_zones(name) == ()
 
