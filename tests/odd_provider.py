@@ -83,8 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status == 200 and reply.body is None:
             self._send(200, _stream(reply), "text/event-stream", reply.headers)
         else:
-            text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
-            self._send(reply.status, text.encode(), "application/json", reply.headers)
+            body = reply.body if isinstance(reply.body, str | bytes) else json.dumps(reply.body)
+            data = body.encode() if isinstance(body, str) else body
+            self._send(reply.status, data, "application/json", reply.headers)
 
     def _page(self, body: JSON) -> None:
         self._provider.asked.append(f"{self.command} {self.path}")

@@ -8,6 +8,7 @@ A list that limits what is there speaks of all names. One that grants something 
 it names a source: others choose the names of theirs.
 """
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -20,6 +21,9 @@ NOT: Final = "!"
 OF: Final = ":"
 MAX_LISTED: Final = 40
 """A message to a model lists this many names at most."""
+
+_TRIMMINGS: Final = re.compile(r"^(?:functions?|default_api|tools?)[.:/]|<\|.*|:\d+$", re.DOTALL)
+"""Prefixes and marks of templates that models write into the name of a call."""
 
 _NEAR: Final = 0.6  # share of letters that two names must have in common
 
@@ -73,10 +77,10 @@ def check_patterns(given: object) -> tuple[str, ...]:
 
 
 def repaired(name: str, known: Collection[str]) -> str:
-    """The tool that a model meant: the name itself, or the only one that differs from it in case alone."""
+    """The tool that a model meant: the name itself, or the only one that differs in case and trimmings."""
     if name in known:
         return name
-    folded = name.strip().casefold()
+    folded = _TRIMMINGS.sub("", name.strip()).casefold()
     found = [candidate for candidate in known if candidate.casefold() == folded]
     return found[0] if len(found) == 1 else name
 

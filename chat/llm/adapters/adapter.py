@@ -40,6 +40,7 @@ from chat.llm.adapters.refusals import (
     Sent,
     as_learned,
     lesson_of,
+    plain_words,
     read_refusal,
     too_long_answer,
 )
@@ -314,7 +315,7 @@ def _words_of(error: openai.APIStatusError | ModelError) -> str:
     """The words of what may be a refusal with a lesson; empty where it cannot be one."""
     if isinstance(error, ModelError):
         return "" if isinstance(error, RateLimited | ModelAuth) else error.words
-    return error.response.text if error.status_code in REFUSING_STATUSES else ""
+    return plain_words(error.response.text) if error.status_code in REFUSING_STATUSES else ""
 
 
 def _fed(reader: Reader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:

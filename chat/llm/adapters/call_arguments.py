@@ -1,16 +1,19 @@
 """The arguments of one call, put together from the pieces that servers send. Pure.
 
 Nearly always they are the pieces joined. Where that is no JSON, the other readings are tried that servers were seen to
-need: pieces that repeat all before them, the whole once more at the end, an empty object in front, a text in a text.
+need: pieces that repeat all before them, the whole once more at the end, an empty object in front, a text in a text,
+words or a fence around the one object, line ends in a text. What is cut or says two things stays as it is.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from thinkproject.kernel.jsonvalue import JSONValue, load
+from thinkproject.kernel.jsonvalue import JSONValue, dump, load
 
 _NOTHING: Final = frozenset({"", "null", "None", '""'})
-_MAX_NESTING: Final = 2
+_MAX_NESTING: Final = 3
+_read_value: Final = json.JSONDecoder(strict=False).raw_decode
 
 
 def arguments_of(pieces: Sequence[str]) -> str:
@@ -35,6 +38,14 @@ def is_whole(pieces: Sequence[str]) -> bool:
     return bool(pieces) and _object_in("".join(pieces)) is not None
 
 
+def is_same(text: str, whole: str) -> bool:
+    """Whether a text says the same as arguments that are whole, however it is written."""
+    try:
+        return bool(load(arguments_of([text])) == load(arguments_of([whole])))
+    except ValueError:
+        return False
+
+
 def _others(pieces: Sequence[str], joined: str) -> Iterable[str]:
     """Readings of pieces that are no JSON together."""
     grown = ""
@@ -49,6 +60,19 @@ def _others(pieces: Sequence[str], joined: str) -> Iterable[str]:
             yield part
     if text.startswith("{}"):
         yield text[2:]
+    yield _only_object_in(text)
+
+
+def _only_object_in(text: str) -> str:
+    """The object in a text that has one alone; else nothing."""
+    before, brace, _ = text.partition("{")
+    if not brace:
+        return ""
+    try:
+        value, end = _read_value(text, len(before))
+        return "" if "{" in text[end:] else dump(value)
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _object_in(text: str) -> str | None:

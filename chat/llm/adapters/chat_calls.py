@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from chat.core.model.language_model import ModelEvent, ToolCallDelta, ToolCallEnd, ToolCallStart
 from chat.core.model.provider_data import ProviderData, is_odd
-from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_whole
+from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_same, is_whole
 from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras
 from chat.llm.adapters.chat_wire import HalfCharacters
 from thinkproject.kernel.ids import new_id
@@ -14,7 +14,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 @dataclass(slots=True)
 class _Call:
-    """A call as far as it has arrived. Its start is held back until its name is known."""
+    """A call as far as it has arrived. Its start is held back until its name is there, which its arguments end."""
 
     call_id: str
     wire_id: str
@@ -32,8 +32,9 @@ class CallReader:
         self.halves: HalfCharacters | None = None
         self._model = model
         self._used_ids = set(used_call_ids)
-        self._calls: dict[int, _Call] = {}
-        self._last_index = -1
+        self._calls: list[_Call] = []
+        self._places: dict[int, _Call] = {}  # the last call of each index
+        self._last_place = 0
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -42,23 +43,22 @@ class CallReader:
         """Take a piece of a call."""
         given = piece.get("function")
         if len(piece) == 2 and self.halves is None and given and len(given) == 1:
-            call = self._calls.get(piece.get("index", -1))
-            text: JSONValue = given.get("arguments")
+            call = self._places.get(piece.get("index", -1))
+            text: JSONValue = given.get("arguments") if isinstance(given, dict) else None
             if call is not None and call.started and type(text) is str and text and text[0] != "{":
                 # Nearly every piece is this: more of the arguments of a call that has begun.
-                self._last_index = piece["index"]
+                self._last_place = piece["index"]
                 call.pieces.append(text)
                 return [ToolCallDelta(call_id=call.call_id, text=text)]
-        function: JSONObject = given if isinstance(given, dict) else {}
+        function: JSONObject = given if isinstance(given, dict) else piece
         wire_id = piece["id"] if isinstance(piece.get("id"), str) else ""
         name = function["name"] if isinstance(function.get("name"), str) else ""
         arguments = function.get("arguments")
         call = self._find_call(_index(piece.get("index")), wire_id, name, arguments)
         call.extras.update(call_extras(piece, function))
         events: list[ModelEvent] = []
-        if not call.started and name:
-            call.name = name
-            events.extend(self._start(call))
+        if name and not call.started:
+            call.name = name if name.startswith(call.name) else call.name + name
         if arguments not in (None, ""):
             text = arguments if isinstance(arguments, str) else dump(arguments)
             if self.halves is not None:
@@ -67,25 +67,21 @@ class CallReader:
             call.pieces.append(text)
             if is_shown:
                 events.append(ToolCallDelta(call_id=call.call_id, text=text))
+        if call.name and call.pieces and not call.started:
+            events.extend(self._start(call))
         return events
 
     def _find_call(self, index: int | None, wire_id: str, name: str, arguments: JSONValue) -> _Call:
-        """The call that a piece belongs to; a new one when it names another id, or an unknown index."""
-        if index is None:
-            index = max(self._last_index, 0)
-            last = self._calls.get(index)
-            if last is not None and _is_another(last, wire_id, name, arguments):
-                index = max(self._calls) + 1
-        else:
-            known = self._calls.get(index)
-            if known is not None and wire_id and known.wire_id and wire_id != known.wire_id:
-                # Some servers give every parallel call the index 0; only the ids differ.
-                index = next((at for at, call in self._calls.items() if call.wire_id == wire_id), max(self._calls) + 1)
-        self._last_index = index
-        call = self._calls.get(index)
-        if call is None:
-            call = self._calls[index] = _Call(call_id=self._new_call_id(wire_id), wire_id=wire_id)
-        return call
+        """The call that a piece belongs to. Pieces without a place belong to that of the last one."""
+        place = self._last_place if index is None else index
+        known = self._places.get(place)
+        if known is not None and wire_id and wire_id != known.wire_id:
+            known = next((call for call in self._calls if call.wire_id == wire_id), known)
+        if known is None or _is_another(known, wire_id, name, arguments, is_placed=index is not None):
+            known = _Call(call_id=self._new_call_id(wire_id), wire_id=wire_id)
+            self._calls.append(known)
+        self._places[place], self._last_place = known, place
+        return known
 
     def _new_call_id(self, wire_id: str) -> str:
         call_id = wire_id if wire_id and wire_id not in self._used_ids else new_id("call")
@@ -101,7 +97,7 @@ class CallReader:
 
     def end(self, details: ReasoningDetails) -> Iterator[ModelEvent]:
         """Close the calls. `details`: fields of the message that nothing else could carry."""
-        for _, call in sorted(self._calls.items()):
+        for call in self._calls:
             if not call.started:
                 yield from self._start(call)
             yield self._end_call(call, details)
@@ -115,13 +111,26 @@ class CallReader:
         return ToolCallEnd(call_id=call.call_id, tool_name=call.name, arguments=arguments, provider_metadata=metadata)
 
 
-def _is_another(last: _Call, wire_id: str, name: str, arguments: JSONValue) -> bool:
-    """Whether a piece without an index begins another call than the last one."""
-    if wire_id and last.wire_id and wire_id != last.wire_id:
-        return True
-    if not name or not last.started:
+def _is_another(known: _Call, wire_id: str, name: str, arguments: JSONValue, *, is_placed: bool) -> bool:
+    """Whether a piece at the place of a call begins another one. One without a name never does.
+
+    Neither places nor ids can be relied on: servers were seen that give all calls one place, and each piece a new id.
+    """
+    if not name or not known.name:
         return False
-    return not wire_id or (is_whole(last.pieces) and arguments not in (None, "", "".join(last.pieces)))
+    has_other_id = bool(wire_id and known.wire_id and wire_id != known.wire_id)
+    said = "".join(known.pieces).strip()
+    text = "" if arguments is None else arguments if isinstance(arguments, str) else dump(arguments)
+    if not text.strip():
+        return has_other_id and (not said or is_whole([said]))
+    if not said or name != known.name:
+        return name != known.name
+    if said == "{}":
+        return has_other_id or not (wire_id or is_placed)
+    if is_whole([said]):
+        return has_other_id or not is_same(text, said)
+    begins = text.startswith("{") and not text.startswith(said)
+    return begins and (has_other_id or not (wire_id or is_placed))
 
 
 def _index(value: JSONValue) -> int | None:

@@ -23,23 +23,23 @@ from chat.core.model.language_model import (
     Usage,
 )
 from chat.core.model.provider_data import ProviderData
-from chat.errors import Overloaded
+from chat.errors import ModelError, ModelRejected, Overloaded
 from chat.llm.adapters.chat_calls import CallReader
-from chat.llm.adapters.chat_returns import ReasoningDetails, thought_mark
+from chat.llm.adapters.chat_returns import ReasoningDetails, detailed, thought_mark
 from chat.llm.adapters.chat_wire import (
+    END,
     HalfCharacters,
     WireChoice,
     WireChunk,
     WireDelta,
     decode,
     decode_odd,
-    is_end_mark,
     odd_error,
 )
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
-from chat.llm.adapters.thought_tags import Kind, ThoughtTags
-from chat.llm.adapters.usage import read_usage
+from chat.llm.adapters.thought_tags import Kind, ThoughtTags, without_end_mark
+from chat.llm.adapters.usage import completed, read_usage
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 logger = logging.getLogger("chat.llm")
@@ -53,11 +53,15 @@ _FINISH: Final = {
     "max_tokens": FinishReason.LENGTH,
     "model_length": FinishReason.LENGTH,
     "model_context_window_exceeded": FinishReason.LENGTH,
+    "error_limit": FinishReason.LENGTH,
     "tool_calls": FinishReason.TOOL_CALLS,
     "tool_use": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
     "content_filter": FinishReason.CONTENT_FILTER,
     "content-filter": FinishReason.CONTENT_FILTER,
+    "content_filtered": FinishReason.CONTENT_FILTER,
+    "guardrail_intervened": FinishReason.CONTENT_FILTER,
+    "error_toxic": FinishReason.CONTENT_FILTER,
     "safety": FinishReason.CONTENT_FILTER,
     "refusal": FinishReason.CONTENT_FILTER,
     "sensitive": FinishReason.CONTENT_FILTER,
@@ -65,12 +69,27 @@ _FINISH: Final = {
     "blocklist": FinishReason.CONTENT_FILTER,
     "prohibited_content": FinishReason.CONTENT_FILTER,
     "spii": FinishReason.CONTENT_FILTER,
+    "language": FinishReason.CONTENT_FILTER,
+    "model_armor": FinishReason.CONTENT_FILTER,
+    "image_safety": FinishReason.CONTENT_FILTER,
+    "image_prohibited_content": FinishReason.CONTENT_FILTER,
     "error": FinishReason.ERROR,
     "network_error": FinishReason.ERROR,
     "insufficient_system_resource": FinishReason.ERROR,
+    "abort": FinishReason.ERROR,
+    "aborted": FinishReason.ERROR,
+    "cancelled": FinishReason.ERROR,
+    "timeout": FinishReason.ERROR,
     "malformed_function_call": FinishReason.ERROR,
+    "malformed_response": FinishReason.ERROR,
+    "malformed_model_output": FinishReason.ERROR,
+    "malformed_tool_use": FinishReason.ERROR,
+    "unexpected_tool_call": FinishReason.ERROR,
+    "too_many_tool_calls": FinishReason.ERROR,
+    "missing_thought_signature": FinishReason.ERROR,
 }
 _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
+_LEAST_REPEATED: Final = 16  # characters of a last piece that can only be all of the answer once more
 _TEXT: Final = "text"
 _REASONING: Final = "reasoning"
 _CONTENT: Final = "content"
@@ -135,6 +154,7 @@ class ChatReader:
             and chunk.error is None
             and delta.refusal is None
             and delta.extra_content is None
+            and delta.function_call is None
             and delta.reasoning_details is None
             and delta.thinking_blocks is None
             and delta.reasoning_opaque is None
@@ -153,14 +173,18 @@ class ChatReader:
 
     def _read_odd(self, data: bytes, error: Exception) -> list[ModelEvent]:
         """The end mark, a chunk with half a character in it, or garbage."""
-        if is_end_mark(data):
-            self.is_done = True
-            return []
-        chunk = decode_odd(data)
-        if chunk is None:
+        try:
+            chunks = decode_odd(data)
+        except ValueError:
             return self._failed(_garbage(self._provider, data, self._secrets), error)
-        self._halves = self._calls.halves = self._halves or HalfCharacters()
-        return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
+        events: list[ModelEvent] = []
+        for chunk in chunks:
+            if chunk is END:
+                self.is_done = True
+                break
+            self._halves = self._calls.halves = self._halves or HalfCharacters()
+            events += self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
+        return events
 
     def _read_chunk(self, chunk: WireChunk, choice: WireChoice) -> list[ModelEvent]:
         if chunk.error:
@@ -168,6 +192,8 @@ class ChatReader:
         if not self._response_id:
             self._response_id, self._model_name, self._reported = _head(chunk)
         self._count(chunk.usage or choice.usage or _of_groq(chunk).get("usage"))
+        if choice.index:  # another alternative; ours may be behind it
+            choice = next((other for other in chunk.choices or () if not other.index), choice)
         events = [] if choice.index else self._read_choice(choice)
         self._flows = self._tags.passes and self._late is None and self._halves is None
         return events
@@ -200,10 +226,12 @@ class ChatReader:
     def _count(self, usage: JSONValue) -> None:
         """Take the counts of the last chunk that has any: where all have, they grow."""
         if usage:
-            self._usage = read_usage(usage)
+            self._usage = completed(read_usage(usage), self._usage)
 
     def _read_choice(self, choice: WireChoice) -> list[ModelEvent]:
-        delta = choice.delta or choice.message
+        delta, ends = choice.delta or choice.message, bool(choice.finish_reason)
+        if delta is not None and (choice.delta is None or ends):
+            self._leave_new(delta, is_whole=choice.delta is None)
         events = self._read_delta(delta) if delta is not None else []
         if choice.error:
             return events + self._failed(from_error_object(self._provider, choice.error, secrets=self._secrets))
@@ -227,6 +255,21 @@ class ChatReader:
             return FinishReason.STOP
         return reason
 
+    def _leave_new(self, delta: WireDelta, *, is_whole: bool) -> None:
+        """Leave what is new in a message that is whole, or may be: the last piece of some servers says all again."""
+        said = "".join(self._tags.said)
+        if not said or not isinstance(delta.content, str):
+            return
+        if is_whole and delta.content.startswith(said):
+            delta.content = delta.content[len(said) :]
+        elif (is_whole and delta.content.rstrip().endswith(said.rstrip())) or (
+            delta.content == said and len(self._tags.said) > 1 and len(said) >= _LEAST_REPEATED
+        ):
+            delta.content = None
+        else:
+            return
+        delta.reasoning_content = delta.reasoning = delta.reasoning_text = None
+
     # Text and reasoning
 
     def _read_delta(self, delta: WireDelta) -> list[ModelEvent]:
@@ -239,16 +282,22 @@ class ChatReader:
                 if isinstance(text, str) and text:
                     events += self._reason_in(text, name)
                     break
+        elif delta.reasoning_details and (text := detailed(delta.reasoning_details)):
+            events += self._reason_in(text, _CONTENT)
         if delta.content:
             events += self._read_content(delta)
         if isinstance(delta.refusal, str) and delta.refusal:
             self._tags.said.append(delta.refusal)
             events.append(TextDelta(text=delta.refusal, refusal=True))
-        if delta.tool_calls:
-            events += self._end_text() if not self._calls else []
-            for piece in delta.tool_calls if isinstance(delta.tool_calls, list) else [delta.tool_calls]:
-                if isinstance(piece, dict):
-                    events.extend(self._calls.read(piece))
+        if calls := delta.tool_calls or (delta.function_call and {"index": 0, "function": delta.function_call}):
+            events += self._read_calls(calls if isinstance(calls, list) else [calls])
+        return events
+
+    def _read_calls(self, pieces: list[JSONValue]) -> list[ModelEvent]:
+        events = self._end_text() if not self._calls else []
+        for piece in pieces:
+            if isinstance(piece, dict):
+                events.extend(self._calls.read(piece))
         return events
 
     def _read_content(self, delta: WireDelta) -> list[ModelEvent]:
@@ -280,7 +329,9 @@ class ChatReader:
             if "".join(self._tags.said).startswith(self._late):
                 return []  # what a server says again after the end, as far as it goes
             text, self._late = self._late, None
-        events = self._end_reasoning() if self._reasoning_field else []
+        events = []
+        if self._reasoning_field:
+            events, text = self._end_reasoning(), without_end_mark(text)
         tags = self._tags
         if tags.passes and "<" not in text:
             tags.said.append(text)
@@ -319,7 +370,7 @@ class ChatReader:
         return ProviderData(model=self._model, fields=fields).metadata()
 
 
-def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> Overloaded:
+def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> ModelError:
     logger.warning(
         "model provider sent what is not a chunk",
         extra={
@@ -328,6 +379,9 @@ def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> Overloaded
             "provider_body": redact_text(data[:500].decode("utf-8", "replace"), secrets=secrets),
         },
     )
+    if data.startswith(b"<"):
+        page = "answered with a web page. Check the base URL, and whether something in between wants a sign-in."
+        return ModelRejected(f"{provider} {page}", provider=provider)
     return Overloaded(f"{provider} sent something that is not a piece of an answer.", provider=provider)
 
 
@@ -356,8 +410,10 @@ def _of_groq(chunk: WireChunk) -> JSONObject:
 
 def _parts(content: JSONValue) -> Iterable[tuple[Kind, str]]:
     """Content as a list of parts, as some servers send it around their reasoning."""
-    for part in content if isinstance(content, list) else []:
-        if isinstance(part, dict):
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str | int | float):
+            yield Kind.TEXT, str(part)
+        elif isinstance(part, dict):
             thoughts = part.get("thinking")
             for text in [thoughts] if isinstance(thoughts, str) else map(_part_text, thoughts or []):
                 if text:

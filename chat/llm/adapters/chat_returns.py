@@ -38,6 +38,13 @@ def thought_mark(extra: JSONValue) -> bool:
     return isinstance(google, dict) and google.get("thought") is True
 
 
+def detailed(details: JSONValue) -> str:
+    """The words in a piece of the details, for servers that give them nowhere else."""
+    entries = details if isinstance(details, list) else []
+    found = (entry.get("text") or entry.get("summary") for entry in entries if isinstance(entry, dict))
+    return "".join(text for text in found if isinstance(text, str))
+
+
 class ReasoningDetails:
     """Fields of the message that have come and were not taken yet."""
 

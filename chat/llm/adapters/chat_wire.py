@@ -5,6 +5,7 @@ is read all the same; the halves are joined by `HalfCharacters`.
 """
 
 import json
+import re
 from typing import Final
 
 import msgspec
@@ -29,6 +30,7 @@ class WireDelta(msgspec.Struct, gc=False):
     thinking_blocks: JSONValue = None
     reasoning_opaque: JSONValue = None
     extra_content: JSONValue = None
+    function_call: JSONValue = None
 
 
 class WireChoice(msgspec.Struct, gc=False):
@@ -59,13 +61,41 @@ decode: Final = msgspec.json.Decoder(WireChunk).decode
 """Read an event. Errors: `msgspec.DecodeError`, `UnicodeDecodeError`."""
 
 
-def decode_odd(data: bytes) -> WireChunk | None:
-    """Read an event that `decode` refuses; `None` where it is none. Halves of characters are lone surrogates in it."""
+END: Final = WireChunk()
+"""The end mark, in a list of chunks."""
+
+_SILENCE: Final = frozenset({b"", b"null", b"ping", b"pong", b"keep-alive", b"keepalive", b"heartbeat"})
+_space: Final = re.compile(r"\s*").match
+_read_value: Final = json.JSONDecoder(strict=False).raw_decode
+
+
+def decode_odd(data: bytes) -> list[WireChunk]:
+    """Read an event that `decode` refuses: any number of chunks. Halves of characters are lone surrogates in them.
+
+    Errors: `ValueError` where something in it is none.
+    """
+    if data.strip().lower() in _SILENCE:
+        return []
+    text, at, chunks = data.decode("utf-8", "surrogateescape"), 0, list[WireChunk]()
     try:
-        value = json.loads(data.decode("utf-8", "surrogateescape"), strict=False)
-        return msgspec.convert(value, WireChunk, strict=False)
-    except (ValueError, RecursionError):
-        return None
+        while (at := _space(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
+            if is_end_mark(text[at : at + len(DONE)].encode("utf-8", "replace")):
+                return [*chunks, END]
+            value, at = _read_value(text, at)
+            chunks.append(msgspec.convert(_mended(value), WireChunk, strict=False))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return chunks
+
+
+def _mended(value: JSONValue) -> JSONValue:
+    """A chunk whose choices are what they should be: a list of objects."""
+    value = value[0] if isinstance(value, list) and value else value
+    choices = value.get("choices") if isinstance(value, dict) else None
+    if isinstance(value, dict) and isinstance(choices, list | dict):
+        listed = choices if isinstance(choices, list) else [choices]
+        return {**value, "choices": [choice for choice in listed if isinstance(choice, dict)]}
+    return value
 
 
 def is_end_mark(data: bytes) -> bool:

@@ -47,7 +47,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ),
     Row(
         "OpenAI (one string)",
-        r"(?:messages|input|instructions|prompt)[^'\"]*(?<!id)['\"]: string too long",
+        r"(?:messages|input|instructions|prompt)[^'\"]{0,80}(?<!id)['\"]: string too long",
         "Invalid 'messages[17].content': string too long. Expected a string with maximum length 1048576, but got a "
         "string with length 1744259 instead.",
         400,
@@ -424,7 +424,7 @@ NEAR_MISSES: Final = re.compile(
     r"rate[ _-]?limit|too many requests|throttl|please wait|quota|\bper[ _-]?(?:minute|min|hour|day|month|second)\b"
     r"|requests per|daily|monthly|deadline exceeded|maximum allowed number of output tokens|image exceeds"
     r"|too many images|exceeds \d+ ?(?:MB|KB)|array too long"
-    r"|(?:\.id|\.name|\.description|user|metadata)[^'\"]*['\"]: string too long"
+    r"|(?:\.id|\.name|\.description|user|metadata)[^'\"]{0,80}['\"]: string too long"
     r"|budget_tokens|range of max_tokens|max_tokens.? is too large|invalid max_tokens",
     re.IGNORECASE,
 )

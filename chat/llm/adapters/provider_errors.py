@@ -30,6 +30,7 @@ from chat.errors import (
 )
 from chat.llm.adapters.overflow_words import is_overflow
 from chat.llm.adapters.redaction import redact_text
+from chat.llm.adapters.refusals import plain_words
 from chat.llm.adapters.rejections import ACCOUNT, OTHERWISE, REQUEST, SPENT, advice_on, advice_on_tool
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
@@ -42,6 +43,18 @@ _OVERLOAD: Final = re.compile(
     re.IGNORECASE,
 )
 _AUTH: Final = re.compile(r"invalid_api_key|authentication_error|incorrect api key|permission_error", re.IGNORECASE)
+_BAD_KEY: Final = re.compile(
+    r"api[_ ]key[_ ](?:not[_ ]valid|invalid|expired|not[_ ]found)|(?:incorrect|invalid) api[_ ]?key", re.IGNORECASE
+)
+"""Words about the key that some servers send with status 400."""
+
+_BAD_CALL: Final = re.compile(
+    r"tool_use_failed|failed_generation|failed to call a function|(?:error|failed)[^.\n]{0,20} pars\w+[^.\n]{0,10}"
+    r" (?:tool|function)[ _]calls?|failed to parse (?:tool|function)[ _]calls?",
+    re.IGNORECASE,
+)
+"""Words of servers that could not read the call that their own model wrote."""
+
 _REFUSED: Final = re.compile(
     r"(?:invalid_request|bad_?request|unprocessable_?entity|validation)(?:_?error)?|un(?:supported|known)_parameter"
     r"|unsupported_value|invalid_parameter(?:_error)?|invalid_value",
@@ -56,10 +69,11 @@ _TRY_AGAIN: Final = re.compile(
     r"|retry_?delay\W{1,4}(?:seconds\W{1,3})?(\d+(?:\.\d+)?s?)|resets?_(?:in|after)_seconds\W{1,3}(\d+)",
     re.IGNORECASE,
 )
+_RESET_IN_TEXT: Final = re.compile(r"x-ratelimit-reset\W{1,5}(\d{10,13})\b", re.IGNORECASE)
 _DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?) ?({_UNITS})")
 _UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SHORT_SECONDS: Final = 120.0
-_MAX_WORDS: Final = 20_000
+_MAX_DURATION: Final = 64  # characters
 _MAX_WAIT_SECONDS: Final = 366 * 86400.0
 _SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OVERFLOW_STATUSES: Final = frozenset({400, 413, 422, 429, 500})
@@ -114,6 +128,8 @@ def _classify_text(failure: Failure) -> ModelError | None:
         return ContextOverflow()
     if failure.status == 413:
         return ContextOverflow()
+    if failure.status in (0, 400, 422, 500) and _BAD_CALL.search(words):
+        return Overloaded(f"{where} could not read the call that its model wrote. Ask again, or choose another model.")
     is_spent = failure.status < 500 and failure.retry_after_seconds is None and SPENT.search(words)
     if failure.status == 402 or is_spent:
         return ModelRejected(f"{where} {ACCOUNT[-1].advice}")
@@ -125,7 +141,7 @@ def _classify_text(failure: Failure) -> ModelError | None:
 
 def _classify_status(failure: Failure) -> ModelError | None:
     status, where = failure.status, failure.where
-    if status in (401, 403, 407):
+    if status in (401, 403, 407) or (status == 400 and _BAD_KEY.search(failure.text)):
         return ModelAuth(f"{where} refused the credentials. Check the API key and that it may use this model.")
     if status == 404:
         return ModelRejected(
@@ -175,8 +191,8 @@ def _moment(failure: Failure) -> datetime:
 
 def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ...] = ()) -> ModelError:
     """Classify an error that arrived inside a stream (or with status 200), and log it redacted."""
-    text = error if isinstance(error, str) else dump(error)
-    code, status = "", 0
+    text = plain_words(error if isinstance(error, str) else dump(error))
+    code, status, now = "", 0, time.time()
     if isinstance(error, dict):
         code = str(error.get("code") or error.get("type") or "")
         status = int(code) if code.isdecimal() and len(code) == 3 and int(code) >= 400 else 0
@@ -186,11 +202,11 @@ def from_error_object(provider: str, error: JSONValue, *, secrets: tuple[str, ..
         status=status,
         code=code,
         text=text,
-        retry_after_seconds=_text_wait(text),
-        now=time.time(),
+        retry_after_seconds=_text_wait(text, now),
+        now=now,
     )
     found = _logged(failure, secrets)
-    found.words = text[:_MAX_WORDS]
+    found.words = text
     return found
 
 
@@ -219,9 +235,9 @@ def from_exception(
 
 def _body_text(error: openai.APIStatusError) -> str:
     try:
-        return error.response.text[:_MAX_WORDS]
+        return plain_words(error.response.text)
     except (httpx2.HTTPError, httpx2.StreamError, UnicodeError):
-        return str(error.body or "")[:_MAX_WORDS]
+        return plain_words(str(error.body or ""))
 
 
 def _from_transport(provider: str, error: Exception) -> ModelError:
@@ -272,7 +288,7 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: float, text: str = "
         if wait is not None:
             return max(0.0, wait)
     bucket = _bucket_wait(headers, now)
-    return bucket if bucket is not None else _text_wait(text)
+    return bucket if bucket is not None else _text_wait(text, now)
 
 
 def _date_wait(value: str, now: float) -> float | None:
@@ -296,7 +312,10 @@ def _bucket_wait(headers: Mapping[str, str], now: float) -> float | None:
     return max(waits, default=None)
 
 
-def _text_wait(text: str) -> float | None:
+def _text_wait(text: str, now: float) -> float | None:
+    reset = _RESET_IN_TEXT.search(text)  # a header of another server, quoted
+    if reset is not None:
+        return _bucket_wait({"x-ratelimit-reset": reset[1]}, now)
     match = _TRY_AGAIN.search(text)
     found = next((group for group in match.groups() if group), "") if match else ""
     return parse_duration(found.lower().strip(" ,")) if found else None
@@ -304,7 +323,7 @@ def _text_wait(text: str) -> float | None:
 
 def parse_duration(value: str) -> float | None:
     """Seconds of `20ms`, `1s`, `6m0s`, `2 hours 5 minutes` or a plain number; `None` for anything else."""
-    value = value.strip()
+    value = value.strip()[:_MAX_DURATION]
     plain = _number(value)
     if plain is not None:
         return plain

@@ -70,7 +70,9 @@ _NO_DOCUMENTS: Final = re.compile(
 )
 _TOOL_PLACE: Final = re.compile(r"\btools(?:\[(\d+)\]|\.(\d+)\b|['\"], ?(\d+))")
 _DECLARATION: Final = re.compile(r"function_declarations\[(\d+)\]")
-_MAX_BODY: Final = 20_000
+_MAX_BEGINNING: Final = 6_000
+_MAX_END: Final = 2_000
+_ESCAPE: Final = re.compile(r"\\+u(?!00[0-7]|d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
 
 Lesson = Callable[[Learned], Learned]
 """The change of what is known of a model."""
@@ -92,9 +94,15 @@ class Refusal:
         return f"{' '.join(self.names)} {self.text}"
 
 
+def plain_words(body: str) -> str:
+    """The body of a refusal, readable: of a long one the beginning and the end, and characters for JSON's escapes."""
+    if len(body) > _MAX_BEGINNING + _MAX_END:
+        body = f"{body[:_MAX_BEGINNING]}\n…\n{body[-_MAX_END:]}"
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), body)
+
+
 def read_refusal(body: str) -> Refusal:
-    """Read the body of a refusal: its words, and the fields that it names apart from them."""
-    body = body[:_MAX_BODY]
+    """Read the plain words of a refusal: what it says, and the fields that it names apart from that."""
     names: list[str] = []
     texts: list[str] = []
     try:

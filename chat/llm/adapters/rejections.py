@@ -29,7 +29,8 @@ ACCOUNT: Final = (
     ),
     _reason(
         r"insufficient[_ ]quota|insufficient[_ ]?(?:credits?|balance|funds|account balance)|billing_hard_limit"
-        r"|(?:credit )?balance is too low|payment required|out of credits|arrearage|account ?overdue|overdue[- ]payment"
+        r"|balance is (?:too low|insufficient|not enough)"
+        r"|payment required|out of credits|arrearage|account ?overdue|overdue[- ]payment"
         r"|good standing|suspended due to|余额不足|欠费",
         "says that the account's quota or credit is used up. Check the plan and billing there, or choose another "
         "model.",
@@ -65,7 +66,8 @@ REQUEST: Final = (
     ),
     _reason(
         r"content[_ ](?:policy|filter|management)|data_?inspection_?failed|responsible ?ai|safety system|moderation"
-        r"|inappropriate content|content exists risk|sensitive (?:content|words)|prohibited_content",
+        r"|inappropriate content|content exists risk|sensitive (?:content|words)|prohibited_content"
+        r"|不安全或敏感|敏感内容",
         "refuses what this conversation is about. Put it in other words, or choose another model.",
     ),
     _reason(

@@ -1,5 +1,10 @@
-"""Read one streamed answer of the Responses API: decoded events in, model events out. Does no I/O."""
+"""Read one streamed answer of the Responses API: decoded events in, model events out. Does no I/O.
 
+Servers that imitate it leave out deltas, or events altogether: what was not streamed is taken from whole items, or from
+the response at the end.
+"""
+
+import json
 import logging
 from dataclasses import dataclass, field
 
@@ -20,12 +25,13 @@ from chat.core.model.language_model import (
 from chat.core.model.provider_data import ProviderData, is_odd
 from chat.errors import Overloaded
 from chat.llm.adapters.call_arguments import arguments_of
+from chat.llm.adapters.chat_wire import HalfCharacters
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
 from chat.llm.adapters.transport import DONE
 from chat.llm.adapters.usage import read_usage
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 logger = logging.getLogger("chat.llm")
 
@@ -37,17 +43,20 @@ class WireItem(msgspec.Struct, gc=False):
     id: str | None = None
     call_id: str | None = None
     name: str | None = None
-    arguments: str | None = None
+    arguments: JSONValue = None
     encrypted_content: str | None = None
     summary: JSONValue = None
     phase: str | None = None
+    content: JSONValue = None
 
 
 class WireResponse(msgspec.Struct, gc=False):
-    """The response object of lifecycle events."""
+    """The response object of lifecycle events, and the whole body of servers that do not stream."""
 
-    id: str | None = None
-    model: str | None = None
+    id: JSONValue = None
+    model: JSONValue = None
+    status: str | None = None
+    output: list[WireItem] | None = None
     error: JSONValue = None
     incomplete_details: JSONValue = None
     usage: JSONValue = None
@@ -63,7 +72,7 @@ class WireEvent(msgspec.Struct, gc=False):
     item_id: str | None = None
     output_index: int | None = None
     summary_index: int | None = None
-    arguments: str | None = None
+    text: JSONValue = None
     response: WireResponse | None = None
     error: JSONValue = None
     code: JSONValue = None
@@ -71,11 +80,14 @@ class WireEvent(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(WireEvent).decode
+_ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
+_REASONS = {"completed": FinishReason.STOP, "cancelled": FinishReason.ERROR}
 
 
 @dataclass(slots=True)
 class _Call:
     call_id: str
+    wire_id: str
     name: str
     pieces: list[str] = field(default_factory=list)
     is_over: bool = False
@@ -97,6 +109,8 @@ class ResponsesReader:
         self._model_name = ""
         self._reported: JSONObject = {}
         self._has_text = False
+        self._streams = False  # text came in deltas: items have it once more
+        self._halves: HalfCharacters | None = None
         self.is_done = False
 
     @property
@@ -116,11 +130,12 @@ class ResponsesReader:
         try:
             event = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._garbage(data) from error
+            event = self._decode_odd(data, error)
         kind = event.type
-        if kind == "response.output_text.delta":
+        if kind == "response.output_text.delta" and self._halves is None:
             if not isinstance(event.delta, str) or not event.delta:
                 return []
+            self._streams = True
             self._has_text = self._has_text or not event.delta.isspace()
             return [TextDelta(text=event.delta)]
         if kind.endswith(".delta"):
@@ -129,11 +144,37 @@ class ResponsesReader:
             return self._read_item(event, is_over=kind.endswith(".done"))
         if kind == "response.reasoning_summary_part.added" and event.summary_index:
             return [ReasoningDelta(text="\n\n")]
-        return self._read_lifecycle(kind, event)
+        if kind == "response.output_text.done" and not self._streams:
+            self._streams = True
+            return self._whole_text(event.text)
+        if not kind:
+            event = self._whole(data, event)
+        return self._read_lifecycle(event)
+
+    def _decode_odd(self, data: bytes, error: Exception) -> WireEvent:
+        """An event with half a character in it, or with numbers as texts. Errors: `Overloaded` for any other."""
+        try:
+            value = json.loads(data.decode("utf-8", "surrogateescape"), strict=False)
+            event = msgspec.convert(value, WireEvent, strict=False)
+        except (ValueError, RecursionError):
+            raise self._garbage(data) from error
+        self._halves = self._halves or HalfCharacters()
+        return event
+
+    def _whole(self, data: bytes, event: WireEvent) -> WireEvent:
+        """The event of a body that is no event: a whole response, or an error."""
+        try:
+            response = msgspec.json.decode(data, type=WireResponse)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return event
+        if response.output or response.status in _ENDS:
+            return WireEvent(type="response.completed", response=response)
+        return WireEvent(type="error", error=event.error) if event.error else event
 
     def end(self) -> list[ModelEvent]:
         """Close open parts and report the finish reason."""
-        events: list[ModelEvent] = []
+        rest = self._halves.rest("response.output_text.delta") if self._halves is not None else ""
+        events: list[ModelEvent] = [TextDelta(text=rest)] if rest else []
         for call in self._calls.values():
             events.extend(self._end_call(call, None))
         reason = FinishReason.TOOL_CALLS if self._calls and self._reason is FinishReason.STOP else self._reason
@@ -150,11 +191,13 @@ class ResponsesReader:
 
     def _read_delta(self, kind: str, event: WireEvent) -> list[ModelEvent]:
         text = event.delta if isinstance(event.delta, str) else ""
+        if text and self._halves is not None:
+            text = self._halves.join(kind if "text" in kind else _key(event), text)
         if not text:
             return []
-        if kind == "response.refusal.delta":
-            self._has_text = True
-            return [TextDelta(text=text, refusal=True)]
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            self._has_text = self._streams = True
+            return [TextDelta(text=text, refusal=kind == "response.refusal.delta")]
         if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             return [ReasoningDelta(text=text)]
         if kind == "response.function_call_arguments.delta":
@@ -171,15 +214,21 @@ class ResponsesReader:
         if item.type == "reasoning" and is_over and item.encrypted_content:
             sealed = {"id": item.id or "", "summary": item.summary or [], "encrypted_content": item.encrypted_content}
             return [ReasoningDelta(text="", provider_metadata=self._data({"reasoning": sealed}))]
-        if item.type == "message" and is_over and item.phase and self._has_text:
-            return [TextEnd(provider_metadata=self._data({"phase": item.phase}))]
+        if item.type == "message" and is_over:
+            events = [] if self._streams else self._whole_text(item.content)
+            if item.phase and self._has_text:
+                events.append(TextEnd(provider_metadata=self._data({"phase": item.phase})))
+            return events
         if item.type != "function_call":
             return []
-        key = _key(event)
-        events: list[ModelEvent] = []
+        key, wire_id = _key(event), item.call_id or item.id or ""
         call = self._calls.get(key)
+        if call is not None and wire_id and call.wire_id and call.wire_id != wire_id:
+            call = self._calls.get(key := wire_id)  # of another call at the same place
+        events = []
         if call is None:
-            call = self._calls[key] = _Call(call_id=self._new_call_id(item.call_id or ""), name=item.name or "")
+            call = _Call(call_id=self._new_call_id(item.call_id or ""), wire_id=wire_id, name=item.name or "")
+            self._calls[key] = call
             events.append(ToolCallStart(call_id=call.call_id, tool_name=call.name))
         if is_over:
             events.extend(self._end_call(call, item.arguments))
@@ -188,11 +237,23 @@ class ResponsesReader:
     def _data(self, fields: JSONObject) -> JSONObject:
         return ProviderData(model=self._model, fields=fields).metadata()
 
-    def _end_call(self, call: _Call, arguments: str | None) -> list[ModelEvent]:
+    def _whole_text(self, content: JSONValue) -> list[ModelEvent]:
+        """A text that was not streamed: as such, or as the parts of a message."""
+        events: list[ModelEvent] = []
+        for part in content if isinstance(content, list) else [{"text": content}]:
+            for name in ("text", "refusal"):
+                text = part.get(name) if isinstance(part, dict) else None
+                if isinstance(text, str) and text:
+                    self._has_text = True
+                    events.append(TextDelta(text=text, refusal=name == "refusal"))
+        return events
+
+    def _end_call(self, call: _Call, whole: JSONValue) -> list[ModelEvent]:
         """The end of a call, with the arguments that came only now, if its deltas never did."""
         if call.is_over:
             return []
         call.is_over = True
+        arguments = whole if isinstance(whole, str) or whole is None else dump(whole)
         events: list[ModelEvent] = []
         if arguments and not call.pieces:
             call.pieces.append(arguments)
@@ -207,24 +268,32 @@ class ResponsesReader:
         self._used_ids.add(call_id)
         return call_id
 
-    def _read_lifecycle(self, kind: str, event: WireEvent) -> list[ModelEvent]:
-        if kind == "error":
+    def _read_lifecycle(self, event: WireEvent) -> list[ModelEvent]:
+        if event.type == "error":
             error = event.error or {"code": event.code, "message": event.message}
             raise from_error_object(self._provider, error, secrets=self._secrets)
         response = event.response
         if response is None:
             return []
-        self._response_id = response.id or self._response_id
-        self._model_name = response.model or self._model_name
+        if isinstance(response.id, str) and isinstance(response.model, str | None):
+            self._response_id = response.id or self._response_id
+            self._model_name = response.model or self._model_name
         if isinstance(response.service_tier, str):
             self._reported["serviceTier"] = response.service_tier
-        if kind == "response.failed":
+        ending = event.type.removeprefix("response.")
+        if ending not in _ENDS:
+            return []
+        ending = response.status if response.status in _ENDS else ending
+        if ending == "failed":
             raise from_error_object(self._provider, response.error or "failed", secrets=self._secrets)
-        if kind in ("response.completed", "response.incomplete"):
-            self.is_done = True
-            self._usage = read_usage(response.usage)
-            self._reason = FinishReason.STOP if kind == "response.completed" else _incomplete(response)
-        return []
+        events: list[ModelEvent] = []
+        if not (self._streams or self._has_text or self._calls):
+            for place, item in enumerate(response.output or ()):
+                events += self._read_item(WireEvent(output_index=place, item=item), is_over=True)
+        self.is_done = True
+        self._usage = read_usage(response.usage)
+        self._reason = _REASONS.get(ending) or _incomplete(response)
+        return events
 
     def _garbage(self, data: bytes) -> Overloaded:
         logger.warning(

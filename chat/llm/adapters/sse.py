@@ -7,7 +7,7 @@ line never came, because several model servers leave it out after their last eve
 from typing import Final, NamedTuple
 
 MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 
 
 class SSEOverflow(ValueError):
@@ -85,7 +85,7 @@ class SSEDecoder:
         for line in lines:
             if self._start:
                 self._start = False
-                line = line.removeprefix(_BOM)  # noqa: PLW2901 - the mark belongs to the stream, not to its first line
+                line = line.removeprefix(BOM)  # noqa: PLW2901 - the mark belongs to the stream, not to its first line
             if line.startswith(b"data:"):
                 self._add_data(line[6:] if line[5:6] == b" " else line[5:])
             elif not line:

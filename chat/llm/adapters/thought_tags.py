@@ -17,6 +17,7 @@ _PAIRS: Final = {
     "<reasoning>": "</reasoning>",
     "<seed:think>": "</seed:think>",
     "[think]": "[/think]",
+    "◁think▷": "◁/think▷",
 }
 _LONE: Final = ("</think>", "</thinking>", "</seed:think>")
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
@@ -153,9 +154,16 @@ class ThoughtTags:
         yield from self._after_thought(rest)
 
 
+def without_end_mark(text: str) -> str:
+    """The text behind reasoning that came in a field of its own, without the mark that some parsers leave there."""
+    begun = text.lstrip()
+    mark = next((mark for mark in _LONE if begun.startswith(mark)), "")
+    return begun.removeprefix(mark).lstrip() if mark else text
+
+
 def _open_end(text: str, tags: tuple[str, ...]) -> int:
     """Length of the end of a text that may be the beginning of one of the tags."""
-    at = max(text.rfind("<"), text.rfind("["))
+    at = max(text.rfind(mark) for mark in "<[◁")
     if at < 0:
         return 0
     end = text[at:].lower()

@@ -19,7 +19,7 @@ import httpx2
 import openai
 
 from chat.llm.adapters.aiohttp_transport import AiohttpTransport
-from chat.llm.adapters.sse import MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
+from chat.llm.adapters.sse import BOM, MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
 from chat.llm.endpoint import Endpoint, is_loopback
 
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
@@ -27,6 +27,7 @@ READ_TIMEOUT_SECONDS: Final = 600.0
 DRAIN_SECONDS: Final = 0.1
 DONE: Final = b"[DONE]"
 KEPT_CLIENTS: Final = 32
+_NO_EVENTS: Final = (b"{", b"[", b"<")  # the first bytes of a body in one piece: an answer, a list of errors, a page
 
 # What a call through the client or a read from its response may raise.
 TRANSPORT_ERRORS: Final = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL)
@@ -113,7 +114,7 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
     decoder = SSEDecoder(MAX_EVENT_BYTES)
     async with contextlib.aclosing(_pieces(response)) as source:
         first = await _beginning(source)
-        if first.startswith(b"{"):
+        if first.startswith(_NO_EVENTS):
             yield [SSEEvent(b"", await _whole(first, source))]
             return
         events = decoder.feed(first)
@@ -124,7 +125,7 @@ async def sse_batches(response: httpx2.Response) -> AsyncGenerator[list[SSEEvent
             if events:
                 yield events
     # A connection that was cut leaves half an event, which is not one.
-    rest = [event for event in decoder.flush() if event.data == DONE or event.data.rstrip().endswith(b"}")]
+    rest = [event for event in decoder.flush() if event.data.rstrip().endswith((DONE, b"}"))]
     if rest:
         yield rest
 
@@ -142,7 +143,7 @@ async def _beginning(source: AsyncGenerator[bytes, None]) -> bytes:
     data = b""
     while not data:
         try:
-            data = (await anext(source)).lstrip()
+            data = (await anext(source)).removeprefix(BOM).lstrip()
         except StopAsyncIteration:
             break
     return data

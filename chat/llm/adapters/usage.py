@@ -1,5 +1,7 @@
 """Token counts as providers report them, made equal."""
 
+from dataclasses import fields
+
 from chat.core.model.language_model import Usage
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -42,9 +44,16 @@ def _read_input(usage: "dict[str, JSONValue]") -> tuple[int, int, int]:
     return given, read, written
 
 
+def completed(usage: Usage, before: Usage) -> Usage:
+    """Counts, with those of an earlier report that the later one lacks: some servers count the input at the start."""
+    counts = {each.name: getattr(usage, each.name) or getattr(before, each.name) for each in fields(Usage)}
+    return Usage(**counts)
+
+
 def _count(values: JSONValue, *names: str) -> int:
     for name in names:
         value = values.get(name) if isinstance(values, dict) else None
+        value = float(value) if isinstance(value, str) and value.isdecimal() else value
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12:
             return int(value)
     return 0

@@ -93,7 +93,19 @@ def test_a_name_is_excluded_by_a_negation_alone() -> None:
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("Read", "read"), ("BASH", "bash"), (" grep ", "grep"), ("grep2", "Grep2"), ("read", "read"), ("rad", "rad")],
+    [
+        ("Read", "read"),
+        ("BASH", "bash"),
+        (" grep ", "grep"),
+        ("grep2", "Grep2"),
+        ("read", "read"),
+        ("rad", "rad"),
+        ("functions.read", "read"),
+        ("functions.read:0", "read"),
+        ("default_api.read", "read"),
+        ("read<|channel|>commentary", "read"),
+        ("functions.rad", "functions.rad"),
+    ],
 )
 def test_the_case_of_a_name_is_repaired(written: str, meant: str) -> None:
     assert repaired(written, KNOWN) == meant

@@ -35,6 +35,8 @@ def test_ways_of_sending_them(pieces: list[str], expected: JSONObject) -> None:
 def test_what_is_no_object_stays_as_it_is() -> None:
     assert arguments_of(['{"path": "a.txt", ', '"n": ']) == '{"path": "a.txt", "n": '
     assert arguments_of(["[1, 2]"]) == "[1, 2]"
+    for text in ("nonsense", '{"q": "a"', '{"q": "a"}{"q": "b"}', 'look {"q": "a"} or {"q": "b"}', '{"a": {"b": 1}'):
+        assert arguments_of([text]) == text
 
 
 @given(VALUES, st.data())

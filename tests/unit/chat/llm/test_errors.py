@@ -29,6 +29,7 @@ from chat.llm.adapters.provider_errors import (
     parse_duration,
     retry_after_seconds,
 )
+from chat.llm.adapters.refusals import plain_words, read_refusal
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
 OVERFLOWS = [
@@ -362,3 +363,54 @@ def test_errors_inside_a_stream_may_name_a_status() -> None:
         type(from_error_object("acme", {"type": "invalid_request_error", "code": 400, "message": "no"}))
         is ModelRejected
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "words"),
+    [
+        (400, [{"error": {"code": 400, "message": "API key not valid. "}}], ModelAuth, "API key"),
+        (
+            400,
+            {"error": {"code": "tool_use_failed", "failed_generation": "<function=look"}},
+            Overloaded,
+            "call that its model",
+        ),
+        (500, {"error": {"message": "error parsing tool call: raw='{\"q\": '"}}, Overloaded, "call that its model"),
+        (500, {"error": {"message": "Failed to parse tool call arguments as JSON"}}, Overloaded, "call that its model"),
+        (403, {"code": 30001, "message": "Sorry, your account balance is insufficient"}, ModelAuth, "credit"),
+        (429, {"error": {"code": "1113", "message": "余额不足或无可用资源包,请充值。"}}, ModelRejected, "credit"),
+        (
+            400,
+            {"error": {"code": "1301", "message": "输入或生成内容可能包含不安全或敏感内容"}},
+            ModelRejected,
+            "other words",
+        ),
+    ],
+)
+def test_words_count_however_they_are_written(status: int, body: object, kind: type[ModelError], words: str) -> None:
+    for text in (json.dumps(body), json.dumps(body, ensure_ascii=False), json.dumps({"error": json.dumps(body)})):
+        error = from_exception("acme", status_error(status, text))
+        assert (type(error), words in error.message) == (kind, True)
+
+
+def test_the_reset_of_another_server_is_read_where_it_is_quoted() -> None:
+    """As a gateway quotes the daily limit of a free model."""
+    headers = {
+        "X-RateLimit-Limit": "50",
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": str(int((NOW + 7200) * 1000)),
+    }
+    body = {
+        "error": {"message": "Rate limit exceeded: free-models-per-day", "code": 429, "metadata": {"headers": headers}}
+    }
+    assert retry_after_seconds({}, now=NOW, text=json.dumps(body)) == pytest.approx(7200)
+
+
+@pytest.mark.parametrize("word", ["x", "1", " ", "messages ", "user: ", "id ", "tool ", "image ", "token limit ", '{"'])
+def test_a_body_of_megabytes_is_read_in_a_moment(word: str) -> None:
+    body = word * (4_000_000 // len(word))
+    started = time.perf_counter()
+    error = from_exception("acme", status_error(400, body + "prompt is too long: 213462 tokens > 200000 maximum"))
+    assert type(error) is ContextOverflow
+    named_limit(plain_words(body)), read_refusal(plain_words(body)), parse_duration(body)
+    assert time.perf_counter() - started < 5.0  # without bounds: minutes
