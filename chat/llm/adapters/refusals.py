@@ -18,7 +18,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 SYSTEM_ROLE: Final = "system role"
 """The lesson of a model that takes no system message: its text goes before the user's first one."""
 
-REFUSING_STATUSES: Final = frozenset({400, 404, 415, 422, 500})
+REFUSING_STATUSES: Final = frozenset({400, 404, 413, 415, 422, 500})
 """Statuses of refusals that may hold a lesson; llama.cpp says with 500 that it sees no pictures."""
 
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")

@@ -82,7 +82,7 @@ def test_each_row_of_the_table_knows_its_words(row: Row) -> None:
     assert re.search(row.pattern, row.words, re.IGNORECASE)
     assert row.source
     error = {"error": {"message": row.words, "type": "invalid_request_error"}}
-    assert type(classify(failure(row.status, json.dumps(error)))) is ContextOverflow
+    assert type(classify(failure(row.status, plain_words(json.dumps(error))))) is ContextOverflow
     assert type(from_error_object("acme", {"message": row.words})) is ContextOverflow
 
 
