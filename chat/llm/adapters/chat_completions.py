@@ -61,7 +61,10 @@ class ChatCompletionsModel(HttpModel):
                 yield response
 
     def _reader(self, request: ModelRequest) -> ChatReader:
-        return ChatReader(self.name, self._endpoint.secrets, known_call_ids(request.messages))
+        # An answer that goes on is not looked through: its beginning is text already.
+        speaks = not request.continues and request.settings.response_schema is None and request.tool_choice != "none"
+        tools = frozenset(tool.name for tool in request.tools) if speaks else frozenset()
+        return ChatReader(self.name, self._endpoint.secrets, known_call_ids(request.messages), tools)
 
     def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
         settings = request.settings

@@ -38,9 +38,10 @@ from chat.llm.adapters.chat_wire import (
 )
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
+from chat.llm.adapters.spoken_calls import spoken_calls
 from chat.llm.adapters.thought_tags import Kind, ThoughtTags, without_end_mark
 from chat.llm.adapters.usage import completed, read_usage
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 logger = logging.getLogger("chat.llm")
 
@@ -98,12 +99,15 @@ _CONTENT: Final = "content"
 class ChatReader:
     """The state of one answer. `finish_seen`: the answer may be over; `is_done`: nothing more can come."""
 
-    def __init__(self, model: str, secrets: tuple[str, ...], used_call_ids: set[str]) -> None:
-        """`model`: `provider/model`."""
+    def __init__(
+        self, model: str, secrets: tuple[str, ...], used_call_ids: set[str], tools: frozenset[str] = frozenset()
+    ) -> None:
+        """`model`: `provider/model`. `tools`: names of those that an answer may call in its text."""
         self._model = model
         self._provider = model.partition("/")[0]
         self._secrets = secrets
         self._calls = CallReader(model, used_call_ids)
+        self._tools = tools
         self._finish: str | None = None
         self._usage = Usage()
         self._response_id = ""
@@ -201,6 +205,8 @@ class ChatReader:
     def end(self) -> list[ModelEvent]:
         """Close the calls and report the finish reason."""
         events = self._end_text()
+        if self._tools and not self._calls and self._reason() in (FinishReason.STOP, FinishReason.OTHER):
+            events += self._read_spoken()
         events += self._calls.end(self._details)
         events.append(
             Finish(
@@ -211,6 +217,14 @@ class ChatReader:
                 provider_metadata={self._provider: self._reported} if self._reported else {},
             )
         )
+        return events
+
+    def _read_spoken(self) -> list[ModelEvent]:
+        """The calls that the text is, which is none for people then."""
+        events: list[ModelEvent] = []
+        for place, (name, given) in enumerate(spoken_calls("".join(self._tags.said), self._tools)):
+            events += [] if events else [TextWasReasoning()]
+            events += self._calls.read({"index": place, "function": {"name": name, "arguments": dump(given)}})
         return events
 
     def _read_rest(self, chunk: WireChunk, data: bytes) -> list[ModelEvent]:

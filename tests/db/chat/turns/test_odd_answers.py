@@ -123,3 +123,45 @@ async def test_the_use_of_a_first_attempt_counts_with_the_answer_and_with_a_titl
         text, finish = await ask(guarded(resolve_model("odd/model")), make_request("Title?"))
         assert (text, finish and finish.usage.input_tokens) == ("hi", 18)
     await close_clients()
+
+
+async def test_a_call_that_is_written_into_the_text_is_made(make_room: MakeRoom, settings: Any) -> None:
+    spoken = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"q": "a"}}\n</tool_call>'
+    replies = iter([Reply(text=spoken), Reply(text="It is there.")])
+    with odd_provider_of(lambda _body: next(replies)) as running:
+        settings.THINK_PROVIDERS = {"odd": {"base_url": running.base_url}}
+        room = make_room("oddity")
+        assert status_of(await room.say("Where is a?")) == "completed"
+    await close_clients()
+    parts = [part for part in (await room.transcript())[-1]["parts"] if part["type"] != "step-start"]
+    assert [part["type"] for part in parts] == ["reasoning", "tool-look", "text"]
+    assert (parts[1]["output"], parts[2]["text"]) == ("found a", "It is there.")
+    [_, _, answer, result] = running.bodies[-1]["messages"]
+    assert (answer["content"], answer["tool_calls"][0]["function"]["name"]) == (None, "look")
+    assert result["content"] == "found a"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words", "requests"),
+    [
+        (Reply(body="<!DOCTYPE html><title>Sign in</title>"), "web page. Check the base URL", 1),
+        (Reply(body=[{"error": {"code": 400, "message": "API key not valid."}}]), "API key", 1),
+        (Reply(status=400, body=[{"error": {"code": 400, "message": "API key not valid."}}]), "API key", 1),
+        (Reply(status=403, body={"code": 30001, "message": "account balance is insufficient"}), "credit", 1),
+        (
+            Reply(status=400, body={"error": {"code": "tool_use_failed", "message": "x"}}),
+            "call that its model wrote",
+            3,
+        ),
+        (Reply(body='data: {"choices":[{"delta":{},"finish_reason":"abort"}]}\n\n'), "broke off", 3),
+    ],
+)
+async def test_what_is_no_answer_is_an_error_with_what_to_do(
+    make_room: MakeRoom, settings: Any, reply: Reply, words: str, requests: int
+) -> None:
+    with odd_provider_of(lambda _body: reply) as running:
+        settings.THINK_PROVIDERS = {"odd": {"base_url": running.base_url}}
+        turn = await make_room("oddity").say("Hello.")
+    await close_clients()
+    assert (status_of(turn), len(running.bodies)) == ("error", requests)
+    assert words in turn.error_text
