@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,8 +38,38 @@ def python_files(*folders: str) -> Iterator[tuple[str, str, ast.Module]]:
     for path in committed():
         is_below = path.startswith(tuple(f"{folder}/" for folder in folders))
         if is_below and path.endswith(".py") and "/migrations/" not in path:
-            text = (ROOT / path).read_text(encoding="utf-8")
-            yield path, text, ast.parse(text)
+            yield path, *_parsed(path)
+
+
+@cache
+def _parsed(path: str) -> tuple[str, ast.Module]:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return text, ast.parse(text)
+
+
+def dotted(path: str) -> str:
+    """The name by which a file is imported."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> list[set[str]]:
+    """Groups of nodes that lead to each other."""
+    left = {name: set(targets) for name, targets in graph.items()}
+    while ends := {name for name, targets in left.items() if not targets & left.keys()}:
+        left = {name: targets for name, targets in left.items() if name not in ends}
+    reached = {name: _reached(name, left) for name in left}
+    groups = {frozenset(other for other in reached[name] if name in reached[other]) for name in left}
+    return [set(group) for group in groups if group]
+
+
+def _reached(name: str, graph: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    open_ones = [name]
+    while open_ones:
+        new = (graph[open_ones.pop()] & graph.keys()) - found
+        found |= new
+        open_ones += new
+    return found
 
 
 def named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -14,10 +14,8 @@ from thinkproject.kernel.conf import registry
 from thinkproject.reference import PAGES, is_current
 
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
-_PYTHON_FILE = re.compile(r"`([\w-][\w/-]*\.py)(?:::\w+)?`")  # an absolute path is one of a workspace
 _SETTING = re.compile(r"\bTHINK_[A-Z0-9_]+")
 DOCUMENTS = (".md", ".yml", ".conf", "Dockerfile", "Procfile", "Makefile")
-_WRITTEN_BY_USERS = {"agents.py", "tests/test_agents.py"}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -88,18 +86,3 @@ def test_every_decision_record_has_its_sections() -> None:
         text = (ROOT / path).read_text(encoding="utf-8")
         for section in ("## Context", "## Options", "## Decision", "## Consequence"):
             assert section in text, f"{path} has no {section!r}"
-
-
-def test_python_files_that_prose_names_exist() -> None:
-    """Docstrings and comments name files of their own top folder, or from the root; documents name any."""
-    known = committed()
-    lost = []
-    for path in known:
-        if path.endswith((".md", ".py")) and not path.startswith("tests/"):
-            top = path.partition("/")[0] + "/" if path.endswith(".py") else ""
-            near = [each for each in known if each.startswith(top)]
-            for name in _PYTHON_FILE.findall((ROOT / path).read_text(encoding="utf-8")):
-                is_there = name in known or any(each.endswith(f"/{name}") for each in near)
-                if not is_there and name not in _WRITTEN_BY_USERS:
-                    lost.append(f"{path}: {name}")
-    assert not lost, "\n".join(lost)

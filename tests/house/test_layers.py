@@ -4,11 +4,10 @@ import ast
 import subprocess
 import sys
 from collections.abc import Collection
-from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.house.repository import PRODUCT, ROOT, Finding, judge, named_nodes, python_files
+from tests.house.repository import PRODUCT, ROOT, Finding, circles, dotted, judge, named_nodes, python_files
 
 
 def test_chat_think_imports_without_settings_and_without_django() -> None:
@@ -52,17 +51,19 @@ def test_tasks_are_never_imported_by_the_product() -> None:
 
 
 def test_no_module_imports_in_a_circle_at_run_time_or_for_types() -> None:
-    """import-linter leaves imports for types out of its graph."""
-    modules = {_dotted(path): tree for path, _, tree in python_files(*PRODUCT)}
+    """import-linter leaves imports for types out of its graph, and those by `import_module("a.name")`."""
+    modules = {dotted(path): tree for path, _, tree in python_files(*PRODUCT)}
     graph = {name: _imported(tree, modules) - {name} for name, tree in modules.items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(" -> ".join(reversed(error.args[1])))
+    found = [" + ".join(sorted(circle)) for circle in circles(graph)]
+    judge([Finding("import-circle", circle, "import each other") for circle in found], {"import-circle"})
 
 
-def _dotted(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+@pytest.mark.parametrize(
+    "text",
+    ["import a.b", "from a import b", "from a.b import f", "import_module('a.b')", "importlib.import_module('a.b')"],
+)
+def test_an_import_is_found(text: str) -> None:
+    assert _imported(ast.parse(f"def late():\n    {text}"), {"a.b", "a.c"}) == {"a.b"}
 
 
 def _imported(tree: ast.AST, modules: Collection[str]) -> set[str]:
@@ -73,6 +74,8 @@ def _imported(tree: ast.AST, modules: Collection[str]) -> set[str]:
             found |= {name if name in modules else str(node.module) for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            found |= {value.value for value in node.args if isinstance(value, ast.Constant)}
     return found & set(modules)
 
 

@@ -7,13 +7,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.house.repository import PRODUCT, Finding, committed, judge, python_files
+from tests.house.repository import PRODUCT, Finding, committed, dotted, judge, python_files
 
 FOLDERS = (*PRODUCT, "bench", "docs", "examples", "static", "tests")
-
-
-def dotted(path: str) -> str:
-    return path.removesuffix(".py").replace("/", ".")
 
 
 def modules_of_tests() -> set[str]:

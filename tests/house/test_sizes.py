@@ -20,17 +20,6 @@ def test_modules_have_at_most_500_lines() -> None:
     judge(findings, {"module-lines"})
 
 
-def test_scripts_of_the_page_have_at_most_400_lines() -> None:
-    findings = [
-        Finding(
-            "script-lines", str(path.relative_to(ROOT)), f"{len(path.read_text(encoding='utf-8').splitlines())} lines"
-        )
-        for path in sorted((ROOT / "static" / "src" / "js").glob("*.js"))
-        if len(path.read_text(encoding="utf-8").splitlines()) > 400
-    ]
-    judge(findings, {"script-lines"})
-
-
 def test_functions_have_at_most_60_lines_and_6_arguments() -> None:
     findings = []
     for path, _, tree in python_files(*FOLDERS):

@@ -20,7 +20,7 @@ from tests.house.repository import ROOT
 NOT_RUN = {
     "docs/howto/python-client.md": "connects to a server, as tests of the client do",
     "docs/howto/translate.md": "raises the errors that it is about",
-    "docs/howto/sessions.md": "writes; `tests/db/sessions_app/test_public.py` has the same steps",
+    "docs/howto/sessions.md": "writes; `tests/db/sessions_app/test_manager.py` has the same steps",
 }
 PYTHON = [list(group) for _, group in groupby(blocks("python"), key=lambda block: block.page)]
 SCRIPTS = blocks("javascript", "ts", "tsx")

@@ -90,16 +90,7 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
       close={close}
     >
       {limit > 0 && <p class="muted">{t("imports.help", { size: megabytes(limit) })}</p>}
-      {limit > 0 && !upload && !(row && IS_BUSY.has(row.status)) && (
-        <p>
-          <input
-            type="file"
-            accept=".zip,.json,application/zip,application/json"
-            aria-label={t("imports.choose")}
-            onChange={(event) => choose(event.currentTarget.files?.[0])}
-          />
-        </p>
-      )}
+      {limit > 0 && !upload && !(row && IS_BUSY.has(row.status)) && <FileChoice choose={choose} />}
       {upload && <Progress label={t("imports.uploading", { name: upload.name })} value={upload.fraction} />}
       {problem && <p role="alert" class="is-error">{problem}</p>}
       {row && !upload && <Row row={row} />}
@@ -114,6 +105,19 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
         </p>
       )}
     </Dialog>
+  );
+}
+
+function FileChoice({ choose }: { choose: (file: File | undefined) => void }) {
+  return (
+    <p>
+      <input
+        type="file"
+        accept=".zip,.json,application/zip,application/json"
+        aria-label={t("imports.choose")}
+        onChange={(event) => choose(event.currentTarget.files?.[0])}
+      />
+    </p>
   );
 }
 

@@ -10,7 +10,7 @@ import { keyOf, manifestIn } from "../store/extension_facts.ts";
 import { toolsPlace } from "../store/tools_place.ts";
 import { ConflictView } from "./conflict_view.tsx";
 import { Failure } from "./panel.tsx";
-import { useDetail } from "./extension_view.tsx";
+import { useDetail } from "./extension_detail.ts";
 import { Item, LevelChoice, useAttempt, useDraft } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
 
@@ -117,13 +117,7 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
       <ConflictView
         title={t("extensions.conflict")}
         text={t(isOther ? "extensions.conflict-grants" : "extensions.conflict-text")}
-        diffs={[
-          { name: t("extensions.manifest"), ...lineDiff(shown(theirs), isOther ? manifest : shown(theirs)) },
-          { name: t("extensions.source"), ...lineDiff(theirs.source, source) },
-        ].filter(({ lines }) => lines.length).map(({ name, lines }) => ({
-          lines,
-          label: t("files.diff-of", { name }),
-        }))}
+        diffs={diffsOf(theirs, isOther ? manifest : shown(theirs), source)}
         nothing={t("extensions.conflict-same")}
         problem={problem}
         isSaving={isBusy}
@@ -157,6 +151,13 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
     </form>
   );
 }
+
+/** What a person's texts change of the stored version, each text that differs. */
+const diffsOf = (theirs: ExtensionDetail, manifest: string, source: string) =>
+  [
+    { name: t("extensions.manifest"), ...lineDiff(shown(theirs), manifest) },
+    { name: t("extensions.source"), ...lineDiff(theirs.source, source) },
+  ].filter(({ lines }) => lines.length).map(({ name, lines }) => ({ lines, label: t("files.diff-of", { name }) }));
 
 const shown = ({ manifest }: ExtensionDetail): string => JSON.stringify(manifest, null, 2);
 

@@ -1,16 +1,16 @@
 // One extension: what it may do and what of that a person withdraws, its tools, its source, its versions and what it has called.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { fileText, withoutTricks } from "../lib/readable.ts";
-import { messageOf } from "../net/api.ts";
-import type { Extension, ExtensionDetail } from "../net/tools_api.ts";
+import type { Extension } from "../net/tools_api.ts";
 import { type Permission, permissionList, SCOPES, stateOf } from "../store/extension_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { Lines } from "../ui/lines.tsx";
 import { useReturnFocus } from "../ui/return_focus.ts";
 import { Value } from "../ui/value.tsx";
+import { useDetail } from "./extension_detail.ts";
 import { ExtensionEditor } from "./extension_form.tsx";
 import { Calls, Versions } from "./extension_history.tsx";
 import { Failure } from "./panel.tsx";
@@ -176,21 +176,4 @@ function Source({ tools: { api }, extension }: Omit<Props, "close">) {
       <Value value={detail.manifest} />
     </>
   );
-}
-
-/** An extension with its source, read again with each version. */
-export function useDetail(api: Tools["api"], extension: Extension) {
-  const [detail, setDetail] = useState<ExtensionDetail | null>(null);
-  const [problem, setProblem] = useState("");
-  const [attempts, setAttempts] = useState(0);
-  useEffect(() => {
-    const abort = new AbortController();
-    setProblem("");
-    api.extension(extension, abort.signal).then(
-      setDetail,
-      (error) => abort.signal.aborted || setProblem(messageOf(error)),
-    );
-    return () => abort.abort();
-  }, [extension.revision, attempts]);
-  return { detail, problem, again: () => setAttempts(attempts + 1) };
 }

@@ -1,6 +1,7 @@
 // Changing the text of a file. It is stored only where nobody else was there in between; else both texts are compared and the
 // person decides. What is not stored yet stays until it is given up (`store/files_place.ts`).
 
+import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { type DiffLine, diffLines } from "../lib/diff.ts";
 import { t } from "../lib/i18n.ts";
@@ -32,10 +33,9 @@ interface Conflict {
 
 const toField = (text: string) => text.replace(/\r\n/g, "\n");
 
-export function FileEditor({ file, present, instanceId, path, api, actions, done }: Props) {
+/** What is written and not stored yet: it outlives the editor, until it is stored or given up. */
+function useFileDraft(file: FileText | null, instanceId: string, path: string) {
   const { files: place } = useApp();
-  const id = useId();
-  const field = useRef<HTMLTextAreaElement>(null);
   const [start] = useState<Draft>(() =>
     place.draft(instanceId, path) ?? {
       text: toField(file?.text ?? ""),
@@ -45,31 +45,57 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
     }
   );
   const [original] = useState(() => toField(file?.text ?? ""));
+  const text = useRef(start.text);
+  const { version, encoding } = start;
+  return {
+    text,
+    version,
+    encoding,
+    note: (value: string) => {
+      text.current = value;
+      const isSame = file !== null && value === original && version === file.version;
+      place.setDraft(instanceId, path, isSame ? null : { ...start, text: value });
+    },
+    asStored: () => start.isCrLf ? text.current.replace(/\n/g, "\r\n") : text.current,
+    isChanged: () => place.draft(instanceId, path) !== null,
+    forget: () => place.setDraft(instanceId, path, null),
+  };
+}
+
+/** The file as it is now against the text that was to be stored. */
+async function conflictWith(api: FilesApi, path: string, text: string): Promise<Conflict> {
+  const entry = await api.entry(path).catch((error) => {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  });
+  const patch = entry ? await api.diff(path, text) : "";
+  return { version: entry?.version ?? "", lines: patch ? diffLines(patch) : [] };
+}
+
+export function FileEditor({ file, present, instanceId, path, api, actions, done }: Props) {
+  const draft = useFileDraft(file, instanceId, path);
+  const field = useRef<HTMLTextAreaElement>(null);
   const [isSaving, setSaving] = useState(false);
   const [problem, setProblem] = useState("");
   const [canConvert, setConvert] = useState(false);
   const [conflict, setConflict] = useState<Conflict | null>(null);
   useEffect(() => field.current?.focus(), [conflict === null]);
-  const text = useRef(start.text);
-  const note = (value: string) => {
-    text.current = value;
-    const isSame = file !== null && value === original && start.version === file.version;
-    place.setDraft(instanceId, path, isSame ? null : { ...start, text: value });
+  const leave = () => {
+    draft.forget();
+    done();
   };
-  const asStored = () => start.isCrLf ? text.current.replace(/\n/g, "\r\n") : text.current;
-  const save = async (version = start.version, asUtf8 = false) => {
+  const save = async (version = draft.version, asUtf8 = false) => {
     setSaving(true);
     setProblem("");
     setConvert(false);
     try {
-      if (start.encoding && version) await actions.saveText(path, asStored(), version, { asUtf8 });
-      else await actions.save(path, asStored(), version);
-      place.setDraft(instanceId, path, null);
-      done();
+      if (draft.encoding && version) await actions.saveText(path, draft.asStored(), version, { asUtf8 });
+      else await actions.save(path, draft.asStored(), version);
+      leave();
     } catch (error) {
       if (error instanceof ApiError && error.code === "file_conflict") await compare();
       else {
-        setConvert(start.encoding !== "" && error instanceof ApiError && error.status === 422);
+        setConvert(draft.encoding !== "" && error instanceof ApiError && error.status === 422);
         setProblem(messageOf(error));
       }
     }
@@ -77,20 +103,13 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
   };
   const compare = async () => {
     try {
-      const entry = await api.entry(path).catch((error) => {
-        if (error instanceof ApiError && error.status === 404) return null;
-        throw error;
-      });
-      const patch = entry ? await api.diff(path, asStored()) : "";
-      setConflict({ version: entry?.version ?? "", lines: patch ? diffLines(patch) : [] });
+      setConflict(await conflictWith(api, path, draft.asStored()));
     } catch (error) {
       setProblem(messageOf(error));
     }
   };
   const giveUp = async () => {
-    if (place.draft(instanceId, path) && !(await actions.discards())) return;
-    place.setDraft(instanceId, path, null);
-    done();
+    if (!draft.isChanged() || await actions.discards()) leave();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const saves = event.key.toLowerCase() === "s" && (event.ctrlKey || event.metaKey);
@@ -110,15 +129,12 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
         problem={problem}
         isSaving={isSaving}
         keepMine={() => save(conflict.version)}
-        takeTheirs={() => {
-          place.setDraft(instanceId, path, null);
-          done();
-        }}
+        takeTheirs={leave}
         cancel={() => setConflict(null)}
       />
     );
   }
-  const hasMoved = (present?.version ?? "") !== start.version;
+  const hasMoved = (present?.version ?? "") !== draft.version;
   return (
     <form
       class="editor file-editor"
@@ -129,6 +145,29 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
       }}
     >
       {hasMoved && <p class="file-notice" role="status">{t("files.changed-meanwhile")}</p>}
+      <TextField path={path} field={field} draft={draft} />
+      <p class="is-error" role="alert">{problem}</p>
+      <p class="panel-actions">
+        <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
+        {canConvert && (
+          <button type="button" class="button" onClick={() => save(draft.version, true)}>{t("files.as-utf-8")}</button>
+        )}
+        <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
+      </p>
+    </form>
+  );
+}
+
+interface FieldProps {
+  path: string;
+  field: RefObject<HTMLTextAreaElement | null>;
+  draft: ReturnType<typeof useFileDraft>;
+}
+
+function TextField({ path, field, draft }: FieldProps) {
+  const id = useId();
+  return (
+    <>
       <label for={id} class="visually-hidden">{t("files.text-of", { name: path })}</label>
       <textarea
         id={id}
@@ -138,17 +177,9 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
         rows={18}
         spellcheck={false}
         autocapitalize="off"
-        defaultValue={text.current}
-        onInput={(event) => note(event.currentTarget.value)}
+        defaultValue={draft.text.current}
+        onInput={(event) => draft.note(event.currentTarget.value)}
       />
-      <p class="is-error" role="alert">{problem}</p>
-      <p class="panel-actions">
-        <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
-        {canConvert && (
-          <button type="button" class="button" onClick={() => save(start.version, true)}>{t("files.as-utf-8")}</button>
-        )}
-        <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
-      </p>
-    </form>
+    </>
   );
 }

@@ -154,13 +154,11 @@ interface TreeProps extends Props {
   canWrite: boolean;
 }
 
-function Tree({ rows, tree, api, actions, open, last, canWrite }: TreeProps) {
-  const { notices } = useApp();
+/** The row that the keys act on; `go` moves it, and the focus with it. */
+function useCurrentRow(rows: readonly TreeRow[], last: string) {
   const element = useRef<HTMLDivElement>(null);
   const [focused, setFocused] = useState(() => `entry ${last}`);
   const [wish, setWish] = useState(last ? 1 : 0); // grows when the focus is to follow
-  const [typed] = useState(() => new TypeAhead());
-  const current = rows.find((row) => keyOf(row) === focused) ?? rows[0];
   useLayoutEffect(() => {
     if (wish) element.current?.querySelector<HTMLElement>('[role=treeitem][tabindex="0"]')?.focus();
   }, [wish]);
@@ -169,6 +167,13 @@ function Tree({ rows, tree, api, actions, open, last, canWrite }: TreeProps) {
     setFocused(keyOf(row));
     setWish((count) => count + 1);
   };
+  return { element, current: rows.find((row) => keyOf(row) === focused) ?? rows[0], setFocused, go };
+}
+
+function Tree({ rows, tree, api, actions, open, last, canWrite }: TreeProps) {
+  const { notices } = useApp();
+  const { element, current, setFocused, go } = useCurrentRow(rows, last);
+  const [typed] = useState(() => new TypeAhead());
   const attempt = async (verb: () => Promise<unknown>) => {
     try {
       await verb();

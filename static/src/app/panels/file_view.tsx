@@ -1,5 +1,6 @@
 // One file: what is in it, as text with its colours, as a picture, or as something to save; and changing it.
 
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fileSize, fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
@@ -50,37 +51,9 @@ export function FileView({ conversation, path, api, actions, canWrite, close }: 
   };
   const entry = reading.value?.entry ?? null;
   const name = path.slice(path.lastIndexOf("/") + 1);
-  const remove = async () => {
-    if (entry && await actions.remove(entry)) close();
-  };
   return (
     <div class="file-view" onKeyDown={onKeyDown}>
-      <div class="file-head">
-        <button type="button" class="quiet" ref={back} onClick={close}>
-          <Icon name="back" />
-          {t("files.all-files")}
-        </button>
-        {entry && entry.kind !== "directory" && (
-          <a
-            class="icon-button"
-            href={api.contentAddress(path, { isDownload: true })}
-            download=""
-            aria-label={t("files.save-file")}
-            title={t("files.save-file")}
-          >
-            <Icon name="save" />
-          </a>
-        )}
-        {entry?.kind === "file" && (
-          <IconButton
-            icon="copy"
-            label={t("files.copy-content")}
-            onClick={() => actions.copyContent(path)}
-          />
-        )}
-        {entry && <IconButton icon="link" label={t("files.copy-path")} onClick={() => actions.copyPath(path)} />}
-        {entry && canWrite && <IconButton icon="bin" label={t("common.delete")} onClick={remove} />}
-      </div>
+      <FileHead entry={entry} path={path} api={api} actions={actions} canWrite={canWrite} close={close} back={back} />
       <h2 class="file-title">
         <bdi>{withoutTricks(path)}</bdi>
       </h2>
@@ -108,6 +81,45 @@ export function FileView({ conversation, path, api, actions, canWrite, close }: 
           again={() => reading.again()}
         />
       )}
+    </div>
+  );
+}
+
+interface HeadProps extends Omit<Props, "conversation"> {
+  entry: FileEntry | null;
+  back: RefObject<HTMLButtonElement | null>;
+}
+
+function FileHead({ entry, path, api, actions, canWrite, close, back }: HeadProps) {
+  const remove = async () => {
+    if (entry && await actions.remove(entry)) close();
+  };
+  return (
+    <div class="file-head">
+      <button type="button" class="quiet" ref={back} onClick={close}>
+        <Icon name="back" />
+        {t("files.all-files")}
+      </button>
+      {entry && entry.kind !== "directory" && (
+        <a
+          class="icon-button"
+          href={api.contentAddress(path, { isDownload: true })}
+          download=""
+          aria-label={t("files.save-file")}
+          title={t("files.save-file")}
+        >
+          <Icon name="save" />
+        </a>
+      )}
+      {entry?.kind === "file" && (
+        <IconButton
+          icon="copy"
+          label={t("files.copy-content")}
+          onClick={() => actions.copyContent(path)}
+        />
+      )}
+      {entry && <IconButton icon="link" label={t("files.copy-path")} onClick={() => actions.copyPath(path)} />}
+      {entry && canWrite && <IconButton icon="bin" label={t("common.delete")} onClick={remove} />}
     </div>
   );
 }

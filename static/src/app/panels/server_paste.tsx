@@ -16,7 +16,6 @@ const OPEN = { type: "text", autocomplete: "off" } as const;
 type Values = Record<string, string>;
 
 export function ServerPaste({ tools, close }: { tools: Tools; close: () => void }) {
-  const id = useId();
   const { api, instanceId } = tools;
   const [text, setText] = useState("");
   const [level, setLevel] = useState<Level>(instanceId ? "instance" : "user");
@@ -51,59 +50,105 @@ export function ServerPaste({ tools, close }: { tools: Tools; close: () => void 
   };
   return (
     <Item title={t("servers.paste")} close={close}>
-      {!found && (
-        <form class="tools-form" onSubmit={preview}>
-          <p class="muted">{t("servers.paste-about")}</p>
-          <label for={`${id}-text`} class="field-label">{t("servers.paste-text")}</label>
-          <textarea
-            id={`${id}-text`}
-            class="field is-code"
-            rows={10}
-            required
-            dir="ltr"
-            autocomplete="off"
-            spellcheck={false}
-            placeholder={EXAMPLE}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
+      {found
+        ? (
+          <FoundForm
+            {...{ found, chosen, left, turn, values, setValues, problem, isBusy }}
+            onSubmit={add}
+            back={() => setFound(null)}
           />
-          <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
-          <p class="is-error" role="alert">{problem}</p>
-          <p class="panel-actions">
-            <button type="submit" class="button is-primary" disabled={isBusy}>{t("servers.paste-preview")}</button>
-            <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>
-          </p>
-        </form>
-      )}
-      {found && (
-        <form class="tools-form" onSubmit={add}>
-          <p class="muted">{t(names.length ? "servers.add-about" : "servers.paste-nothing")}</p>
-          <ul class="tools-pasted">
-            {found.servers.map((server) => (
-              <PastedRow key={server.name} server={server} isOn={!left.has(server.name)} turn={turn} />
-            ))}
-          </ul>
-          {asked(found, chosen).map(({ variable, isNeeded }) => (
-            <ValueField
-              key={variable.key}
-              variable={variable}
-              isNeeded={isNeeded}
-              value={values[variable.key] ?? ""}
-              set={(value) => setValues({ ...values, [variable.key]: value })}
-            />
-          ))}
-          <p class="is-error" role="alert">{problem}</p>
-          <p class="panel-actions">
-            {names.length > 0 && (
-              <button type="submit" class="button is-primary" disabled={isBusy}>
-                {t("servers.paste-add", { count: names.length })}
-              </button>
-            )}
-            <button type="button" class="button" onClick={() => setFound(null)}>{t("servers.paste-back")}</button>
-          </p>
-        </form>
-      )}
+        )
+        : (
+          <PasteForm
+            {...{ instanceId, text, setText, level, setLevel, problem, isBusy, close }}
+            onSubmit={preview}
+          />
+        )}
     </Item>
+  );
+}
+
+interface FormProps {
+  problem: string;
+  isBusy: boolean;
+  onSubmit: (event: Event) => void;
+}
+
+interface PasteProps extends FormProps {
+  instanceId: Tools["instanceId"];
+  text: string;
+  setText: (text: string) => void;
+  level: Level;
+  setLevel: (level: Level) => void;
+  close: () => void;
+}
+
+function PasteForm({ instanceId, text, setText, level, setLevel, problem, isBusy, onSubmit, close }: PasteProps) {
+  const id = useId();
+  return (
+    <form class="tools-form" onSubmit={onSubmit}>
+      <p class="muted">{t("servers.paste-about")}</p>
+      <label for={`${id}-text`} class="field-label">{t("servers.paste-text")}</label>
+      <textarea
+        id={`${id}-text`}
+        class="field is-code"
+        rows={10}
+        required
+        dir="ltr"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder={EXAMPLE}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
+      <p class="is-error" role="alert">{problem}</p>
+      <p class="panel-actions">
+        <button type="submit" class="button is-primary" disabled={isBusy}>{t("servers.paste-preview")}</button>
+        <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>
+      </p>
+    </form>
+  );
+}
+
+interface FoundProps extends FormProps {
+  found: Imported;
+  chosen: PastedServer[];
+  left: ReadonlySet<string>;
+  turn: (name: string, isOn: boolean) => void;
+  values: Values;
+  setValues: (values: Values) => void;
+  back: () => void;
+}
+
+function FoundForm({ found, chosen, left, turn, values, setValues, problem, isBusy, onSubmit, back }: FoundProps) {
+  return (
+    <form class="tools-form" onSubmit={onSubmit}>
+      <p class="muted">{t(chosen.length ? "servers.add-about" : "servers.paste-nothing")}</p>
+      <ul class="tools-pasted">
+        {found.servers.map((server) => (
+          <PastedRow key={server.name} server={server} isOn={!left.has(server.name)} turn={turn} />
+        ))}
+      </ul>
+      {asked(found, chosen).map(({ variable, isNeeded }) => (
+        <ValueField
+          key={variable.key}
+          variable={variable}
+          isNeeded={isNeeded}
+          value={values[variable.key] ?? ""}
+          set={(value) => setValues({ ...values, [variable.key]: value })}
+        />
+      ))}
+      <p class="is-error" role="alert">{problem}</p>
+      <p class="panel-actions">
+        {chosen.length > 0 && (
+          <button type="submit" class="button is-primary" disabled={isBusy}>
+            {t("servers.paste-add", { count: chosen.length })}
+          </button>
+        )}
+        <button type="button" class="button" onClick={back}>{t("servers.paste-back")}</button>
+      </p>
+    </form>
   );
 }
 

@@ -1,5 +1,6 @@
 // Search within the open conversation: a field under its head, the hits below it, each opens at its place.
 
+import type { RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
@@ -47,7 +48,6 @@ export function FindBar() {
     app.open(hit.instanceId, { place, keepsFocus: WIDE.matches, query });
   };
   const { hits, hasMore } = find;
-  const label = t("conversation.find");
   return (
     <form
       id="find-bar"
@@ -57,30 +57,7 @@ export function FindBar() {
       onSubmit={(event) => event.preventDefault()}
       onKeyDown={onKeyDown}
     >
-      <div class="find-field">
-        <Icon name="search" />
-        <input
-          id="find"
-          ref={field}
-          type="search"
-          placeholder={label}
-          aria-label={label}
-          autocomplete="off"
-          spellcheck={false}
-          value={text}
-          onInput={(event) => type(event.currentTarget.value)}
-        />
-        <span id="find-count" class="find-count" role="status" hidden={!hits.length}>
-          {hits.length > 0 && t(hasMore ? "find.found-more" : "find.found", { count: hits.length })}
-        </span>
-        <IconButton
-          id="find-close"
-          icon="close"
-          label={t("find.close")}
-          title={t("find.close-title")}
-          onClick={close}
-        />
-      </div>
+      <FindField field={field} text={text} type={type} close={close} hits={hits.length} hasMore={hasMore} />
       <HitsNote id="find-note" search={find} />
       <div class="find-hits">
         <Hits id="find-hits" search={find} open={open} isInside label={t("find.hits")} listRef={list} />
@@ -93,5 +70,44 @@ export function FindBar() {
         />
       </div>
     </form>
+  );
+}
+
+interface FieldProps {
+  field: RefObject<HTMLInputElement | null>;
+  text: string;
+  type: (text: string) => void;
+  close: () => void;
+  hits: number;
+  hasMore: boolean;
+}
+
+function FindField({ field, text, type, close, hits, hasMore }: FieldProps) {
+  const label = t("conversation.find");
+  return (
+    <div class="find-field">
+      <Icon name="search" />
+      <input
+        id="find"
+        ref={field}
+        type="search"
+        placeholder={label}
+        aria-label={label}
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+      />
+      <span id="find-count" class="find-count" role="status" hidden={!hits}>
+        {hits > 0 && t(hasMore ? "find.found-more" : "find.found", { count: hits })}
+      </span>
+      <IconButton
+        id="find-close"
+        icon="close"
+        label={t("find.close")}
+        title={t("find.close-title")}
+        onClick={close}
+      />
+    </div>
   );
 }

@@ -73,7 +73,7 @@ def _fresh_memory() -> None:
 
 @pytest.fixture
 def make_room(transactional_db: None) -> MakeRoom:
-    """Rooms of Alice's with a named agent of `tests/sample`."""
+    """Rooms of Alice's with a named agent of `tests/db/chat/turns`."""
     user = User.objects.create_user("alice", password="alice-password")
 
     def make(agent: str = "plain", name: str = "room") -> Room:
