@@ -96,7 +96,7 @@ const isResting = (chat: ReturnType<typeof useChat>) => chat.status === "ready" 
 
 /**
  * assistant-ui's runtime over `useChat`, with the branches of the server. Give `chat` the messages of `branches.load()` to
- * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` is told what
+ * begin with. While an answer comes, `useChat` is what is shown; at its end the tree is read again. `onProblem` gets what
  * went wrong with that, and nothing once it goes well. Make `branches` once, outside of the component.
  */
 export function useBranchRuntime(
@@ -149,7 +149,7 @@ function toMessage(message: Loose): CreateUIMessage<Loose> {
     content.map((part: Loose) => ({ filename: name, mimeType: contentType, ...part }))
   );
   return {
-    // An edited message is told by its id: the server puts the new text beside the old one. A new one gets its own.
+    // An edited message is known by its id: the server puts the new text beside the old one. A new one gets its own.
     ...(message.sourceId ? { id: message.sourceId } : {}),
     role: message.role,
     parts: [...attached, ...message.content].flatMap(toPart),

@@ -1,4 +1,4 @@
-// Where the product is and who asks. `run.py` opens the page with both behind the `#`, which browsers send to nobody.
+// Where the product is and who asks. `run.py` opens the page with both behind the `#`, which browsers do not send.
 
 const given = new URLSearchParams(location.hash.slice(1));
 for (const [key, value] of given) sessionStorage.setItem(key, value);

@@ -230,7 +230,7 @@ Deno.test("a request that its asker gave up is no error of the network", async (
 const stored = () => keptEntries("a/b").map(({ requestId }) => requestId);
 const failing = (isTemporary: boolean) => Object.assign(new Error("no"), { isTemporary });
 
-/** An outbox whose deliveries end when the test says so. */
+/** An outbox whose deliveries end when the test ends them. */
 function held() {
   const begun: string[] = [];
   const release: (() => void)[] = [];

@@ -77,7 +77,7 @@ Deno.test("what is at work is named, and how long it has been", () => {
   );
   same(textOf({ running: streaming(text, { activity: model(12) }) }), null); // it shows by itself
   const search = activity("tool", "search_orders", 8);
-  same(textOf({ running: streaming(call("c", "input-available"), { activity: search }) }), null); // its line says so
+  same(textOf({ running: streaming(call("c", "input-available"), { activity: search }) }), null); // its line shows that
   const two = [call("c", "input-available"), call("d")];
   same(textOf({ running: answering(two, { heardAt: NOW, activity: search }) }), null);
   same(textOf({ running: streaming(call("c"), { activity: search }) }), "Waiting for the model"); // it is over

@@ -1,5 +1,5 @@
 // What the page knows to be pending, counted: requests, a line that opens, an answer that is written, parts that load, looks that
-// are due. Whoever waits for the page to be at rest waits for one thing. No DOM in here.
+// are due. A test that waits for a page at rest waits for one thing. No DOM in here.
 
 /** 1: work; 0: what comes of an answer that is being written. */
 type Kind = 0 | 1;

@@ -3,7 +3,7 @@
 /** Names of events, each with the type of what it tells. Where that may be undefined, the detail can be left out. */
 export type EventMap = object;
 
-/** What `emit` is given beside the name: the detail may be missing where its type says so. */
+/** What `emit` is given beside the name: the detail may be missing where its type allows it. */
 export type Detail<Events extends EventMap, Name extends keyof Events> = undefined extends Events[Name]
   ? [detail?: Events[Name]]
   : [detail: Events[Name]];

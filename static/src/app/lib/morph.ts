@@ -9,7 +9,7 @@ export function morph(from: Node, to: Node): Node {
     from.data = to.data;
     return from;
   }
-  // A formula is replaced as a whole: its styles may be copied, but the page's policy lets nobody write such an attribute.
+  // A formula is replaced as a whole: its styles may be copied, but the page's policy forbids to write such an attribute.
   if (
     !(from instanceof Element) || !(to instanceof Element) || from.nodeName !== to.nodeName ||
     from.namespaceURI !== HTML

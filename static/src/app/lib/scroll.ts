@@ -146,7 +146,7 @@ export function bringIntoSight(element: Element): void {
 }
 
 /**
- * Change what is shown without moving what is read: the element at the top of the scroller stays where it is. Whoever is at
+ * Change what is shown without moving what is read: the element at the top of the scroller stays where it is. A reader at
  * the end stays there, because the list follows it.
  */
 export function keepReading(scroller: Element | null, change: () => void): void {

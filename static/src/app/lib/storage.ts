@@ -2,7 +2,7 @@
 
 const PREFIX = "think.";
 
-/** The stored value, or `fallback`. Its shape is the caller's word: nobody but this page writes there. */
+/** The stored value, or `fallback`. Its shape is the caller's word: only this page writes there. */
 export function recall<Value>(key: string, fallback: Value): Value;
 export function recall<Value>(key: string): Value | null;
 export function recall<Value>(key: string, fallback: Value | null = null): Value | null {

@@ -285,7 +285,7 @@ export class Api {
     return this.transfer("POST", "/files", formOf(file), options);
   }
 
-  /** Send bytes or a form; progress is told of. Throws as `request` does. */
+  /** Send bytes or a form; progress is reported. Throws as `request` does. */
   transfer<Answer>(
     method: Method,
     path: string,

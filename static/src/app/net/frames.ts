@@ -110,7 +110,7 @@ export type ServerFrame =
   | { type: "cf_agent_chat_recovering"; recovering?: boolean; id?: string }
   | { type: "cf_agent_session_error"; error?: string };
 
-/** Read a frame, or null where it is none. Frames of types that the page does not know come through: nobody looks at them. */
+/** Read a frame, or null where it is none. Frames of types that the page does not know come through, and are ignored. */
 export function readFrame(text: string): ServerFrame | null {
   const frame = readObject(text);
   return frame && typeof frame.type === "string" ? frame as ServerFrame : null;

@@ -1,4 +1,4 @@
-// What is shown in the place of an editor when somebody else was there in between: both texts, and the person decides.
+// What is shown in the place of an editor when another change came in between: both texts, and the person decides.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { DiffLine } from "../lib/diff.ts";

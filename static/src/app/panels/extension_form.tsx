@@ -1,5 +1,5 @@
-// An extension that a person writes, pastes or picks: a new one, or a new version. Whoever loads it grants what its manifest
-// asks for, so the form says so.
+// An extension that a person writes, pastes or picks: a new one, or a new version. Loading it grants what its manifest
+// asks for, so the form shows it.
 
 import { useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";

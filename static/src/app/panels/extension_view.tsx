@@ -118,7 +118,7 @@ function Permissions({ tools: { api }, extension, attempt }: Omit<Props, "close"
   if (!permissions.length) return null;
   const set = async (permission: Permission, isGranted: boolean) => {
     setWanted({ key: permission.key, isGranted });
-    const { revision } = extension; // somebody else may have withdrawn another one meanwhile
+    const { revision } = extension; // another person may have withdrawn another one meanwhile
     await attempt.attempt(() =>
       api.changeExtension(extension, { permissions: { ...permission.set(isGranted) }, revision })
     );

@@ -1,4 +1,4 @@
-// Changing the text of a file. It is stored only where nobody else was there in between; else both texts are compared and the
+// Changing the text of a file. It is stored only where no other change came in between; else both texts are compared and the
 // person decides. What is not stored yet stays until it is given up (`store/files_place.ts`).
 
 import type { RefObject } from "preact";

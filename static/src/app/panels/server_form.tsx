@@ -1,4 +1,4 @@
-// A new MCP server: its name, its address, and what it wants to be told in headers. These are secrets: they are sent once and
+// A new MCP server: its name, its address, and what it wants in headers. These are secrets: they are sent once and
 // never shown again.
 
 import { useId, useRef, useState } from "preact/hooks";

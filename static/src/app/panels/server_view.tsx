@@ -52,7 +52,7 @@ export function ServerView({ tools, server, close }: Props) {
   );
 }
 
-/** Tools that came or changed after a person looked: models do not get them until somebody has. */
+/** Tools that came or changed after a person looked: models do not get them until a person has. */
 function Review({ server, isBusy, accept }: { server: Server; isBusy: boolean; accept: () => void }) {
   const waiting = toReview(server);
   const isUnread = !server.reviewed && server.tools.length > 0;

@@ -332,7 +332,7 @@ export class App extends Store {
     this.#unfollow = () => stops.forEach((stop) => stop());
     events.on("moved", ({ how }) => how === "back" && this.#onBack(conversation));
     events.on("switched", () => this.histories.refresh());
-    events.on("joined", () => this.list.refreshSoon(800)); // what changed since the list was read was told to nobody
+    events.on("joined", () => this.list.refreshSoon(800)); // what changed since the list was read reached no tab
     events.on("listed", ({ id, ...change }) => {
       this.conversations.patch(id, change);
       if (change.waitingCount !== undefined) this.approvals.refreshSoon();

@@ -19,7 +19,7 @@ export interface Field {
   /** What stands in the field at first; "true" and "false" for a boolean, JSON for what is chosen. */
   text: string;
   isRequired: boolean;
-  /** Nobody has given it a value yet. */
+  /** It has no value yet. */
   isMissing: boolean;
   /** An empty field means null. */
   isNullable: boolean;

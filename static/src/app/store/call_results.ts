@@ -72,7 +72,7 @@ export function listing(output: unknown): Listed[] | null {
   });
 }
 
-/** How many there are altogether, where the result says so. */
+/** How many there are altogether, where the result names it. */
 export const countIn = (output: unknown): number | null =>
   isRecord(output) ? numberIn(output, "totalMatches", "count") : null;
 

@@ -1,4 +1,4 @@
-// How the line of the shown conversation stands, for the bar that says so when it is not simply there.
+// How the line of the shown conversation stands, for the bar that is shown when it is not simply there.
 
 import type { AgentSocket } from "../net/socket.ts";
 import { Store } from "../lib/store.ts";

@@ -1,5 +1,5 @@
 // Files on their way into a directory, one after the other, with progress. What is there already is replaced only when the
-// person says so.
+// person decides.
 
 import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";

@@ -93,7 +93,7 @@ function joinAnswers(rows: Row[]): void {
   }
 }
 
-/** Whether a message takes up the answer above it: its turn says so, and until that is known the answer's open end. */
+/** Whether a message takes up the answer above it: its turn shows that, and until that is known the answer's open end. */
 export function isContinuation(message: Message, above: Message): boolean {
   if (message.role !== "assistant" || above.role !== "assistant") return false;
   return message.turn?.trigger === undefined ? endsWithCall(above) : message.turn.trigger === "continue";

@@ -31,7 +31,7 @@ export function stateOf(server: Server): ServerState {
 /** Whether it will be in another state soon, by itself. */
 export const isOnItsWay = (server: Server): boolean => server.enabled && server.state in WORKING;
 
-/** Tools that are not as a person accepted them. Nobody has to accept those of a server that is trusted. */
+/** Tools that are not as a person accepted them. Those of a trusted server need no acceptance. */
 export const toReview = (server: Server): Server["tools"] =>
   server.trusted ? [] : server.tools.filter((tool) => !tool.accepted);
 

@@ -30,7 +30,7 @@ export interface ConversationEvents {
   /** An answer has ended. */
   "spoken-end": { outcome: Outcome };
   listed: Listed;
-  /** What changes from now on is heard: the server has put this line into its groups. */
+  /** What changes from now on arrives: the server has put this line into its groups. */
   joined: undefined;
   /** The line is there again; what was sent meanwhile was missed. */
   reconnected: undefined;

@@ -65,7 +65,7 @@ const RETRY_REASONS: { readonly [code: string]: MessageKey } = {
   network_lost: "status.retry-network-lost",
   stream_stalled: "status.retry-stream-stalled",
 };
-/** The error code of a turn that was interrupted and goes on when a person says so. */
+/** The error code of a turn that was interrupted and goes on when a person asks for it. */
 export const PAUSED = "paused";
 const QUIET_AFTER = 6_000;
 const TIMED_AFTER = 3_000; // what takes less needs no clock

@@ -66,7 +66,7 @@ export interface ToolPart extends Watched {
   callProviderMetadata?: Record<string, unknown>;
   resultProviderMetadata?: Record<string, unknown>;
   inputEncoding?: string;
-  /** What it has told of itself while it runs, as `toolMetadata.think`; this tab has heard it. */
+  /** Its reports while it runs, as `toolMetadata.think`; this tab has received it. */
   reported?: Record<string, unknown>;
 }
 

@@ -38,7 +38,7 @@ export function arrived({ name }: Pick<Begun, "name">): void {
   remember(PREFIX + name, null);
 }
 
-/** A conversation that no tab shows: nobody follows what becomes of it. */
+/** A conversation that no tab shows: what becomes of it is not followed. */
 class Unshown implements Destination {
   instance: Instance;
 

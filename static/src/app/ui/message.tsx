@@ -64,7 +64,7 @@ function classOf({ message, pending, isFirst, isContinued, isEdited, isFound, ha
   return ["message", `is-${message.role}`, ...set].join(" ");
 }
 
-/** Who speaks: seen above an answer, heard above every message. */
+/** Who speaks: shown above an answer, spoken above every message. */
 function Head({ context, message, isFirst }: MessageProps) {
   if (message.role !== "assistant") {
     return <h2 class="visually-hidden">{t(message.role === "user" ? "message.you-said" : "message.system")}</h2>;

@@ -112,7 +112,7 @@ function Field({ label, help, min, max, step, value, set }: FieldProps) {
   const [error, setError] = useState("");
   const shown = useRef(stored);
   useEffect(() => {
-    if (shown.current !== stored) setText(stored); // not as it appears: somebody may have typed before this runs
+    if (shown.current !== stored) setText(stored); // not as it appears: a person may have typed before this runs
     shown.current = stored;
   }, [stored]);
   const store = () => {

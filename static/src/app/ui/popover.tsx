@@ -40,7 +40,7 @@ interface PopoverProps {
   class?: string;
   /** Called when the button opens it. */
   onOpen?: () => void;
-  /** Loads the content before it is shown: where it cannot be loaded, the content says so itself. */
+  /** Loads the content before it is shown: where it cannot be loaded, the content shows that itself. */
   prepare?: () => Promise<void>;
 }
 
