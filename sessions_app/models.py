@@ -26,7 +26,7 @@ from sessions_app.queries import (
     TAIL,
     TAIL_TO_COMPACTION,
     UNREACHED,
-    Bounds,
+    PathBounds,
     own_rows,
     own_rows_of,
     rows_by,
@@ -107,7 +107,7 @@ class MessageQuerySet(QuerySet["Message"]):
         """Add `active_leaf_id`, the message id of a session's active leaf."""
         return self.annotate(active_leaf_id=rows_by(ACTIVE_LEAF, (session_id,)))
 
-    def tail(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
+    def tail(self, session_id: str, row_id: int | None, bounds: PathBounds) -> "MessageQuerySet":
         """Newest messages of the path to a leaf, root first; without a row id, to the active leaf.
 
         Adds `floor`, the depth where the session's archive ends.
@@ -116,7 +116,7 @@ class MessageQuerySet(QuerySet["Message"]):
         tail = self.filter(pk__in=rows_by(TAIL, (row_id, session_id, *limits)))
         return tail.annotate(floor=rows_by(FLOOR, (session_id,))).order_by("depth")
 
-    def tail_to_compaction(self, session_id: str, row_id: int | None, bounds: Bounds) -> "MessageQuerySet":
+    def tail_to_compaction(self, session_id: str, row_id: int | None, bounds: PathBounds) -> "MessageQuerySet":
         """The same, down from the next message that ends a compaction of the session, that message included.
 
         Adds `compaction_count` too: how many compactions of the session are not undone.

@@ -206,7 +206,7 @@ SELECT id FROM garbage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class PathBounds:
     """Limits for reading a path. The newest exchange may use `exchange_bytes`; the newest message is always read."""
 
     max_messages: int

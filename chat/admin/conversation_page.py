@@ -20,7 +20,7 @@ from chat.instances.spending import spending
 from chat.models import AgentInstance, AgentRun, Turn
 from chat.reads.declarations import declarations
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
-from sessions_app.admin.conversation_view import ConversationView, MessageView, conversation_view
+from sessions_app.admin.conversation_view import ConversationView, ShownMessage, conversation_view
 from sessions_app.core.messages.messages import Role, is_message_id
 from sessions_app.models import Session
 from tools_app.models import ToolCallRecord
@@ -55,7 +55,7 @@ class TurnLine:
 class Line:
     """A message with the turn that it belongs to. `turn` is nothing where an answer of the same page shows it."""
 
-    view: MessageView
+    view: ShownMessage
     turn: TurnLine | None
     can_edit: bool
     can_ask: bool
@@ -183,7 +183,7 @@ def _lines(view: ConversationView, rights: Rights, *, asks: bool) -> list[Line]:
     ]
 
 
-def _shown_turn(view: MessageView, turns: Mapping[str, TurnLine], answered: set[str]) -> TurnLine | None:
+def _shown_turn(view: ShownMessage, turns: Mapping[str, TurnLine], answered: set[str]) -> TurnLine | None:
     """The turn of an answer; of a question only where no answer of it is there to show it."""
     turn_id = view.message.turn_id
     if view.message.role != Role.ASSISTANT and turn_id in answered:
@@ -191,7 +191,7 @@ def _shown_turn(view: MessageView, turns: Mapping[str, TurnLine], answered: set[
     return turns.get(turn_id)
 
 
-def _turns_of(views: Iterable[MessageView]) -> dict[str, TurnLine]:
+def _turns_of(views: Iterable[ShownMessage]) -> dict[str, TurnLine]:
     ids = {view.message.turn_id for view in views} - {""}
     return {turn.pk: _turn_line(turn) for turn in _as_lines(Turn.objects.filter(pk__in=ids))} if ids else {}
 

@@ -24,7 +24,7 @@ from fibers.services import requeue_fiber
 from thinkproject.kernel.errors import ThinkError
 
 
-class StatusFilter(admin.SimpleListFilter):
+class TurnStatusFilter(admin.SimpleListFilter):
     """Turns by their status, in the words of the list."""
 
     title = _("status")
@@ -70,7 +70,7 @@ class TurnAdmin(TurnColumns):
 
     change_form_template = "admin/think_chat/turn/change_form.html"
     list_display = ("title", "people", "status", "by_model", "spent", "accepted")
-    list_filter = (StatusFilter, AgentOfConversationFilter, TriggerFilter, "accepted_at")
+    list_filter = (TurnStatusFilter, AgentOfConversationFilter, TriggerFilter, "accepted_at")
     list_select_related = ("instance__owner", "fiber")
     search_fields = ("=id", "=request_id", "=instance__id", "=assistant_id")
     search_help_text = _("The exact id of a turn, a request, a conversation or an answer.")

@@ -41,7 +41,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.object_storage import delete_after_commit, object_storage
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.core.origins import Origin
-from tools_app.guard.standings import Place, see
+from tools_app.guard.standings import GuardScope, see
 
 MAX_NAMED: Final = 100
 """Conversations that cannot be read are named in reports up to so many; all are counted."""
@@ -257,7 +257,7 @@ def _write(job: _Job, conversation: Conversation) -> None:
             file_count=len(set(attachment_ids)),
             left_out=dict(conversation.left_out),
         )
-        place = Place(session_id=session_id, scope=instance_id, owner_id=owner_id)
+        place = GuardScope(session_id=session_id, scope=instance_id, owner_id=owner_id)
         see(place, [SeenText(Origin.FILE, job.row.name)], at=Spot(name="import"))
         job.context.passed("conversation")
 

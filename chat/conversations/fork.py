@@ -11,7 +11,7 @@ from chat.models import AgentInstance
 from sessions_app.messages.services import delete_session, fork_session
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
-from tools_app.guard.standings import Place, copy_guard
+from tools_app.guard.standings import GuardScope, copy_guard
 from tools_app.workspace.copying import copy_workspaces
 
 
@@ -39,7 +39,7 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
         raise InputInvalid("This conversation has no such messages.")
     former_id = made.session_id
     fork = fork_session(source_id, message_id, scope=made.pk)
-    copy_guard(source_id, Place(session_id=fork.pk, scope=made.pk, owner_id=made.owner_id))
+    copy_guard(source_id, GuardScope(session_id=fork.pk, scope=made.pk, owner_id=made.owner_id))
     AgentInstance.objects.filter(pk=made.pk).update(
         session=fork,
         state=instance.state,

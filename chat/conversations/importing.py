@@ -27,7 +27,7 @@ from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.core.origins import Origin
-from tools_app.guard.standings import Place, see
+from tools_app.guard.standings import GuardScope, see
 
 _conf = AccessSettings()
 
@@ -110,7 +110,7 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
     rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
     imported = import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
     if imported.message_count:  # the writer of the file may have written all of it
-        place = Place(session_id=imported.session_id, scope=instance.pk, owner_id=key.owner_id)
+        place = GuardScope(session_id=imported.session_id, scope=instance.pk, owner_id=key.owner_id)
         see(place, [SeenText(Origin.FILE, str(getattr(file, "name", "") or ""))], at=Spot(name="import"))
     return imported
 

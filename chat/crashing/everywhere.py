@@ -20,9 +20,9 @@ from typing_extensions import Unpack
 
 from chat.agent.base import Agent
 from chat.core.model.language_model import LanguageModel
-from chat.crashing.outcome import Outcome, differences
+from chat.crashing.outcome import CrashOutcome, differences
 from chat.crashing.points import Course, Point, chosen
-from chat.crashing.runs import Act, Play, played, scripted
+from chat.crashing.runs import Act, CrashPlay, played, scripted
 from chat.testing import refuse_memory_database
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -78,7 +78,7 @@ class CrashEverywhere:
         the message. Errors: `AssertionError`, with what differed at which crash and what to do.
         """
         refuse_memory_database()
-        play = Play(
+        play = CrashPlay(
             agent_class=agent_class,
             make_model=options.get("model") or scripted(script),
             acts=messages or (script,),
@@ -97,7 +97,7 @@ class CrashEverywhere:
         """Do the same from a test that is no coroutine, where no plugin for those is installed."""
         return asyncio.run(self(agent_class, script, *messages, **options))
 
-    async def _crash(self, play: Play, *, pairs: bool) -> Crashes:
+    async def _crash(self, play: CrashPlay, *, pairs: bool) -> Crashes:
         right, course = await self._undisturbed(play)
         problems: list[str] = []
         done: list[tuple[Point, ...]] = []
@@ -111,7 +111,7 @@ class CrashEverywhere:
             raise AssertionError(_report(play, problems, len(done)))
         return Crashes(points=tuple(done))
 
-    async def _undisturbed(self, play: Play) -> tuple[Outcome, Course]:
+    async def _undisturbed(self, play: CrashPlay) -> tuple[CrashOutcome, Course]:
         """Play it twice: what differs without a crash would be blamed on crashes."""
         course, again = Course(), Course()
         right = await played(play, course, self._name())
@@ -126,7 +126,9 @@ class CrashEverywhere:
             raise AssertionError("No turn was run: nothing could be crashed.")
         return right, course
 
-    async def _run(self, play: Play, right: Outcome, deaths: tuple[Point, ...], problems: list[str]) -> list[Point]:
+    async def _run(
+        self, play: CrashPlay, right: CrashOutcome, deaths: tuple[Point, ...], problems: list[str]
+    ) -> list[Point]:
         """Play it with these crashes; returns the points that come after the last of them.
 
         The points behind the last commit are not always passed before the play is over: it is played again then.
@@ -142,7 +144,9 @@ class CrashEverywhere:
             problems.append(f"The worker died {where}:\n{_indented(lines)}")
         return course.passed_since_death
 
-    async def _play_once(self, play: Play, right: Outcome, deaths: tuple[Point, ...]) -> tuple[Course, list[str]]:
+    async def _play_once(
+        self, play: CrashPlay, right: CrashOutcome, deaths: tuple[Point, ...]
+    ) -> tuple[Course, list[str]]:
         course = Course(deaths)
         try:
             found = await played(play, course, self._name())
@@ -170,12 +174,12 @@ def _make_user(name: str) -> Any:
     return users.objects.get_or_create(**named)[0]
 
 
-def _more_runs(right: Outcome, found: Outcome) -> list[str]:
+def _more_runs(right: CrashOutcome, found: CrashOutcome) -> list[str]:
     more = {name: count for name, count in found.tool_runs.items() if count > right.tool_runs[name]}
     return [f"Tool {name!r} ran {count} times, undisturbed {right.tool_runs[name]}." for name, count in more.items()]
 
 
-def _report(play: Play, problems: list[str], count: int) -> str:
+def _report(play: CrashPlay, problems: list[str], count: int) -> str:
     head = f"{len(problems)} of {count} crashes changed the outcome of {play.agent_class.__name__}."
     return "\n\n".join([head, *problems, ADVICE])
 

@@ -23,7 +23,7 @@ CUT_TEXTS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CrashOutcome:
     """The outcome of a conversation. `faults`: what holds for no run at all, however it went."""
 
     messages: list[JSONValue]
@@ -72,7 +72,7 @@ def stream_faults(chunks: Sequence[JSONObject], stored: JSONObject | None) -> li
     return faults
 
 
-def differences(right: Outcome, found: Outcome, *, may_cut: bool) -> list[str]:
+def differences(right: CrashOutcome, found: CrashOutcome, *, may_cut: bool) -> list[str]:
     """Sentences about how a crashed run differs from an undisturbed one; none when it does not.
 
     With `may_cut` calls that were cut for good are no difference, nor is what the model said about them; then no

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from chat.agent.base import Agent, InstanceKey
 from chat.core.durable_names import TURN_FIBER
 from chat.core.model.language_model import LanguageModel
-from chat.crashing.outcome import Outcome, counted, normalised, stream_faults
+from chat.crashing.outcome import CrashOutcome, counted, normalised, stream_faults
 from chat.crashing.points import Course
 from chat.errors import CallNotFound
 from chat.instances.rows import find_instance
@@ -50,7 +50,7 @@ Act = str | NewMessage | Callable[[AgentHandle], Awaitable[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play:
+class CrashPlay:
     """A conversation as its author wrote it down. See `chat.crashing.everywhere` for the fields."""
 
     agent_class: type[Agent]
@@ -69,7 +69,7 @@ def scripted(script: str) -> Callable[[], LanguageModel]:
     return lambda: ScriptedModel(script)
 
 
-async def played(play: Play, course: Course, name: str) -> Outcome:
+async def played(play: CrashPlay, course: Course, name: str) -> CrashOutcome:
     """Play it in a conversation of its own; returns when nothing moves any more.
 
     Errors: `TimeoutError` when something still moves after `play.seconds`.
@@ -93,7 +93,7 @@ async def _do(key: InstanceKey, act: Act) -> None:
     await db(admit, key, TurnRequest(intake=Submit(message=message)))
 
 
-async def _answered(key: InstanceKey, play: Play) -> None:
+async def _answered(key: InstanceKey, play: CrashPlay) -> None:
     """Answer what waits for people and clients, until nothing does."""
     for _ in range(ROUNDS):
         await _idle()
@@ -102,7 +102,7 @@ async def _answered(key: InstanceKey, play: Play) -> None:
     raise AssertionError(f"after {ROUNDS} answers from outside something still waits for one")
 
 
-async def _answer(key: InstanceKey, play: Play) -> bool:
+async def _answer(key: InstanceKey, play: CrashPlay) -> bool:
     handle, has_answered = AgentHandle(key), False
     for question in await handle.pending_approvals():
         decide = handle.approve_execution if play.approve else handle.reject_execution
@@ -181,7 +181,7 @@ def _all(effects: Callable[[], Iterable[Any]]) -> list[Any]:
     return list(effects())
 
 
-async def _outcome(key: InstanceKey, effects: Any, course: Course) -> Outcome:
+async def _outcome(key: InstanceKey, effects: Any, course: Course) -> CrashOutcome:
     messages = await AgentHandle(key).messages()
     turns = await db(partial(_turns, key))
     faults = await db(_left_running)
@@ -192,7 +192,7 @@ async def _outcome(key: InstanceKey, effects: Any, course: Course) -> Outcome:
         chunks = [load(record.text) for record in await read(turn.pk)]
         lines = stream_faults(chunks, _answer_of(turn, messages))
         faults += [f"Turn {turn.position}: {line}." for line in lines]
-    return Outcome(
+    return CrashOutcome(
         messages=normalised(messages),
         endings=[turn_status(turn.fiber.status, turn.fiber.reason).value for turn in turns],
         effects=effects,

@@ -46,7 +46,7 @@ _ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class StorageUsage:
     """Storage used by one user."""
 
     files: int
@@ -395,10 +395,10 @@ def forget_files_of(instance_ids: Iterable[str]) -> None:
     delete_after_commit(names)
 
 
-def usage(owner_id: int) -> Usage:
+def usage(owner_id: int) -> StorageUsage:
     """Number and bytes of the user's files."""
     row = Attachment.objects.filter(owner_id=owner_id).aggregate(files=Count("id"), total=Sum("byte_size"))
-    return Usage(files=row["files"], byte_count=row["total"] or 0)
+    return StorageUsage(files=row["files"], byte_count=row["total"] or 0)
 
 
 def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:

@@ -41,7 +41,7 @@ _BY_TURN: Final[Mapping[TurnStatus, RunStatus]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
+class OccurrenceView:
     """One run of a schedule. `turn_id`: of a prompt; how it went is how its turn went."""
 
     id: str
@@ -56,13 +56,13 @@ class RunView:
     fiber_id: str
 
 
-def runs_of(schedule_id: str) -> list[RunView]:
+def runs_of(schedule_id: str) -> list[OccurrenceView]:
     """The runs of a schedule that are kept, newest first."""
     rows = ScheduleRun.objects.filter(schedule_id=schedule_id).select_related("fiber")
     return _views(list(rows.order_by("-created_at", "-pk")[:100]))
 
 
-def last_runs(schedules: Iterable[Schedule]) -> dict[str, RunView]:
+def last_runs(schedules: Iterable[Schedule]) -> dict[str, OccurrenceView]:
     """The last run of each schedule that has one, by the schedule's id. Two queries."""
     ids = [schedule.pk for schedule in schedules]
     newest = ScheduleRun.objects.filter(schedule_id=OuterRef("pk")).order_by("-created_at", "-pk").values("pk")[:1]
@@ -71,13 +71,13 @@ def last_runs(schedules: Iterable[Schedule]) -> dict[str, RunView]:
     return {view.schedule_id: view for view in _views(rows)}
 
 
-def _views(rows: Sequence[ScheduleRun]) -> list[RunView]:
+def _views(rows: Sequence[ScheduleRun]) -> list[OccurrenceView]:
     turn_ids = [turn_id for row in rows if (turn_id := _turn_id(row.fiber.result)) is not None]
     turns = {turn.pk: turn for turn in Turn.objects.select_related("fiber").filter(pk__in=turn_ids)} if turn_ids else {}
     return [_view(row, turns.get(_turn_id(row.fiber.result) or "")) for row in rows]
 
 
-def _view(row: ScheduleRun, turn: Turn | None) -> RunView:
+def _view(row: ScheduleRun, turn: Turn | None) -> OccurrenceView:
     fiber = row.fiber
     status, finished, error = _BY_FIBER[fiber.status], fiber.finished_at, (fiber.error or {}).get("message", "")
     if fiber.status == FiberStatus.PENDING and fiber.reason in WITHOUT_FUNCTION:
@@ -88,7 +88,7 @@ def _view(row: ScheduleRun, turn: Turn | None) -> RunView:
         status = _BY_TURN.get(turn_status(turn.fiber.status, turn.fiber.reason), "waiting")
         finished = turn.finished_at if turn.fiber.status in TERMINAL else None
         error = turn.error_text
-    return RunView(
+    return OccurrenceView(
         id=str(row.pk),
         schedule_id=row.schedule_id,
         due_at=row.due_at,

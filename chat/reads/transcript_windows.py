@@ -24,7 +24,7 @@ Version = tuple[str, int]
 _Limits = tuple[int, int]
 
 
-class Place(NamedTuple):
+class MessageSpan(NamedTuple):
     """The place of one message in the text of a transcript."""
 
     id: str
@@ -33,12 +33,12 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transcript:
+class TranscriptText:
     """The messages of a conversation as JSON text. Shared and immutable. `version`: session and last change."""
 
     version: Version | None
     text: str = "[]"
-    places: tuple[Place, ...] = ()
+    places: tuple[MessageSpan, ...] = ()
     waiting: int = 0
     """How many of the last messages wait for a place in the path."""
 
@@ -52,7 +52,7 @@ class Transcript:
         """The messages, parsed one by one. For what reads them; a frame is made of the text."""
         return [self._load(place) for place in self.places]
 
-    def before(self, answer_id: str) -> "Transcript":
+    def before(self, answer_id: str) -> "TranscriptText":
         """It as it was when an answer began: without that answer and those behind it. Its version promises nothing."""
         at = next((at for at, place in enumerate(self.places) if place.id == answer_id), None)
         if at is None or self.version is None:
@@ -60,14 +60,14 @@ class Transcript:
         behind = [place for place in self.places[at:] if self._load(place)["role"] != "assistant"]
         kept = [(place.id, self.text[place.start : place.end]) for place in (*self.places[:at], *behind)]
         text, places = _joined(kept)
-        return Transcript(version=(self.version[0], 0), text=f"[{text}]", places=places, waiting=self.waiting)
+        return TranscriptText(version=(self.version[0], 0), text=f"[{text}]", places=places, waiting=self.waiting)
 
     def find(self, message_id: str) -> Message | None:
         """One message, parsed."""
         place = next((place for place in self.places if place.id == message_id), None)
         return None if place is None else self._load(place)
 
-    def _load(self, place: Place) -> Message:
+    def _load(self, place: MessageSpan) -> Message:
         message: Message = load(self.text[place.start : place.end])
         return message
 
@@ -82,7 +82,7 @@ class Window:
         self._turns = tuple(text.turn_id for text in self._queued)
         self._head, self._places = _joined([(text.id, text.ui_text()) for text in texts if text.placed])
         self.size = len(self._head) + sum(len(text.content) for text in self._queued)
-        self._marked: tuple[Set[str], Transcript] | None = None
+        self._marked: tuple[Set[str], TranscriptText] | None = None
         if not self._turns:
             self._marked = frozenset(), self._written(frozenset())
             self._head = ""  # it is in the transcript, and not needed again
@@ -93,23 +93,23 @@ class Window:
         return not self._turns
 
     @property
-    def marked(self) -> Transcript:
+    def marked(self) -> TranscriptText:
         """Its transcript as it was marked last."""
         assert self._marked is not None, "a window is marked when it is read"
         return self._marked[1]
 
-    def mark(self) -> Transcript:
+    def mark(self) -> TranscriptText:
         """Read which of its turns were stopped, and write it if that is news. One query, none for a window at rest."""
         stopped = snapshots.stopped_turns(self._turns)
         if self._marked is None or self._marked[0] != stopped:
             self._marked = stopped, self._written(stopped)
         return self._marked[1]
 
-    def _written(self, stopped: Set[str]) -> Transcript:
+    def _written(self, stopped: Set[str]) -> TranscriptText:
         marked = ((text, snapshots.queued(text.to_ui(), is_stopped=text.turn_id in stopped)) for text in self._queued)
         head = f"{self._head}," if self._head and self._queued else self._head
         tail, places = _joined([(text.id, dump(message)) for text, message in marked], first=len(head) + 1)
-        return Transcript(
+        return TranscriptText(
             version=self.version,
             text=f"[{head}{tail}]",
             places=(*self._places, *places),
@@ -117,11 +117,11 @@ class Window:
         )
 
 
-def _joined(texts: Sequence[tuple[str, str]], *, first: int = 1) -> tuple[str, tuple[Place, ...]]:
+def _joined(texts: Sequence[tuple[str, str]], *, first: int = 1) -> tuple[str, tuple[MessageSpan, ...]]:
     """The texts of messages, given with their ids, with commas between them; `first`: the place of the first one."""
     places = []
     for message_id, text in texts:
-        places.append(Place(message_id, first, first + len(text)))
+        places.append(MessageSpan(message_id, first, first + len(text)))
         first += len(text) + 1
     return ",".join(text for _, text in texts), tuple(places)
 
@@ -159,10 +159,10 @@ class KeptWindows:
                 self._size -= oldest.size
         return window
 
-    def current(self, version: Version | None) -> Transcript:
+    def current(self, version: Version | None) -> TranscriptText:
         """The transcript of a version that was just read."""
         if version is None:
-            return Transcript(version=None)
+            return TranscriptText(version=None)
         return (self.find(version) or self.read(version)).mark()
 
 

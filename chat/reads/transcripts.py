@@ -70,7 +70,7 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AnswerTotals:
     """The sums of the turns of one answer, `turn_ids` in order. Units: `duration_ms` without the time in between.
 
     An answer that waited for a decision or a result is several messages, each the answer of its own turn.
@@ -98,12 +98,12 @@ class MessageView:
     sibling_ids: list[str]
     position: int
     turn: TurnView | None
-    answer: Answer | None = None
+    answer: AnswerTotals | None = None
     tool_ms: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
+class TranscriptView:
     """A page of a conversation. `messages`: root first; `queued`: accepted, not yet in the path, in order.
 
     `has_more`: the path goes on above; `has_newer`: below; such a page lists no queued messages. `leaf_id` ends the
@@ -137,7 +137,7 @@ class PageOf:
             raise InputInvalid("A page is before, around or after a message: one of the three.")
 
 
-def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None, *, limit: int = 50) -> Transcript:
+def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None, *, limit: int = 50) -> TranscriptView:
     """A page of the conversation that `find` reads with its session, as all of it was at one moment.
 
     A message of another branch is shown in that branch, which changes nothing of what others see.
@@ -148,13 +148,13 @@ def transcript(find: Callable[[], AgentInstance], page_of: PageOf | None = None,
         instance = find()
         edge = _edge(instance)
         if instance.session_id is None:
-            return Transcript(
+            return TranscriptView(
                 running=edge.running, activity=edge.activity, failed=edge.failed, compacting=edge.compacting
             )
         return _filled(instance, instance.session_id, edge, page_of or PageOf(), limit)
 
 
-def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: PageOf, limit: int) -> Transcript:
+def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: PageOf, limit: int) -> TranscriptView:
     page = _page(session_id, wanted, limit)
     families = selectors.siblings(session_id, [message.id for message in page.messages])
     queued = [] if page.has_newer else selectors.queued(session_id)
@@ -164,7 +164,7 @@ def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: Pag
     session = instance.session if wanted == PageOf() else None  # any other page may be of another branch
     shown = selectors.Shown(page.leaf_id, session.change_seq) if session else selectors.shown(session_id)
     views = [_view(message, families, turns, durations) for message in page.messages]
-    return Transcript(
+    return TranscriptView(
         session_id=session_id,
         version=shown.change_seq,
         messages=_with_answers(views),
@@ -180,7 +180,7 @@ def _filled(instance: AgentInstance, session_id: str, edge: "_Edge", wanted: Pag
     )
 
 
-def _page(session_id: str, page_of: PageOf, limit: int) -> selectors.Page:
+def _page(session_id: str, page_of: PageOf, limit: int) -> selectors.PathPage:
     if page_of.around is not None:
         above = (limit - 1) // 2
         return selectors.page_around(session_id, page_of.around, above=above, below=limit - 1 - above)
@@ -317,7 +317,7 @@ def _with_answers(views: list[MessageView]) -> list[MessageView]:
     return [replace(view, answer=answer) if answer else view for view, answer in zip(views, found, strict=True)]
 
 
-def answers_of(turns: Sequence[TurnView | None]) -> list[Answer | None]:
+def answers_of(turns: Sequence[TurnView | None]) -> list[AnswerTotals | None]:
     """The sums, each where its answer ends, of the turns of a page of messages; nothing for an answer of one turn.
 
     Shape: as many as turns. A turn that another one of the page continues is no end. What lies before the page is not
@@ -335,11 +335,11 @@ def _chain(turn: TurnView, known: dict[str, TurnView]) -> list[TurnView]:
     return found
 
 
-def _sums(turns: list[TurnView]) -> Answer | None:
+def _sums(turns: list[TurnView]) -> AnswerTotals | None:
     if len(turns) == 1:
         return None
     durations = [turn.duration_ms for turn in turns if turn.duration_ms is not None]
-    return Answer(
+    return AnswerTotals(
         turn_ids=[turn.id for turn in turns],
         input_tokens=sum(turn.input_tokens for turn in turns),
         output_tokens=sum(turn.output_tokens for turn in turns),

@@ -24,7 +24,7 @@ from chat.instances.notifications import EVERYONE, group_of, list_group, user_gr
 from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
 from chat.realtime.events import InstanceEvents
-from chat.realtime.inbound import Inbound, Refusal
+from chat.realtime.inbound import FrameRefusal, Inbound
 from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list, zone_of_scope
 from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
@@ -149,7 +149,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
                 text = await user_facing_error(self.connection.agent, error, context)
                 await self.send(frames.refusal(request_id, text))
 
-    async def _is_refused(self, refusal: Refusal | None) -> bool:
+    async def _is_refused(self, refusal: FrameRefusal | None) -> bool:
         """Close the socket of a client that sends too much, or whose user may not be here any more."""
         assert self.connection is not None
         if refusal is None:

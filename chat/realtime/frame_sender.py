@@ -14,7 +14,7 @@ from chat.core.wire.recent_set import RecentSet
 from chat.models import TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
-from chat.reads.transcript_windows import Transcript
+from chat.reads.transcript_windows import TranscriptText
 from chat.realtime.recovery_notice import RecoveryNotice
 from chat.realtime.resume_memory import ResumeMemory
 from chat.realtime.shared_transcripts import frame_of, shared_transcripts
@@ -29,7 +29,7 @@ from thinkproject.kernel.aio import db
 _shared_frames = FrameCache()
 
 
-class Asked(NamedTuple):
+class AskedTranscript(NamedTuple):
     """The moment when a transcript was asked for: how many had been, and how often the conversation was cleared."""
 
     read: int
@@ -119,21 +119,21 @@ class FrameSender:
         await self._send(frames.replay_complete(turn.request_id))
         await self.recovery.replay_completed(turn.request_id)
 
-    def ask(self) -> Asked:
+    def ask(self) -> AskedTranscript:
         """Ask for a transcript: what it holds is to be read after this moment."""
         self._reads += 1
         self._shown_since.clear()
-        return Asked(self._reads, self._clears)
+        return AskedTranscript(self._reads, self._clears)
 
     async def transcript(
         self,
         *,
         connect: bool = False,
         unless_known: bool = False,
-        asked: Asked | None = None,
+        asked: AskedTranscript | None = None,
         snapshot: Snapshot | None = None,
         before: TurnRef | None = None,
-    ) -> Transcript:
+    ) -> TranscriptText:
         """Send the window of messages, unless the conversation was cleared while it was read. Returns it.
 
         No transcript follows one that was asked for later: it might lack what the client has sent in between.
@@ -182,7 +182,12 @@ class FrameSender:
         await self._send(frames.done(turn.request_id, outcome, message_ids=turn.message_ids))
 
     async def end(
-        self, ended: TurnRef, asked: Asked | None = None, snapshot: Snapshot | None = None, *, is_late: bool = False
+        self,
+        ended: TurnRef,
+        asked: AskedTranscript | None = None,
+        snapshot: Snapshot | None = None,
+        *,
+        is_late: bool = False,
     ) -> None:
         """Send the transcript before the terminal frame, so that no late transcript removes the user's next message.
 
@@ -273,7 +278,7 @@ def _interrupted(memory: ResumeMemory, key: InstanceKey) -> tuple[str, TurnRef |
     return request_id, snapshots.find_turn(key, request_id=request_id) if request_id else None
 
 
-def _was_answered(shown: Transcript, assistant_id: str) -> bool:
+def _was_answered(shown: TranscriptText, assistant_id: str) -> bool:
     """Whether a call of an answer's last step is not open any more: it may have been answered from outside."""
     answer = shown.find(assistant_id)
     for part in reversed(answer["parts"] if answer is not None else []):
@@ -284,7 +289,7 @@ def _was_answered(shown: Transcript, assistant_id: str) -> bool:
     return False
 
 
-def _is_followed(shown: Transcript, assistant_id: str) -> bool:
+def _is_followed(shown: TranscriptText, assistant_id: str) -> bool:
     """Whether messages follow an answer or wait behind it: those of the next turns, which may have begun.
 
     Clients keep the answer that they receive at the end of their list until its `done` frame, and put the next one

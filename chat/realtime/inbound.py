@@ -35,7 +35,7 @@ BUSY: Final = Phrase("The server is very busy. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class FrameRefusal:
     """Why a connection is closed."""
 
     code: int
@@ -138,16 +138,16 @@ class Inbound:
         self._user_id = user_id
         self._second, self._count = 0.0, 0
 
-    def refusal(self, text: str) -> Refusal | None:
+    def refusal(self, text: str) -> FrameRefusal | None:
         """Count a frame; returns the reason to close the connection, if any."""
         now, size = time.monotonic(), envelope.byte_length(text)
         per_minute = chat_settings.frame_bytes_per_minute
         if self._is_flood(now):
-            return Refusal(FLOOD, "Too many frames a second.")
+            return FrameRefusal(FLOOD, "Too many frames a second.")
         if per_minute and not _budgets.spend(self._user_id, size, per_minute=per_minute, now=now):
-            return Refusal(FLOOD, f"More than {per_minute} bytes a minute.")
+            return FrameRefusal(FLOOD, f"More than {per_minute} bytes a minute.")
         if size > chat_settings.max_frame_bytes:
-            return Refusal(TOO_LARGE, f"A frame may have {chat_settings.max_frame_bytes} bytes.")
+            return FrameRefusal(TOO_LARGE, f"A frame may have {chat_settings.max_frame_bytes} bytes.")
         if self._is_too_large_for_its_kind(text) and not envelope.is_message_list(text):
             return _only_chat_requests()
         return None
@@ -166,7 +166,7 @@ class Inbound:
                 raise
             raise FrameInvalid(error.phrase, request_id=known) from error
 
-    def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> Refusal | None:
+    def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> FrameRefusal | None:
         """The reason to close the connection after a large frame that is no chat request after all."""
         is_small = len(text) <= chat_settings.max_other_frame_bytes
         return (
@@ -183,5 +183,7 @@ class Inbound:
         return self._count > chat_settings.max_frames_per_second
 
 
-def _only_chat_requests() -> Refusal:
-    return Refusal(TOO_LARGE, f"Only chat requests may have more than {chat_settings.max_other_frame_bytes} bytes.")
+def _only_chat_requests() -> FrameRefusal:
+    return FrameRefusal(
+        TOO_LARGE, f"Only chat requests may have more than {chat_settings.max_other_frame_bytes} bytes."
+    )

@@ -10,7 +10,7 @@ from chat.agent.base import InstanceKey
 from chat.core.wire import frames
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot
-from chat.reads.transcript_windows import KeptWindows, Transcript, Version, Window, kept_windows
+from chat.reads.transcript_windows import KeptWindows, TranscriptText, Version, Window, kept_windows
 from thinkproject.kernel.aio import db
 
 
@@ -21,13 +21,13 @@ class SharedTranscripts:
         self._kept = kept or KeptWindows()
         self._reading: dict[Version, asyncio.Task[Window]] = {}
 
-    async def current(self, key: InstanceKey, snapshot: Snapshot | None = None) -> Transcript:
+    async def current(self, key: InstanceKey, snapshot: Snapshot | None = None) -> TranscriptText:
         """The transcript of an instance's current session, as it is now or a moment later.
 
         `snapshot`: the caller has just read it; then a window that is kept and at rest costs no query.
         """
         found = await db(self._look, key) if snapshot is None else self._at_rest(snapshot.version)
-        if isinstance(found, Transcript):
+        if isinstance(found, TranscriptText):
             return found
         window = self._kept.find(found)  # it may have been read meanwhile
         if window is None:
@@ -38,17 +38,17 @@ class SharedTranscripts:
         # A read that was under way may have asked about the waiting messages before this call.
         return window.marked if window.is_at_rest else await db(window.mark)
 
-    def _at_rest(self, version: Version | None) -> Transcript | Version:
+    def _at_rest(self, version: Version | None) -> TranscriptText | Version:
         if version is None:
-            return Transcript(version=None)
+            return TranscriptText(version=None)
         window = self._kept.find(version)
         return window.marked if window is not None and window.is_at_rest else version
 
-    def _look(self, key: InstanceKey) -> Transcript | Version:
+    def _look(self, key: InstanceKey) -> TranscriptText | Version:
         """The transcript where its window is kept, else the version to read."""
         version = snapshots.version_of(key)
         if version is None:
-            return Transcript(version=None)
+            return TranscriptText(version=None)
         window = self._kept.find(version)
         return version if window is None else window.mark()
 
@@ -61,7 +61,7 @@ class SharedTranscripts:
         return task
 
 
-def frame_of(transcript: Transcript, *, connect: bool = False, with_version: bool = False) -> str:
+def frame_of(transcript: TranscriptText, *, connect: bool = False, with_version: bool = False) -> str:
     """The frame that sends a transcript."""
     version = transcript.version if with_version else None
     return frames.messages_of(transcript.text, connect=connect, version=version)

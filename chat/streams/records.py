@@ -45,7 +45,7 @@ class Append:
     trim_below: int = 0  # offsets below are in the database and may go
 
 
-class Outcome(StrEnum):
+class StreamOutcome(StrEnum):
     """The result of an append."""
 
     APPENDED = "ok"
@@ -56,7 +56,7 @@ class Outcome(StrEnum):
 class AppendResult(NamedTuple):
     """Outcome of an append, and the epoch that holds now."""
 
-    outcome: Outcome
+    outcome: StreamOutcome
     epoch: str
 
 

@@ -20,14 +20,14 @@ NOT_DECIDED: Final = "Whether this action is allowed could not be decided."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedAction:
     """An agent that is asked about an action, and the turn to which it grants."""
 
     agent: Agent
     turn: AuthorizationContext
 
 
-async def _none_above() -> Sequence[Asked]:
+async def _none_above() -> Sequence[AskedAction]:
     return ()
 
 
@@ -42,13 +42,13 @@ class ActionGate:
     turn: AuthorizationContext
     call_id: str
     is_approved: bool = False
-    above: Callable[[], Awaitable[Sequence[Asked]]] = _none_above
+    above: Callable[[], Awaitable[Sequence[AskedAction]]] = _none_above
 
     async def refusal(self, rules: ActionRules, given: JSONObject) -> str | None:
         """The reason why the action may not run, for the model; `None` when it may. Nothing is remembered."""
         try:
             async with asyncio.timeout(rules.timeout_seconds):
-                reason = await self._refusal(Asked(agent=self.agent, turn=self.turn), rules, given)
+                reason = await self._refusal(AskedAction(agent=self.agent, turn=self.turn), rules, given)
                 if reason is not None:
                     return reason
                 for asked in await self.above():
@@ -61,7 +61,7 @@ class ActionGate:
         except ThinkError as error:
             return NOT_DECIDED if isinstance(error, AgentCodeFailed | TurnConfigInvalid) else error.message
 
-    async def _refusal(self, asked: Asked, rules: ActionRules, given: JSONObject) -> str | None:
+    async def _refusal(self, asked: AskedAction, rules: ActionRules, given: JSONObject) -> str | None:
         agent, turn = asked.agent, asked.turn
         granted = await call_hook(agent, "authorize_turn", turn)
         if granted is False:

@@ -59,7 +59,7 @@ _SHOWN_OF_TOOL: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class ShownBlock:
     """A labelled piece of text inside something to unfold."""
 
     label: str | Promise
@@ -74,7 +74,7 @@ class PartView:
     text: str = ""
     title: str | Promise = ""
     state: str | Promise = ""
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ShownBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class SiblingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryView:
+class ShownSummary:
     """A compaction at its end. `is_covered`: a larger active one includes its messages."""
 
     row: Compaction
@@ -96,7 +96,7 @@ class SummaryView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageView:
+class ShownMessage:
     """One message in its place. `siblings`: all that stand there, oldest first; `position` counts from 1.
 
     `compactions` end here and `forks` go on from here; `ends_shared`: above, this session shares another one's
@@ -110,7 +110,7 @@ class MessageView:
     author: MessageAuthor | None = None
     siblings: Sequence[SiblingView] = ()
     position: int = 1
-    compactions: Sequence[SummaryView] = ()
+    compactions: Sequence[ShownSummary] = ()
     forks: Sequence[Session] = ()
     ends_shared: bool = False
     pruned_count: int = 0
@@ -133,8 +133,8 @@ class ConversationView:
     `target` is the message that the page was opened at; `archived_count`: how many messages above are archived.
     """
 
-    messages: list[MessageView]
-    queued: list[MessageView]
+    messages: list[ShownMessage]
+    queued: list[ShownMessage]
     older: str
     newer: str
     branch: str
@@ -186,7 +186,7 @@ def conversation_view(
     )
 
 
-def _around(session_id: str, message_id: str) -> selectors.Page | None:
+def _around(session_id: str, message_id: str) -> selectors.PathPage | None:
     if not message_id:
         return None
     try:
@@ -195,20 +195,20 @@ def _around(session_id: str, message_id: str) -> selectors.Page | None:
         return None
 
 
-def _page(session_id: str, leaf: str | Leaf, before: str) -> selectors.Page:
+def _page(session_id: str, leaf: str | Leaf, before: str) -> selectors.PathPage:
     try:
         return selectors.path_page(session_id, leaf=leaf, before=before or None, limit=PAGE_MESSAGES)
     except MessageNotFound:
         return selectors.path_page(session_id, limit=PAGE_MESSAGES)
 
 
-def _alone(message: StoredMessage, speakers: Mapping[str, str | Promise]) -> MessageView:
-    return MessageView(message=message, parts=_parts(message), speaker=speakers.get(message.role, message.role))
+def _alone(message: StoredMessage, speakers: Mapping[str, str | Promise]) -> ShownMessage:
+    return ShownMessage(message=message, parts=_parts(message), speaker=speakers.get(message.role, message.role))
 
 
 def _message_views(
     session_id: str, messages: Sequence[StoredMessage], shared_end: str | None, speakers: Mapping[str, str | Promise]
-) -> list[MessageView]:
+) -> list[ShownMessage]:
     ids = [message.id for message in messages]
     families = selectors.siblings(session_id, ids)
     previews = _previews(session_id, [each for family in families.values() if len(family) > 1 for each in family])
@@ -217,7 +217,7 @@ def _message_views(
     pruned = _pruned(session_id, ids)
     authors = message_authors(session_id, ids)
     return [
-        MessageView(
+        ShownMessage(
             message=message,
             parts=_parts(message),
             speaker=speakers.get(message.role, message.role),
@@ -256,17 +256,17 @@ def _beginning(content: Content) -> str:
     return text if len(text) <= PREVIEW_CHARS else f"{text[: PREVIEW_CHARS - 1]}…"
 
 
-def _compactions(session_id: str, depths: Mapping[str, int]) -> dict[str, list[SummaryView]]:
+def _compactions(session_id: str, depths: Mapping[str, int]) -> dict[str, list[ShownSummary]]:
     """Compactions by the message that they end with, undone ones too. One query."""
     rows = Compaction.objects.filter(session_id=session_id, last_id__in=list(depths)).select_related("created_by")
     shown = list(rows.order_by("created_at", "id")[:MAX_NOTES])
     ranges = {row.pk: (depths[row.last_id] - row.message_count, depths[row.last_id]) for row in shown}
-    found: dict[str, list[SummaryView]] = {}
+    found: dict[str, list[ShownSummary]] = {}
     for row in shown:
         top, bottom = ranges[row.pk]
         larger = [ranges[other.pk] for other in shown if other.pk != row.pk and other.undone_at is None]
         is_covered = any(above <= top and bottom < below for above, below in larger)
-        found.setdefault(row.last_id, []).append(SummaryView(row=row, is_covered=is_covered))
+        found.setdefault(row.last_id, []).append(ShownSummary(row=row, is_covered=is_covered))
     return found
 
 
@@ -297,14 +297,16 @@ def part_view(part: Part) -> PartView:
     if kind == "text":
         return PartView(kind="text", text=_text(part.get("text", "")))
     if kind == "reasoning":
-        thought = Block(label="", text=_text(part.get("text")))
+        thought = ShownBlock(label="", text=_text(part.get("text")))
         return PartView(kind="reasoning", title=_("Reasoning"), blocks=(thought,))
     if is_tool(part):
-        blocks = tuple(Block(label=label, text=_text(part.get(key))) for key, label in _SHOWN_OF_TOOL if key in part)
+        blocks = tuple(
+            ShownBlock(label=label, text=_text(part.get(key))) for key, label in _SHOWN_OF_TOOL if key in part
+        )
         state = _text(str(part.get("state", "")))
         return PartView(kind="tool", title=_text(tool_name(part)), state=TOOL_WORDS.get(state, state), blocks=blocks)
     title = str(part.get("filename") or part.get("title") or part.get("url") or part.get("mediaType") or "")
-    rest = (Block(label="", text=_text({key: value for key, value in part.items() if key != "type"})),)
+    rest = (ShownBlock(label="", text=_text({key: value for key, value in part.items() if key != "type"})),)
     if kind == "file":
         return PartView(kind="file", title=_text(title), state=_text(str(part.get("mediaType", ""))), blocks=rest)
     if kind.startswith("source-"):

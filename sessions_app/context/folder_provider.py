@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from sessions_app.context.skill_catalog import FILE_NAME, Documents, Place
+from sessions_app.context.skill_catalog import FILE_NAME, BlockPlace, Documents
 
 __all__ = ["SkillFolder"]
 
@@ -22,7 +22,7 @@ class _Folder:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[BlockPlace]:
         if not self._root.is_dir():
             return []
         found = []
@@ -30,7 +30,7 @@ class _Folder:
             document = path / FILE_NAME if path.is_dir() else path
             is_document = document.name == FILE_NAME or document.suffix == ".md"
             if not path.name.startswith(".") and is_document and self._is_inside(document):
-                found.append(Place(path.name if path.is_dir() else path.stem, str(document)))
+                found.append(BlockPlace(path.name if path.is_dir() else path.stem, str(document)))
         return found
 
     def read(self, address: str, max_bytes: int) -> bytes | None:

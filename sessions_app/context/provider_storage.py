@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from django.core.files.storage import Storage, storages
 
-from sessions_app.context.skill_catalog import FILE_NAME, Documents, Place
+from sessions_app.context.skill_catalog import FILE_NAME, BlockPlace, Documents
 
 __all__ = ["StorageSkills"]
 
@@ -35,13 +35,13 @@ class _Bucket:
     def _storage(self) -> Storage:
         return storages[self._given] if isinstance(self._given, str) else self._given
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[BlockPlace]:
         try:
             folders, files = self._storage.listdir(self._prefix)
         except FileNotFoundError:
             return []
-        found = [Place(name, self._below(f"{name}/{FILE_NAME}")) for name in folders]
-        found += [Place(name.removesuffix(".md"), self._below(name)) for name in files if name.endswith(".md")]
+        found = [BlockPlace(name, self._below(f"{name}/{FILE_NAME}")) for name in folders]
+        found += [BlockPlace(name.removesuffix(".md"), self._below(name)) for name in files if name.endswith(".md")]
         return sorted((place for place in found if place.key), key=lambda place: place.key)
 
     def read(self, address: str, max_bytes: int) -> bytes | None:

@@ -19,7 +19,7 @@ MAX_BYTES: Final = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockPlace:
     """A document's key, and its address at its source."""
 
     key: str
@@ -29,7 +29,7 @@ class Place:
 class Source(Protocol):
     """The source of documents."""
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[BlockPlace]:
         """Find the documents."""
         ...
 
@@ -49,7 +49,7 @@ class Documents:
         self._keys = None if keys is None else frozenset(keys)
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._listed: dict[str, tuple[Place, Document]] = {}
+        self._listed: dict[str, tuple[BlockPlace, Document]] = {}
         self._fresh_until = float("-inf")
 
     def get(self) -> str | None:
@@ -68,15 +68,15 @@ class Documents:
         text = read_document(_text(content), name=key).text
         return text if len(content) <= MAX_BYTES else f"{text}\n... [truncated: larger than {MAX_BYTES} bytes]"
 
-    def _list(self) -> dict[str, tuple[Place, Document]]:
+    def _list(self) -> dict[str, tuple[BlockPlace, Document]]:
         with self._lock:
             if time.monotonic() >= self._fresh_until:
                 self._listed = self._read_all()
                 self._fresh_until = time.monotonic() + self._seconds
             return self._listed
 
-    def _read_all(self) -> dict[str, tuple[Place, Document]]:
-        listed: dict[str, tuple[Place, Document]] = {}
+    def _read_all(self) -> dict[str, tuple[BlockPlace, Document]]:
+        listed: dict[str, tuple[BlockPlace, Document]] = {}
         for place in self._source.places()[:MAX_DOCUMENTS]:
             if self._keys is not None and place.key not in self._keys:
                 continue

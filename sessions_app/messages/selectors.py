@@ -14,7 +14,7 @@ from sessions_app.core.messages.messages import Role, StoredMessage, message_ids
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
-from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, Bounds
+from sessions_app.queries import COMPACTION_COUNT, FLOOR, TAIL_TO_COMPACTION, PathBounds
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, read_instant
 
@@ -25,7 +25,7 @@ MAX_PROBED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PathPage:
     """A stretch of a path, root first. `leaf_id` is the end of the whole path that was asked for.
 
     `has_more`: more of it lies above; `has_newer`: more lies below.
@@ -76,27 +76,27 @@ def _any_named(count: int) -> Statement:
 
 def path_page(
     session_id: str, *, leaf: str | Leaf | None = Leaf.ACTIVE, before: str | None = None, limit: int = 50
-) -> Page:
+) -> PathPage:
     """The newest messages of a path, or those above the message `before`.
 
     **Shape:** at most 500 messages.
     **Errors:** `MessageNotFound` for an unknown leaf or `before`.
     """
-    bounds = Bounds(max_messages=min(max(limit, 1), MAX_PAGE))
+    bounds = PathBounds(max_messages=min(max(limit, 1), MAX_PAGE))
     if leaf is None:
-        return Page(messages=[], has_more=False, leaf_id=None)
+        return PathPage(messages=[], has_more=False, leaf_id=None)
     if before is None:
         messages, has_more = _stretch(_tail(session_id, leaf, bounds))
-        return Page(messages=messages, has_more=has_more, leaf_id=messages[-1].id if messages else None)
+        return PathPage(messages=messages, has_more=has_more, leaf_id=messages[-1].id if messages else None)
     below: Any = _placed(session_id, before)
     leaf_id = below.active_leaf_id if isinstance(leaf, Leaf) else leaf
     if below.parent_id is None:
-        return Page(messages=[], has_more=False, leaf_id=leaf_id, has_newer=True)
+        return PathPage(messages=[], has_more=False, leaf_id=leaf_id, has_newer=True)
     messages, has_more = _stretch(Message.objects.tail(session_id, below.parent_id, bounds))
-    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=True)
+    return PathPage(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=True)
 
 
-def page_around(session_id: str, message_id: str, *, above: int, below: int) -> Page:
+def page_around(session_id: str, message_id: str, *, above: int, below: int) -> PathPage:
     """A message with so many above and below it: on the shown path, or on the newest branch below it.
 
     Costs the distance from the leaf, as `is_on_path` does. At most four queries.
@@ -112,10 +112,10 @@ def page_around(session_id: str, message_id: str, *, above: int, below: int) -> 
     upper: list[StoredMessage] = []
     has_more = row.parent_id is not None
     if has_more and above > 0:
-        bounds = Bounds(max_messages=min(above, MAX_PAGE))
+        bounds = PathBounds(max_messages=min(above, MAX_PAGE))
         upper, has_more = _stretch(Message.objects.tail(session_id, row.parent_id, bounds))
     messages = [*upper, *lower[: below + 1]]
-    return Page(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=len(lower) > below + 1)
+    return PathPage(messages=messages, has_more=has_more, leaf_id=leaf_id, has_newer=len(lower) > below + 1)
 
 
 def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1024) -> list[StoredMessage]:
@@ -132,13 +132,15 @@ def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1
     return [*shown, *(message for message in waiting if message.id not in placed)]
 
 
-def _shown(session_id: str, bounds: Bounds) -> list[StoredMessage]:
+def _shown(session_id: str, bounds: PathBounds) -> list[StoredMessage]:
     return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
 
 
-def window_bounds(max_messages: int, max_bytes: int) -> Bounds:
+def window_bounds(max_messages: int, max_bytes: int) -> PathBounds:
     """Limits of a window: the newest exchange may exceed the bytes."""
-    return Bounds(max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR)
+    return PathBounds(
+        max_messages=max(max_messages, 1), max_bytes=max_bytes, exchange_bytes=max_bytes * EXCHANGE_FACTOR
+    )
 
 
 def model_history(
@@ -181,7 +183,7 @@ def compacted_tail(
         if applying is not None:
             stretch[0], row_id = applying
         read = stretch + read
-        room = Bounds(
+        room = PathBounds(
             max_messages=room.max_messages - len(found),
             max_bytes=room.max_bytes - sum(byte_sizes),
             exchange_bytes=room.max_bytes,
@@ -408,7 +410,7 @@ def auto_compaction(session_id: str) -> bool | None:
 _PLACE: Final = ("message_id", "parent_id", "depth", "placed_at", "session_id")
 
 
-def _tail(session_id: str, leaf: str | Leaf, bounds: Bounds) -> MessageQuerySet:
+def _tail(session_id: str, leaf: str | Leaf, bounds: PathBounds) -> MessageQuerySet:
     row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
     return Message.objects.tail(session_id, row_id, bounds)
 

@@ -23,7 +23,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, SessionNotFound
 from sessions_app.messages import selectors, sessions, usage
 from sessions_app.messages import services as messages_services
-from sessions_app.messages.selectors import Page
+from sessions_app.messages.selectors import PathPage
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.messages.usage import SessionUsage
 from thinkproject.kernel.ids import new_id
@@ -59,7 +59,7 @@ class SessionReader:
         """
         return selectors.model_history(self.id, leaf=leaf, max_messages=MAX_HISTORY, max_bytes=MAX_HISTORY_BYTES)
 
-    def page(self, leaf: str | Leaf = Leaf.ACTIVE, *, before: str | None = None, limit: int = 50) -> Page:
+    def page(self, leaf: str | Leaf = Leaf.ACTIVE, *, before: str | None = None, limit: int = 50) -> PathPage:
         """A page of the path to a leaf as it is stored, newest first to hand; at most 500 messages."""
         return selectors.path_page(self.id, leaf=leaf, before=before, limit=limit)
 

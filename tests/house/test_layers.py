@@ -75,7 +75,8 @@ def _imported(tree: ast.AST, modules: Collection[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            found |= {value.value for value in node.args if isinstance(value, ast.Constant)}
+            literals = [value.value for value in node.args if isinstance(value, ast.Constant)]
+            found |= {value for value in literals if isinstance(value, str)}
     return found & set(modules)
 
 

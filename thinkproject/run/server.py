@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from thinkproject.kernel.loading import starting
 from thinkproject.run.gate import report, wait_at
-from thinkproject.run.servers.shared import Address
+from thinkproject.run.servers.shared import ListenAddress
 
 FILES_WANTED = 65_536
 EXIT_REFUSED = 3
@@ -35,7 +35,7 @@ def raise_file_limit() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until a signal ends it."""
     options = _parser().parse_args(arguments)
-    address = Address(host=options.host, port=options.port, unix_socket=options.unix_socket, fd=options.fd)
+    address = ListenAddress(host=options.host, port=options.port, unix_socket=options.unix_socket, fd=options.fd)
     raise_file_limit()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings")
     try:

@@ -42,7 +42,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class BegunAction:
     """The effect is this attempt's to have."""
 
     record_id: int
@@ -59,7 +59,7 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class PendingAction:
     """Another attempt has begun, and its end is not known. `is_lost`: its time is over."""
 
     is_lost: bool
@@ -71,7 +71,7 @@ class Conflicting:
 
 
 @transaction.atomic
-def begin_effect(effect: Effect) -> Begun | Replayed | Pending | Conflicting:
+def begin_effect(effect: Effect) -> BegunAction | Replayed | PendingAction | Conflicting:
     """Claim an effect, or say why it is not this call's to have.
 
     Durability: of calls at the same moment one begins. A failed one is free for any arguments; one whose attempt never
@@ -85,7 +85,7 @@ def begin_effect(effect: Effect) -> Begun | Replayed | Pending | Conflicting:
         defaults={**begun, "owner_id": effect.owner_id, "is_explicit": effect.is_explicit},
     )
     if made:
-        return Begun(record_id=row.pk, token=row.attempt_token, attempt=1)
+        return BegunAction(record_id=row.pk, token=row.attempt_token, attempt=1)
     if row.status == ActionStatus.FAILED:
         return _claim(row, begun, Q(status=ActionStatus.FAILED))
     if row.input_hash != begun["input_hash"]:
@@ -94,7 +94,7 @@ def begin_effect(effect: Effect) -> Begun | Replayed | Pending | Conflicting:
         return _replay(row)
     if row.is_explicit:
         return _claim(row, begun, Q(status=ActionStatus.PENDING, lease_until__lte=Now()))
-    return Pending(is_lost=not ActionRecord.objects.filter(pk=row.pk, lease_until__gt=Now()).exists())
+    return PendingAction(is_lost=not ActionRecord.objects.filter(pk=row.pk, lease_until__gt=Now()).exists())
 
 
 def _attempt(effect: Effect) -> dict[str, Any]:
@@ -111,15 +111,15 @@ def _attempt(effect: Effect) -> dict[str, Any]:
     }
 
 
-def _claim(row: ActionRecord, begun: dict[str, Any], condition: Q) -> Begun | Pending:
+def _claim(row: ActionRecord, begun: dict[str, Any], condition: Q) -> BegunAction | PendingAction:
     """Take over a row that is still as it was read."""
     free = ActionRecord.objects.filter(condition, pk=row.pk, attempt_token=row.attempt_token)
     if not free.update(**begun, attempt=F("attempt") + 1, output=None, reply=None, settled_at=None):
-        return Pending(is_lost=False)
-    return Begun(record_id=row.pk, token=begun["attempt_token"], attempt=row.attempt + 1)
+        return PendingAction(is_lost=False)
+    return BegunAction(record_id=row.pk, token=begun["attempt_token"], attempt=row.attempt + 1)
 
 
-def settle_effect(begun: Begun, output: JSONValue, reply: Collection[JSONObject]) -> Replayed | None:
+def settle_effect(begun: BegunAction, output: JSONValue, reply: Collection[JSONObject]) -> Replayed | None:
     """Write that an effect happened. `None`: it is settled by this attempt; otherwise how another attempt settled it.
 
     An attempt that lost its row leaves it as it is; where that has no result either, its own is all there is.
@@ -131,7 +131,7 @@ def settle_effect(begun: Begun, output: JSONValue, reply: Collection[JSONObject]
     return Replayed(output=output, reply=tuple(reply)) if row is None else _replay(row)
 
 
-def release_effect(begun: Begun, error: JSONValue) -> bool:
+def release_effect(begun: BegunAction, error: JSONValue) -> bool:
     """Write that an effect did not happen; its key is free. `False` if the row is another attempt's by now."""
     values = {"status": ActionStatus.FAILED, "output": error, "settled_at": timezone.now()}
     return bool(_mine(begun).update(**values))
@@ -153,7 +153,7 @@ def confirm_stuck(record_id: int, output: JSONValue) -> bool:
     )
 
 
-def _mine(begun: Begun) -> QuerySet[ActionRecord]:
+def _mine(begun: BegunAction) -> QuerySet[ActionRecord]:
     return ActionRecord.objects.filter(pk=begun.record_id, attempt_token=begun.token, status=ActionStatus.PENDING)
 
 

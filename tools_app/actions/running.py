@@ -18,10 +18,10 @@ from thinkproject.kernel.aio import call_tool_code, call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
 from tools_app.actions.ledger import (
-    Begun,
+    BegunAction,
     Conflicting,
     Effect,
-    Pending,
+    PendingAction,
     Replayed,
     begin_effect,
     release_effect,
@@ -61,7 +61,7 @@ class Replies(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ActionOutcome:
     """The result for the model. `value`: for the executor, where it is more than the output."""
 
     output: JSONValue
@@ -70,20 +70,20 @@ class Outcome:
     value: Any = None
 
 
-PENDING: Final = Outcome(
+PENDING: Final = ActionOutcome(
     output=error_output(
         "ActionPending",
         "This action has begun before, and whether it took effect is not known. Do not repeat it; find out first.",
     ),
     has_failed=True,
 )
-CONFLICT: Final = Outcome(
+CONFLICT: Final = ActionOutcome(
     output=error_output(
         "ActionConflict", "An action with the same idempotency key has other arguments. It was not run again."
     ),
     has_failed=True,
 )
-_shared: SharedRuns[Outcome] = SharedRuns()
+_shared: SharedRuns[ActionOutcome] = SharedRuns()
 _left: set["asyncio.Task[Any]"] = set()  # so that they are not collected while they run
 
 
@@ -113,10 +113,10 @@ class RunAction:
 
     async def _outcome(
         self, rules: ActionRules, arguments: dict[str, Any], given: JSONObject, context: ToolContext
-    ) -> Outcome:
+    ) -> ActionOutcome:
         refusal = await self.authorize(rules, given)
         if refusal is not None:
-            return Outcome(output=error_output("ActionDenied", refusal), has_failed=True)
+            return ActionOutcome(output=error_output("ActionDenied", refusal), has_failed=True)
         own_key = await _key_of(rules, given)
         key = context.idempotency_key if own_key is None else own_key
         effect = Effect(
@@ -139,20 +139,20 @@ class RunAction:
 
     async def _once(
         self, rules: ActionRules, effect: Effect, arguments: dict[str, Any], context: ToolContext
-    ) -> Outcome:
+    ) -> ActionOutcome:
         match await db(begin_effect, effect):
-            case Begun() as begun:
+            case BegunAction() as begun:
                 return await self._perform(rules, begun, arguments, replace(context, attempt=begun.attempt))
             case Replayed(output=output, reply=reply):
-                return Outcome(output=output, reply=reply)
+                return ActionOutcome(output=output, reply=reply)
             case Conflicting():
                 return CONFLICT
-            case Pending():
+            case PendingAction():
                 return PENDING
 
     async def _perform(
-        self, rules: ActionRules, begun: Begun, arguments: dict[str, Any], context: ToolContext
-    ) -> Outcome:
+        self, rules: ActionRules, begun: BegunAction, arguments: dict[str, Any], context: ToolContext
+    ) -> ActionOutcome:
         if rules.context_parameter:
             arguments = {**arguments, rules.context_parameter: context}
         work = asyncio.create_task(_call(rules.function, arguments))
@@ -166,12 +166,12 @@ class RunAction:
             await asyncio.wait({work}, timeout=ABORT_SECONDS)
         if not work.done() or work.cancelled():
             text = f"Action {rules.name!r} did not finish within {rules.timeout_seconds:g} s."
-            return Outcome(
+            return ActionOutcome(
                 output=error_output("ActionTimeout", f"{text} Whether it took effect is not known."), has_failed=True
             )
         return await self._record(rules, begun, work)
 
-    async def _record(self, rules: ActionRules, begun: Begun, work: "asyncio.Task[Any]") -> Outcome:
+    async def _record(self, rules: ActionRules, begun: BegunAction, work: "asyncio.Task[Any]") -> ActionOutcome:
         """Write how the function ended."""
         error = work.exception()
         if error is None:
@@ -186,20 +186,20 @@ class RunAction:
         message = error.message if isinstance(error, ThinkError) else str(error) or type(error).__name__
         output = error_output(type(error).__name__, truncate_tail(message, MAX_OUTPUT_CHARS))
         await db(release_effect, begun, output)
-        return Outcome(output=output, has_failed=True)
+        return ActionOutcome(output=output, has_failed=True)
 
-    async def _settle(self, begun: Begun, value: Any) -> Outcome:
+    async def _settle(self, begun: BegunAction, value: Any) -> ActionOutcome:
         given = value.value if isinstance(value, ToolOutput) else value
         output = safe_output(given)
         reply = await self.replies.resolve()
         settled = await db(settle_effect, begun, output, reply)
         if settled is not None:
             logger.warning("an action was settled by another attempt", extra={"action": "action_settled_twice"})
-            return Outcome(output=settled.output, reply=settled.reply)
+            return ActionOutcome(output=settled.output, reply=settled.reply)
         rich = replace(value, value=output) if isinstance(value, ToolOutput) else None
-        return Outcome(output=output, reply=tuple(reply), value=rich)
+        return ActionOutcome(output=output, reply=tuple(reply), value=rich)
 
-    def _leave(self, rules: ActionRules, begun: Begun, work: "asyncio.Task[Any]") -> None:
+    def _leave(self, rules: ActionRules, begun: BegunAction, work: "asyncio.Task[Any]") -> None:
         """Let go of a function that runs too long or is not wanted any more.
 
         An async one is cancelled. A sync one goes on in its thread; its end is written when it comes.
@@ -210,7 +210,7 @@ class RunAction:
         _left.add(late)
         late.add_done_callback(_left.discard)
 
-    async def _record_late(self, rules: ActionRules, begun: Begun, work: "asyncio.Task[Any]") -> None:
+    async def _record_late(self, rules: ActionRules, begun: BegunAction, work: "asyncio.Task[Any]") -> None:
         await asyncio.wait({work})
         if work.cancelled():
             return

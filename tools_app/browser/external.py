@@ -17,8 +17,8 @@ from yarl import URL
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.browser.errors import BrowserFailed, BrowserUnavailable
 from tools_app.browser.proxy import NetworkPolicy
-from tools_app.browser.session import Page, Session
-from tools_app.browser.wire import MAX_MESSAGE_BYTES, Connection, SocketTransport
+from tools_app.browser.session import BrowserContext, BrowserPage
+from tools_app.browser.wire import MAX_MESSAGE_BYTES, BrowserConnection, SocketTransport
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.fetching.addresses import is_allowed, parse_address
 from tools_app.fetching.errors import FetchFailed
@@ -45,7 +45,7 @@ def http_base(cdp_url: str) -> str:
     return str(url.origin().with_scheme(_SCHEMES[url.scheme])) if cdp_url else ""
 
 
-async def join(cdp_url: str, policy: NetworkPolicy) -> Session:
+async def join(cdp_url: str, policy: NetworkPolicy) -> BrowserContext:
     """Open a session in a browser elsewhere. Errors: `BrowserUnavailable`."""
     client = aiohttp.ClientSession(trust_env=False)
     try:
@@ -58,7 +58,9 @@ async def join(cdp_url: str, policy: NetworkPolicy) -> Session:
     except BaseException:
         await client.close()
         raise
-    session = Session(connection=Connection(SocketTransport(client, socket)), policy=policy, guard=FetchGuard())
+    session = BrowserContext(
+        connection=BrowserConnection(SocketTransport(client, socket)), policy=policy, guard=FetchGuard()
+    )
     try:
         await session.begin()
     except BaseException:
@@ -85,13 +87,13 @@ class FetchGuard:
     _tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     _watched: set[str] = field(default_factory=set)
 
-    async def watch(self, session: Session, page: Page, control: str) -> None:  # noqa: ARG002 - a page is its control here
+    async def watch(self, session: BrowserContext, page: BrowserPage, control: str) -> None:  # noqa: ARG002 - a page is its control here
         """Begin to hold back requests. Errors: `BrowserFailed`."""
         if not self._watched:
             session.connection.listeners.append(lambda *event: self._take(session, *event))
         await self._begin(session, control)
 
-    async def _begin(self, session: Session, control: str) -> None:
+    async def _begin(self, session: BrowserContext, control: str) -> None:
         self._watched.add(control)
         send = session.connection.send
         await send("Network.enable", {}, control)
@@ -99,7 +101,7 @@ class FetchGuard:
         within = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
         await send("Target.setAutoAttach", within, control)
 
-    def _take(self, session: Session, method: str, params: JSONObject, session_id: str) -> None:
+    def _take(self, session: BrowserContext, method: str, params: JSONObject, session_id: str) -> None:
         if session_id not in self._watched:
             return
         if method == "Fetch.requestPaused":
@@ -111,12 +113,12 @@ class FetchGuard:
         elif method == "Target.attachedToTarget":  # a frame, a worker or a window: it waits until it is watched as well
             self._do(self._follow(session, str(params.get("sessionId", ""))))
 
-    async def _follow(self, session: Session, control: str) -> None:
+    async def _follow(self, session: BrowserContext, control: str) -> None:
         with contextlib.suppress(BrowserFailed):
             await self._begin(session, control)
         await session.connection.send("Runtime.runIfWaitingForDebugger", {}, control)
 
-    async def _decide(self, session: Session, params: JSONObject, control: str) -> None:
+    async def _decide(self, session: BrowserContext, params: JSONObject, control: str) -> None:
         request = {"requestId": params["requestId"]}
         address = str(params.get("request", {}).get("url", ""))
         if await self._may_load(session, address):
@@ -124,7 +126,7 @@ class FetchGuard:
         else:
             await session.connection.send("Fetch.failRequest", {**request, "errorReason": "BlockedByClient"}, control)
 
-    async def _may_load(self, session: Session, address: str) -> bool:
+    async def _may_load(self, session: BrowserContext, address: str) -> bool:
         if address.startswith(_HARMLESS):
             return True
         try:
@@ -135,11 +137,11 @@ class FetchGuard:
             return False
         return True
 
-    async def _check_socket(self, session: Session, address: str) -> None:
+    async def _check_socket(self, session: BrowserContext, address: str) -> None:
         if not await self._may_load(session, "http" + address.removeprefix("ws")):
             session.end("A page connected to an address that is not allowed, and the browser was left.")
 
-    def _check_peer(self, session: Session, text: str) -> None:
+    def _check_peer(self, session: BrowserContext, text: str) -> None:
         address = parse_address(text.strip("[]"))
         if address is not None and not is_allowed(address, session.policy.private):
             session.end("The browser connected to an address that is not public, and was left.")

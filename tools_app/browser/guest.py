@@ -13,7 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump
 from tools_app.browser.errors import BrowserFailed, BrowserGone
 from tools_app.browser.pages import picture_of
 from tools_app.browser.policy import checked_command, url_of
-from tools_app.browser.session import Session
+from tools_app.browser.session import BrowserContext
 from tools_app.browser.wire import COMMAND_SECONDS
 from tools_app.core.tool_output import Media
 from tools_app.errors import CodeInvalid, ToolError
@@ -30,7 +30,7 @@ MAX_ENTRY_BYTES: Final = 4_000
 class GuestCalls:
     """Answers the calls of one run of code. `steps`: the commands that were sent, for people."""
 
-    session: Session
+    session: BrowserContext
     steps: list[JSONObject] = field(default_factory=list)
     pictures: list[Media] = field(default_factory=list)
     _attached: dict[str, str] = field(default_factory=dict)  # sessions with pages, by session

@@ -13,7 +13,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.browser.errors import BrowserFailed
 from tools_app.browser.policy import EMPTY
 from tools_app.browser.proxy import LOGIN_URL
-from tools_app.browser.session import Events, Page, Session
+from tools_app.browser.session import BrowserContext, BrowserPage, Events
 from tools_app.fetching.errors import FetchFailed
 
 NO_PAGE: Final = EMPTY | {LOGIN_URL}
@@ -72,7 +72,7 @@ _EXTRACT: Final = """(({ fields, each }) => {
 class Visit:
     """A page that was gone to. `status`: of its document, 0 where it is not known. `is_whole`: it has loaded."""
 
-    page: Page
+    page: BrowserPage
     url: str
     title: str
     status: int
@@ -88,7 +88,7 @@ class Visit:
         return shown
 
 
-async def visit(session: Session, text: str) -> Visit:
+async def visit(session: BrowserContext, text: str) -> Visit:
     """Go to an address and wait until the page has loaded, or for a while. Empty: the page that is there.
 
     Errors: `FetchFailed` for an address that may not be read or cannot be; `BrowserFailed`.
@@ -101,13 +101,13 @@ async def visit(session: Session, text: str) -> Visit:
     url = str(session.policy.check_url(text))
     page = await session.page()
     control = await page.control
-    for domain in ("Network.enable", "Page.enable"):
+    for domain in ("Network.enable", "BrowserPage.enable"):
         await session.send(page, domain)
-    await session.send(page, "Page.setLifecycleEventsEnabled", {"enabled": True})
+    await session.send(page, "BrowserPage.setLifecycleEventsEnabled", {"enabled": True})
     before = set(session.refused)
     old = (await _frame(session, page)).get("loaderId")
     async with session.events_of(control) as events:
-        gone = await session.send(page, "Page.navigate", {"url": url}, seconds=LOAD_SECONDS)
+        gone = await session.send(page, "BrowserPage.navigate", {"url": url}, seconds=LOAD_SECONDS)
         if gone.get("errorText"):
             raise _not_reached(session, before, url, str(gone["errorText"]))
         frame = gone.get("frameId")
@@ -116,7 +116,7 @@ async def visit(session: Session, text: str) -> Visit:
             """Whether a document of this page has loaded, perhaps a further one that the first led to."""
             return event.get("name") == "load" and event.get("frameId") == frame and event.get("loaderId") != old
 
-        is_whole = await events.wait("Page.lifecycleEvent", LOAD_SECONDS, is_load) is not None
+        is_whole = await events.wait("BrowserPage.lifecycleEvent", LOAD_SECONDS, is_load) is not None
         if is_whole:
             await events.quiet(QUIET_SECONDS, SETTLE_SECONDS)
     there = await _frame(session, page)
@@ -134,7 +134,7 @@ def _status(events: Events, loader_id: object) -> int:
     return 0
 
 
-def _not_reached(session: Session, before: set[str], url: str, text: str) -> FetchFailed:
+def _not_reached(session: BrowserContext, before: set[str], url: str, text: str) -> FetchFailed:
     """The error of a page that was not reached: of what the proxy refused, or as the browser says."""
     new = [reason for address, reason in session.refused.items() if address not in before]
     if new:
@@ -142,23 +142,23 @@ def _not_reached(session: Session, before: set[str], url: str, text: str) -> Fet
     return FetchFailed("request_failed", f"The page could not be loaded: {text}", url=url)
 
 
-async def _described(session: Session, page: Page, *, status: int, is_whole: bool) -> Visit:
+async def _described(session: BrowserContext, page: BrowserPage, *, status: int, is_whole: bool) -> Visit:
     frame = await _frame(session, page)
     url = str(frame.get("url", "")) + str(frame.get("urlFragment", ""))
     title = await run(session, page, "document.title.slice(0, 300)")
     return Visit(page=page, url=url, title=str(title), status=status, is_whole=is_whole)
 
 
-async def _frame(session: Session, page: Page) -> JSONObject:
+async def _frame(session: BrowserContext, page: BrowserPage) -> JSONObject:
     """The main frame of a page: `id`, `loaderId` (of its document), `url`, and `unreachableUrl` of an error."""
-    tree = await session.send(page, "Page.getFrameTree")
+    tree = await session.send(page, "BrowserPage.getFrameTree")
     return dict(tree["frameTree"]["frame"])
 
 
-async def run(session: Session, page: Page, expression: str) -> JSONValue:
+async def run(session: BrowserContext, page: BrowserPage, expression: str) -> JSONValue:
     """The value of an expression in our own world within the page. Errors: `BrowserFailed`."""
     frame_id = (await _frame(session, page))["id"]
-    made = await session.send(page, "Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "think"})
+    made = await session.send(page, "BrowserPage.createIsolatedWorld", {"frameId": frame_id, "worldName": "think"})
     wanted = {"expression": expression, "contextId": made["executionContextId"], "returnByValue": True}
     answer = await session.send(page, "Runtime.evaluate", wanted, seconds=SCRIPT_SECONDS)
     details = answer.get("exceptionDetails")
@@ -168,31 +168,31 @@ async def run(session: Session, page: Page, expression: str) -> JSONValue:
     return answer.get("result", {}).get("value")
 
 
-async def html_of(session: Session, page: Page) -> str:
+async def html_of(session: BrowserContext, page: BrowserPage) -> str:
     """The document as it is now. Errors: `BrowserFailed`."""
     return str(await run(session, page, _HTML % MAX_HTML_CHARS))
 
 
-async def links_of(session: Session, page: Page) -> list[JSONObject]:
+async def links_of(session: BrowserContext, page: BrowserPage) -> list[JSONObject]:
     """The links of a page: text and address. Errors: `BrowserFailed`."""
     found = await run(session, page, _LINKS % {"links": MAX_LINKS})
     return found if isinstance(found, list) else []
 
 
-async def extracted(session: Session, page: Page, fields: dict[str, str], each: str) -> JSONValue:
+async def extracted(session: BrowserContext, page: BrowserPage, fields: dict[str, str], each: str) -> JSONValue:
     """The texts and attributes that selectors find. Errors: `BrowserFailed`, also for a selector that is none."""
     wanted = json.dumps({"fields": fields, "each": each})
     return await run(session, page, _EXTRACT % {"rows": MAX_ROWS, "chars": MAX_TEXT_CHARS, "wanted": wanted})
 
 
-async def picture_of(session: Session, control: str, *, full_page: bool) -> bytes:
+async def picture_of(session: BrowserContext, control: str, *, full_page: bool) -> bytes:
     """A picture (PNG) of what is seen of a page, or of all of it down to a height. Errors: `BrowserFailed`."""
     wanted: JSONObject = {"format": "png", "optimizeForSpeed": True}
     if full_page:
-        metrics = await session.connection.send("Page.getLayoutMetrics", {}, control)
+        metrics = await session.connection.send("BrowserPage.getLayoutMetrics", {}, control)
         size = metrics.get("cssContentSize", {})
         width, height = min(int(size.get("width", 1280)), WIDTHS[1]), min(int(size.get("height", 800)), MAX_HEIGHT)
         clip = {"x": 0, "y": 0, "width": max(1, width), "height": max(1, height), "scale": 1}
         wanted |= {"captureBeyondViewport": True, "clip": clip}
-    answer = await session.connection.send("Page.captureScreenshot", wanted, control, seconds=LOAD_SECONDS)
+    answer = await session.connection.send("BrowserPage.captureScreenshot", wanted, control, seconds=LOAD_SECONDS)
     return base64.b64decode(str(answer.get("data", "")))

@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserGone, BrowserUnavailable
-from tools_app.browser.session import Session
+from tools_app.browser.session import BrowserContext
 from tools_app.errors import SandboxUnavailable, ToolError
 from tools_app.sandbox.slots import FairSlots, SlotLimits
 
-Open: TypeAlias = Callable[[], Awaitable[Session]]
+Open: TypeAlias = Callable[[], Awaitable[BrowserContext]]
 """Opens a session. Errors: `BrowserUnavailable`."""
 
 SWEEP_SECONDS: Final = 5.0
@@ -32,13 +32,13 @@ class Pool:
     """The browsers of one event loop."""
 
     slots: FairSlots
-    kept: dict[str, Session] = field(default_factory=dict)
+    kept: dict[str, BrowserContext] = field(default_factory=dict)
     _locks: "WeakValueDictionary[str, asyncio.Lock]" = field(default_factory=WeakValueDictionary)
     _sweeping: "asyncio.Task[None] | None" = None
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @asynccontextmanager
-    async def session(self, open_it: Open, *, share: str, key: str = "") -> AsyncIterator[Session]:
+    async def session(self, open_it: Open, *, share: str, key: str = "") -> AsyncIterator[BrowserContext]:
         """A session for one call. `share`: whose calls count together. `key`: keeps it, and finds what was kept.
 
         Calls with the same key wait for each other. A call that takes too long, or is cancelled, ends its browser.
@@ -76,7 +76,7 @@ class Pool:
             await self.kept.popitem()[1].close()
         await asyncio.gather(*self._closing)
 
-    async def _taken(self, key: str) -> Session | None:
+    async def _taken(self, key: str) -> BrowserContext | None:
         session = self.kept.pop(key, None)
         if session is None:
             return None
@@ -86,7 +86,7 @@ class Pool:
         await session.close()
         return None
 
-    async def _keep(self, key: str, share: str, session: Session) -> None:
+    async def _keep(self, key: str, share: str, session: BrowserContext) -> None:
         if not key or not session.is_alive:
             await session.close()
             return
@@ -116,7 +116,7 @@ class Pool:
                     self.kept.pop(key, None)
                     self._close_apart(session)
 
-    def _close_apart(self, session: Session) -> None:
+    def _close_apart(self, session: BrowserContext) -> None:
         """End a browser in a task of its own, which goes on when the caller is cancelled."""
         task = asyncio.create_task(session.close())
         self._closing.add(task)
@@ -124,7 +124,7 @@ class Pool:
 
 
 @asynccontextmanager
-async def _bounded(session: Session) -> AsyncIterator[None]:
+async def _bounded(session: BrowserContext) -> AsyncIterator[None]:
     """Errors: `BrowserGone` after too long, when the browser has been ended."""
     seconds = browser_settings.seconds
     try:

@@ -19,7 +19,7 @@ from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserFailed, BrowserGone, BrowserUnavailable
 from tools_app.browser.policy import ABOUT_BLANK, may_show
 from tools_app.browser.proxy import LOGIN_URL, MAX_REFUSED, USER, NetworkPolicy, Proxy
-from tools_app.browser.wire import Connection
+from tools_app.browser.wire import BrowserConnection
 from tools_app.errors import ToolError
 from tools_app.processes.memory import memory_of
 
@@ -33,7 +33,7 @@ EXHAUSTED: Final = "The browser has used up its {} bytes of the network, and was
 
 
 @dataclass(eq=False, kw_only=True)
-class Page:
+class BrowserPage:
     """A page of a session. `control`: our own session with it, there once the browser has attached us."""
 
     target_id: str
@@ -42,10 +42,10 @@ class Page:
     title: str = ""
 
 
-class Guard(Protocol):
+class BrowserGuard(Protocol):
     """A guard between pages and the network where there is no proxy."""
 
-    async def watch(self, session: "Session", page: Page, control: str) -> None:
+    async def watch(self, session: "BrowserContext", page: BrowserPage, control: str) -> None:
         """Begin to watch a page. Errors: `BrowserFailed`."""
         ...
 
@@ -61,7 +61,7 @@ Fits: TypeAlias = Callable[[JSONObject], bool]
 class Events:
     """The events of one session with a page, from a moment on."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BrowserConnection) -> None:
         self._connection = connection
         self.seen: list[tuple[str, JSONObject]] = []
         self._more = asyncio.Event()
@@ -121,16 +121,16 @@ class Events:
 
 
 @dataclass(eq=False, kw_only=True)
-class Session:
+class BrowserContext:
     """A browser context with its pages. Made by `open_session` and `external.join`; ended by `close`, always."""
 
-    connection: Connection
+    connection: BrowserConnection
     policy: NetworkPolicy
     chrome: starting.Chrome | None = None
     proxy: Proxy | None = None
-    guard: Guard | None = None
+    guard: BrowserGuard | None = None
     context_id: str = ""
-    pages: dict[str, Page] = field(default_factory=dict)
+    pages: dict[str, BrowserPage] = field(default_factory=dict)
     last_used: float = 0.0
     share: str = ""  # whose it is, while it is kept
     blocked: dict[str, str] = field(default_factory=dict)  # what a guard did not let through
@@ -151,7 +151,7 @@ class Session:
         return {**self.blocked, **(self.proxy.refused if self.proxy else {})}
 
     @property
-    def current(self) -> Page | None:
+    def current(self) -> BrowserPage | None:
         """The page that quick actions use, if it is there."""
         return self.pages.get(self._main)
 
@@ -185,7 +185,7 @@ class Session:
         else:
             await self.connection.close()
 
-    async def page(self) -> Page:
+    async def page(self) -> BrowserPage:
         """The page that quick actions use; a new one where there is none. Errors: `BrowserFailed`."""
         page = self.current
         if page is None:
@@ -194,7 +194,7 @@ class Session:
         await page.control
         return page
 
-    async def new_page(self, params: JSONObject | None = None) -> Page:
+    async def new_page(self, params: JSONObject | None = None) -> BrowserPage:
         """Open an empty page. Errors: `BrowserFailed`."""
         wanted = {**(params or {}), "url": ABOUT_BLANK, "browserContextId": self.context_id}
         async with self._creating:
@@ -207,7 +207,9 @@ class Session:
         await page.control
         return page
 
-    async def send(self, page: Page, method: str, params: JSONObject | None = None, **options: Any) -> JSONObject:
+    async def send(
+        self, page: BrowserPage, method: str, params: JSONObject | None = None, **options: Any
+    ) -> JSONObject:
         """Send a command to a page, for ourselves. Errors: `BrowserFailed`."""
         return await self.connection.send(method, params, await page.control, **options)
 
@@ -255,9 +257,9 @@ class Session:
     def _take(self, method: str, params: JSONObject, session_id: str) -> None:
         for events in self._events.get(session_id, ()):
             events.take(method, params)
-        if method == "Page.javascriptDialogOpening" and self._is_control(session_id):
+        if method == "BrowserPage.javascriptDialogOpening" and self._is_control(session_id):
             accept = {"accept": params.get("type") == "beforeunload"}
-            self._do(self.connection.send("Page.handleJavaScriptDialog", accept, session_id))
+            self._do(self.connection.send("BrowserPage.handleJavaScriptDialog", accept, session_id))
         elif not session_id and method.startswith("Target."):
             self._take_target(method, params)
 
@@ -285,7 +287,7 @@ class Session:
         elif len(self.pages) >= MAX_PAGES:
             self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
         else:
-            page = Page(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
+            page = BrowserPage(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
             self.pages[target_id] = page
             self._do(self._attach(page))
 
@@ -295,13 +297,13 @@ class Session:
             if target_id not in self.pages:
                 await self.connection.send("Target.closeTarget", {"targetId": target_id})
 
-    async def _attach(self, page: Page) -> None:
+    async def _attach(self, page: BrowserPage) -> None:
         try:
             wanted = {"targetId": page.target_id, "flatten": True}
             control = str((await self.connection.send("Target.attachToTarget", wanted))["sessionId"])
             if self.guard is not None:
                 await self.guard.watch(self, page, control)
-            await self.connection.send("Page.enable", {}, control)
+            await self.connection.send("BrowserPage.enable", {}, control)
         except (ToolError, KeyError):
             page.control.set_exception(BrowserFailed("The page is gone."))
             page.control.exception()  # read once, so that it may be left alone
@@ -319,13 +321,13 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _log_in(session: Session, proxy: Proxy, control: str) -> None:
+async def _log_in(session: BrowserContext, proxy: Proxy, control: str) -> None:
     """Present the credential of the proxy, which the browser then sends with every request of this context."""
     send = session.connection.send
     await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
     login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
     async with session.events_of(control) as events:
-        going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
+        going = asyncio.create_task(send("BrowserPage.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
         try:
             if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
                 await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
@@ -339,11 +341,11 @@ async def _log_in(session: Session, proxy: Proxy, control: str) -> None:
         raise BrowserFailed("The browser could not be connected to its proxy.")
     await send("Fetch.disable", {}, control)
     async with session.events_of(control) as events:
-        await send("Page.navigate", {"url": ABOUT_BLANK}, control)
-        await events.wait("Page.loadEventFired", LOGIN_SECONDS)
+        await send("BrowserPage.navigate", {"url": ABOUT_BLANK}, control)
+        await events.wait("BrowserPage.loadEventFired", LOGIN_SECONDS)
 
 
-async def _watch_memory(session: Session, chrome: starting.Chrome) -> None:
+async def _watch_memory(session: BrowserContext, chrome: starting.Chrome) -> None:
     while chrome.is_alive:
         most = browser_settings.memory_bytes
         if await asyncio.to_thread(memory_of, chrome.pid, most=most) > most:
@@ -357,11 +359,11 @@ async def _quietly(work: Coroutine[Any, Any, Any]) -> None:
         await work
 
 
-async def open_session(policy: NetworkPolicy) -> Session:
+async def open_session(policy: NetworkPolicy) -> BrowserContext:
     """Start a browser with its proxy, and open a session in it. Errors: `BrowserUnavailable`."""
     chrome = await starting.start()
     proxy = Proxy(policy)
-    session = Session(connection=chrome.connection, policy=policy, chrome=chrome, proxy=proxy)
+    session = BrowserContext(connection=chrome.connection, policy=policy, chrome=chrome, proxy=proxy)
     try:
         proxy.on_exhausted = lambda: session.end(EXHAUSTED.format(policy.max_bytes))
         await proxy.serve(chrome.listener)

@@ -24,7 +24,7 @@ from typing import Final
 from thinkproject.kernel.trees import remove_tree
 from tools_app.browser.conf import browser_settings
 from tools_app.browser.errors import BrowserUnavailable
-from tools_app.browser.wire import Connection, PipeTransport
+from tools_app.browser.wire import BrowserConnection, PipeTransport
 from tools_app.processes.memory import children_of
 from tools_app.sandbox.readable import is_open
 from tools_app.sandbox.report import TierReport
@@ -81,7 +81,7 @@ FLAGS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walls:
+class BrowserWalls:
     """One way to start a browser. `before`: programs before ours; `after`: between ours and the browser.
 
     `is_contained`: whether the kernel ends all of its processes with the outermost one, and it has no network.
@@ -94,7 +94,7 @@ class Walls:
     is_contained: bool
 
 
-def candidates() -> list[Walls]:
+def candidates() -> list[BrowserWalls]:
     """The ways, the strongest first. The last has none of the two walls, and needs the consent of a setting."""
     network, processes = ("--net", "--ipc"), ("--pid", "--fork", "--kill-child", "--mount-proc")
     die = ("setpriv", "--pdeathsig", "KILL")
@@ -112,19 +112,19 @@ def candidates() -> list[Walls]:
         after = ("unshare", "--user", f"--map-user={USER_ID}", f"--map-group={USER_ID}", *no_rights)
     spaced, own = "namespaces of its own", "Chromium's sandbox"
     found = [
-        Walls(name=f"{spaced}, {own}", before=before, after=after, has_sandbox=True, is_contained=True),
-        Walls(name=spaced, before=before, after=after, has_sandbox=False, is_contained=True),
-        Walls(name=own, before=(), after=no_rights, has_sandbox=True, is_contained=False),
+        BrowserWalls(name=f"{spaced}, {own}", before=before, after=after, has_sandbox=True, is_contained=True),
+        BrowserWalls(name=spaced, before=before, after=after, has_sandbox=False, is_contained=True),
+        BrowserWalls(name=own, before=(), after=no_rights, has_sandbox=True, is_contained=False),
     ]
     if browser_settings.without_walls:
         found.append(bare_walls())
     return found
 
 
-def bare_walls() -> Walls:
+def bare_walls() -> BrowserWalls:
     """Neither of the two walls: for a browser that shows no page, or by the consent of a setting."""
     after = ("setpriv", *_another_user(), "--no-new-privs", "--pdeathsig", "KILL")
-    return Walls(name="limits", before=(), after=after, has_sandbox=False, is_contained=False)
+    return BrowserWalls(name="limits", before=(), after=after, has_sandbox=False, is_contained=False)
 
 
 def _another_user() -> tuple[str, ...]:
@@ -147,9 +147,9 @@ class Chrome:
     """A browser that was started. `listener`: where its proxy has to listen. Ended by `end`, always."""
 
     process: asyncio.subprocess.Process
-    connection: Connection
+    connection: BrowserConnection
     listener: socket.socket
-    walls: Walls
+    walls: BrowserWalls
     profile: "Profile"
     _paused: bool = field(default=False)
 
@@ -237,7 +237,7 @@ def sweep() -> None:
             remove_tree(top)
 
 
-_FOUND: dict[tuple[str, bool], Walls] = {}
+_FOUND: dict[tuple[str, bool], BrowserWalls] = {}
 
 
 async def start() -> Chrome:
@@ -264,7 +264,7 @@ async def start() -> Chrome:
     )
 
 
-async def started(path: str, walls: Walls, *, flags: Iterable[str] = ()) -> Chrome:
+async def started(path: str, walls: BrowserWalls, *, flags: Iterable[str] = ()) -> Chrome:
     """Start a browser behind these walls, and wait until it answers. Errors: `BrowserUnavailable`."""
     profile = await asyncio.to_thread(Profile)
     ours, theirs = socket.socketpair()
@@ -284,7 +284,7 @@ async def started(path: str, walls: Walls, *, flags: Iterable[str] = ()) -> Chro
             )
         async with asyncio.timeout(START_SECONDS):
             listener = await asyncio.to_thread(_received, ours)
-            connection = Connection(PipeTransport(process))
+            connection = BrowserConnection(PipeTransport(process))
             await connection.send("Browser.getVersion")
     except BaseException as error:
         if process is not None and process.returncode is None:
@@ -300,7 +300,7 @@ async def started(path: str, walls: Walls, *, flags: Iterable[str] = ()) -> Chro
     return Chrome(process=process, connection=connection, listener=listener, walls=walls, profile=profile)
 
 
-def _command(path: str, walls: Walls, profile: Profile, control: int, flags: Iterable[str]) -> list[str]:
+def _command(path: str, walls: BrowserWalls, profile: Profile, control: int, flags: Iterable[str]) -> list[str]:
     program = [sys.executable, "-I", "-S", "-B", str(WALLS_PROGRAM), str(control), str(FILE_BYTES), str(OPEN_FILES)]
     sandbox = [] if walls.has_sandbox else ["--no-sandbox"]
     browser = [path, *FLAGS, *sandbox, f"--user-data-dir={profile.folder}", *flags]

@@ -22,7 +22,7 @@ from tools_app.browser.errors import BrowserGone
 from tools_app.browser.guest import GuestCalls
 from tools_app.browser.pool import Open, pool
 from tools_app.browser.proxy import NetworkPolicy
-from tools_app.browser.session import Session, open_session
+from tools_app.browser.session import BrowserContext, open_session
 from tools_app.browser.spec import spec_of
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
@@ -326,7 +326,7 @@ class BrowserTools:
         return ToolOutput(value={**found.to_json(), "file": "page.png"}, media=[Media(data=data, name="page.png")])
 
     @asynccontextmanager
-    async def _visit(self, context: ToolContext, url: str) -> AsyncIterator[tuple[Session, pages.Visit]]:
+    async def _visit(self, context: ToolContext, url: str) -> AsyncIterator[tuple[BrowserContext, pages.Visit]]:
         if url:
             self.policy.check_url(url)  # before a browser is started for nothing
             context.note_origin(Origin.WEB, url)
@@ -336,7 +336,7 @@ class BrowserTools:
             yield session, found
 
     @asynccontextmanager
-    async def _session(self, context: ToolContext) -> AsyncIterator[Session]:
+    async def _session(self, context: ToolContext) -> AsyncIterator[BrowserContext]:
         share = "" if context.user_id is None else str(context.user_id)
         whose = [context.user_id, context.agent, context.instance_name, self.kind]
         key = fingerprint(whose) if self.options.session == "reuse" else ""
@@ -366,7 +366,7 @@ def _reported(result: RunResult) -> JSONObject:
     return {"value": value, "console": short_console(console)}
 
 
-def _refused(session: Session) -> JSONObject:
+def _refused(session: BrowserContext) -> JSONObject:
     """The addresses that were not let through, as a field of the result, if there are any."""
     return {"refused": list(session.refused)} if session.refused else {}
 

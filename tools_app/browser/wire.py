@@ -107,7 +107,7 @@ class SocketTransport:
         await self._session.close()
 
 
-class Connection:
+class BrowserConnection:
     """Sends commands and hands events to listeners. Reads until the browser is gone."""
 
     def __init__(self, transport: Transport) -> None:

@@ -18,7 +18,7 @@ from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult, details_of
 from tools_app.errors import CodeInvalid, DatabaseAway
 from tools_app.execute import records
-from tools_app.execute.journal import Attempt, CallJournal, Outcome
+from tools_app.execute.journal import Attempt, CallJournal, CallOutcome
 from tools_app.execute.state.functions import StateFunctions
 from tools_app.execution_models import ExecutionCallStatus
 from tools_app.executor import execute
@@ -79,23 +79,23 @@ class CodeCalls:
             return self.catalogue.describe(str(value.get("name", "")))
         raise CodeInvalid(f"There is no function {name}. codemode has search and describe.")
 
-    async def _run_state(self, state: StateFunctions, name: str, value: JSONObject, attempt: Attempt) -> Outcome:
+    async def _run_state(self, state: StateFunctions, name: str, value: JSONObject, attempt: Attempt) -> CallOutcome:
         if attempt.was_cut and not state.repeats(name):
-            return Outcome(output=records.INTERRUPTED, is_error=True)
+            return CallOutcome(output=records.INTERRUPTED, is_error=True)
         with held_back() as texts:
             try:
-                outcome = Outcome(output=await state.run(name, value))
+                outcome = CallOutcome(output=await state.run(name, value))
             except FiberError:
                 raise
             except CodeInvalid as error:
-                outcome = Outcome(output=self.catalogue.explained(name, error.message), is_error=True)
+                outcome = CallOutcome(output=self.catalogue.explained(name, error.message), is_error=True)
             except ThinkError as error:
-                outcome = Outcome(output=error.message, is_error=True)
+                outcome = CallOutcome(output=error.message, is_error=True)
         for text in texts:
             note_here(text.origin, text.source)
         return replace(outcome, details=details_of(origins=texts)) if texts else outcome
 
-    async def _run_tool(self, path: str, tool: Tool, value: JSONObject, attempt: Attempt) -> Outcome:
+    async def _run_tool(self, path: str, tool: Tool, value: JSONObject, attempt: Attempt) -> CallOutcome:
         ordinal = attempt.row.ordinal
         call = ToolCall(call_id=inner_call_id(self.context.call_id, ordinal), tool_name=tool.name, input=value)
         context = replace(
@@ -109,11 +109,11 @@ class CodeCalls:
         try:
             tool.parse(value)
         except ThinkError as error:
-            return Outcome(output=self.catalogue.explained(path, error.message), is_error=True)
-        was_asked, outcome = attempt.row.was_asked, Outcome(output=records.INTERRUPTED, is_error=True)
+            return CallOutcome(output=self.catalogue.explained(path, error.message), is_error=True)
+        was_asked, outcome = attempt.row.was_asked, CallOutcome(output=records.INTERRUPTED, is_error=True)
         if tool.reruns or not attempt.was_cut:
             allowed = await self._allowed(tool, call, context, attempt)
-            if isinstance(allowed, Outcome):
+            if isinstance(allowed, CallOutcome):
                 was_asked, outcome = True, allowed
             else:
                 was_asked, outcome = allowed.was_asked, await self._execute(tool, allowed, context, attempt)
@@ -121,7 +121,7 @@ class CodeCalls:
             return outcome
         return replace(outcome, also=functools.partial(_settle_asked, call.call_id, context.turn_id))
 
-    async def _execute(self, tool: Tool, allowed: _Allowed, context: ToolContext, attempt: Attempt) -> Outcome:
+    async def _execute(self, tool: Tool, allowed: _Allowed, context: ToolContext, attempt: Attempt) -> CallOutcome:
         inner, call, result = self.context.inner, allowed.call, ToolResult(output=None)
         if inner is None:
             items = execute(tool, call, context)
@@ -137,9 +137,11 @@ class CodeCalls:
         details = {} if inner is None else await inner.keep(call, result)
         if inner is not None and details:
             inner.deliver(call.call_id, details)
-        return Outcome(output=result.output, is_error=result.is_error, details=details)
+        return CallOutcome(output=result.output, is_error=result.is_error, details=details)
 
-    async def _allowed(self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt) -> _Allowed | Outcome:
+    async def _allowed(
+        self, tool: Tool, call: ToolCall, context: ToolContext, attempt: Attempt
+    ) -> _Allowed | CallOutcome:
         """The call as it may run, or why it may not. Parks while a person has not decided."""
         row = attempt.row
         if row.status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:  # it needs no decision, or has one
@@ -152,15 +154,15 @@ class CodeCalls:
             await self.journal.move(row, ExecutionCallStatus.ASKED)
         decision = await self.ask(AskedCall(tool=tool, call=call, ordinal=row.ordinal, context=self.context))
         if decision.refused is not None:
-            return Outcome(output=decision.refused.output, is_error=decision.refused.is_error)
+            return CallOutcome(output=decision.refused.output, is_error=decision.refused.is_error)
         if not decision.is_approved:
             reason = f": {decision.reason}" if decision.reason else "."
-            return Outcome(output=f"A person did not approve this call{reason}", is_error=True)
+            return CallOutcome(output=f"A person did not approve this call{reason}", is_error=True)
         if decision.edited_input is not None:
             try:
                 tool.parse(decision.edited_input)
             except ThinkError as error:
-                return Outcome(output=error.message, is_error=True)
+                return CallOutcome(output=error.message, is_error=True)
             call = replace(call, input=decision.edited_input)
         await self.journal.move(row, ExecutionCallStatus.RUNNING, edited_input=decision.edited_input)
         return _Allowed(call=call, was_asked=True)
@@ -170,7 +172,7 @@ class CodeCalls:
         return await self.context.wait(wait.kind, label=wait.label, key=key, seconds=wait.seconds, request=wait.request)
 
 
-def _settle_asked(call_id: str, turn_id: str, outcome: Outcome, duration_ms: int) -> None:
+def _settle_asked(call_id: str, turn_id: str, outcome: CallOutcome, duration_ms: int) -> None:
     """Write how a call ended into the row of the question that a person was asked."""
     result = ToolResult(output=outcome.output, is_error=outcome.is_error, duration_ms=duration_ms)
     settle_inner_call(call_id, turn_id=turn_id, result=result)

@@ -51,7 +51,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CallOutcome:
     """The outcome of a call: its output, or the text of its error.
 
     `details`: what the result of the tool call that contains the code has of it. `also` writes in the transaction that
@@ -61,10 +61,10 @@ class Outcome:
     output: JSONValue
     is_error: bool = False
     details: JSONObject = field(default_factory=dict)
-    also: Callable[["Outcome", int], None] | None = None
+    also: Callable[["CallOutcome", int], None] | None = None
 
 
-Perform = Callable[[Attempt], Awaitable[Outcome]]
+Perform = Callable[[Attempt], Awaitable[CallOutcome]]
 
 
 class CallJournal:

@@ -25,7 +25,7 @@ from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Answer, Limits, Sandbox, Script
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.packages import python_folder
-from tools_app.sandbox.process import RUNNER, Program
+from tools_app.sandbox.process import RUNNER, SandboxProgram
 
 NAME: Final = "python"
 MAX_CODE_CHARS: Final = 200_000
@@ -88,9 +88,9 @@ def python_limits() -> Limits:
     )
 
 
-def python_program(folder: Path) -> Program:
+def python_program(folder: Path) -> SandboxProgram:
     """The program that runs Python, with the Pyodide in a folder."""
-    return Program(script=RUNNER.with_name("python_runner.js"), reads=folder)
+    return SandboxProgram(script=RUNNER.with_name("python_runner.js"), reads=folder)
 
 
 @functools.cache

@@ -21,8 +21,8 @@ from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.errors import ExtensionDenied, ExtensionInvalid
 from tools_app.extensions import records
 from tools_app.extensions.conf import extension_settings
-from tools_app.extensions.host import HostServices, Place
-from tools_app.extensions.loaded import LoadedExtension, Standing, standing_of
+from tools_app.extensions.host import ExtensionPlace, HostServices
+from tools_app.extensions.loaded import ExtensionStanding, LoadedExtension, standing_of
 from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import AllowRule, checked_url, parse_rules
 from tools_app.fetching.values import FetchLimits, Outgoing
@@ -37,7 +37,7 @@ NETWORK_LIMITS: Final = FetchLimits(seconds=20.0, max_bytes=700_000)
 BYTES: Final = "$bytes"
 
 CheckEgress = Callable[[str], Awaitable[None]]
-Handler = Callable[[Standing, list[JSONValue]], Awaitable[JSONValue]]
+Handler = Callable[[ExtensionStanding, list[JSONValue]], Awaitable[JSONValue]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class HostBridge:
 
     extension: LoadedExtension
     services: HostServices
-    place: Place
+    place: ExtensionPlace
     during: str
     note_origin: NoteOrigin
     check_egress: CheckEgress
@@ -88,7 +88,7 @@ class HostBridge:
 
     # Files
 
-    async def _read_file(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _read_file(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         self._need_files(standing.granted, writes=False)
         path = _text(args, 0, "path")
         workspace = await self.services.workspace()
@@ -99,18 +99,18 @@ class HostBridge:
             raise ExtensionInvalid(Phrase("{path}: larger than {limit} bytes.", path=path, limit=MAX_FILE_BYTES))
         return await workspace.read_file(path)
 
-    async def _write_file(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _write_file(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         self._need_files(standing.granted, writes=True)
         path, content = _text(args, 0, "path"), _content(args, 1)
         await (await self.services.workspace()).write_file(path, content)
         return None
 
-    async def _delete_file(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _delete_file(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         self._need_files(standing.granted, writes=True)
         path = _text(args, 0, "path")
         return await (await self.services.workspace()).delete_file(path)
 
-    async def _list_files(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _list_files(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         self._need_files(standing.granted, writes=False)
         path = _text(args, 0, "path") if args and args[0] is not None else "/"
         found = await (await self.services.workspace()).read_dir(path, limit=MAX_ENTRIES)
@@ -129,14 +129,14 @@ class HostBridge:
 
     # Context
 
-    async def _get_context(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _get_context(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         label = self._label(standing, _text(args, 0, "label"))
         read = standing.granted.context.read
         if read != ALL and label not in read and not await self._owns(standing, label):
             raise self._no_context("read", label)
         return (await self.services.context_blocks()).get(label)
 
-    async def _set_context(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _set_context(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         label, content = self._label(standing, _text(args, 0, "label")), _text(args, 1, "content")
         write = standing.granted.context.write
         is_allowed = await self._owns(standing, label) if write == OWN else label in write
@@ -145,12 +145,12 @@ class HostBridge:
         await self.services.write_context(label, content)
         return None
 
-    async def _owns(self, standing: Standing, label: str) -> bool:
+    async def _owns(self, standing: ExtensionStanding, label: str) -> bool:
         if label not in standing.manifest.blocks:
             return False
         return (await self.services.extension_blocks()).get(label) == self.extension.prefix
 
-    def _label(self, standing: Standing, label: str) -> str:
+    def _label(self, standing: ExtensionStanding, label: str) -> str:
         """A block's label in the conversation: its own blocks may be named without the prefix."""
         full = block_label(self.extension.prefix, label)
         return full if full in standing.manifest.blocks else label
@@ -167,13 +167,13 @@ class HostBridge:
 
     # The conversation
 
-    async def _get_messages(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _get_messages(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         if standing.granted.messages != "read":
             raise ExtensionDenied(Phrase("The extension {name!r} may not read messages.", name=self.extension.name))
         limit = args[0] if args and isinstance(args[0], int) and not isinstance(args[0], bool) else 20
         return list(await self.services.messages(max(1, min(limit, MAX_MESSAGES))))
 
-    async def _send_message(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _send_message(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         if not standing.granted.session.send_message:
             raise ExtensionDenied(Phrase("The extension {name!r} may not add messages.", name=self.extension.name))
         content = _text(args, 0, "content")
@@ -181,7 +181,7 @@ class HostBridge:
             raise ExtensionInvalid(Phrase("A message has 1 to {limit} characters.", limit=MAX_MESSAGE_CHARS))
         return await self.services.send_message(self.extension.name, content)
 
-    async def _session_info(self, standing: Standing, _args: list[JSONValue]) -> JSONValue:
+    async def _session_info(self, standing: ExtensionStanding, _args: list[JSONValue]) -> JSONValue:
         if not standing.granted.session.metadata:
             raise ExtensionDenied(
                 Phrase("The extension {name!r} may not see facts about the conversation.", name=self.extension.name)
@@ -190,7 +190,7 @@ class HostBridge:
 
     # The network
 
-    async def _fetch(self, standing: Standing, args: list[JSONValue]) -> JSONValue:
+    async def _fetch(self, standing: ExtensionStanding, args: list[JSONValue]) -> JSONValue:
         request = _outgoing(args)
         network = standing.granted.network
         if not network:

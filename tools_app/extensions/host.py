@@ -9,7 +9,7 @@ from tools_app.core.files.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ExtensionPlace:
     """The conversation in which an extension runs, and the call or turn that it runs for."""
 
     owner_id: int | None

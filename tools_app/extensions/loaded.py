@@ -44,7 +44,7 @@ class LoadedExtension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ExtensionStanding:
     """The stored state of an extension at this moment. `granted` is what counts, whatever the turn has begun with."""
 
     manifest: Manifest
@@ -94,12 +94,12 @@ def distinct(extensions: list[LoadedExtension]) -> tuple[LoadedExtension, ...]:
     return tuple(found.values())
 
 
-def standing_of(extension: LoadedExtension, *, with_source: bool = False) -> Standing:
+def standing_of(extension: LoadedExtension, *, with_source: bool = False) -> ExtensionStanding:
     """Read the state of an extension now. One query. Errors: `ExtensionUnloaded`."""
     if extension.pk is None:
         if BannedSource.objects.filter(sha256=extension.sha256).exists():
             raise _gone(extension, is_disabled=True)
-        return Standing(manifest=extension.manifest, granted=extension.granted, source=extension.source)
+        return ExtensionStanding(manifest=extension.manifest, granted=extension.granted, source=extension.source)
     rows = with_ban(Extension.objects.filter(pk=extension.pk))
     if with_source:
         versions = ExtensionVersion.objects.filter(extension_id=OuterRef("pk"), number=OuterRef("number"))
@@ -109,7 +109,7 @@ def standing_of(extension: LoadedExtension, *, with_source: bool = False) -> Sta
         raise _gone(extension, is_disabled=False)
     if not row.enabled or vars(row)["is_banned"]:
         raise _gone(extension, is_disabled=True)
-    return Standing(
+    return ExtensionStanding(
         manifest=parse_manifest(row.manifest),
         granted=parse_permissions(row.granted),
         source=vars(row).get("source") or "",

@@ -10,7 +10,7 @@ from thinkproject.kernel.errors import ThinkError
 from tools_app.errors import ExtensionDenied, ExtensionUnloaded
 from tools_app.extension_models import ExtensionCall
 from tools_app.extensions.conf import extension_settings
-from tools_app.extensions.host import Place
+from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.fetching.errors import FetchFailed
 
@@ -24,7 +24,7 @@ class HostCall:
     during: str
 
 
-def note_call(extension: LoadedExtension, place: Place, call: HostCall, error: ThinkError | None) -> None:
+def note_call(extension: LoadedExtension, place: ExtensionPlace, call: HostCall, error: ThinkError | None) -> None:
     """Record a call and its outcome. Durable when it returns."""
     row = ExtensionCall(
         extension_id=extension.pk,

@@ -21,7 +21,7 @@ from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.guest import DESCRIBE, Task, execute_task, hook_task, script_for
 from tools_app.extensions.loaded import standing_of
 from tools_app.extensions.records import trim_calls
-from tools_app.sandbox.contract import Answer, CallHandler, Outcome, RunResult
+from tools_app.sandbox.contract import Answer, CallHandler, RunResult, SandboxOutcome
 from tools_app.sandbox.deno import DenoSandbox
 
 DESCRIBE_SECONDS: Final = 15.0
@@ -39,7 +39,7 @@ async def describe(source: str, manifest: Manifest, *, share: str = "") -> Surfa
             result = await _describing_sandbox().run(script, calls=_nobody, limits=default_limits(), share=share)
     except TimeoutError:
         raise ExtensionInvalid("The source took too long to load.") from None
-    if result.outcome is not Outcome.OK:
+    if result.outcome is not SandboxOutcome.OK:
         error = result.error
         text = "" if error is None else f"{error.name}: {error.message}"
         raise ExtensionInvalid(Phrase("The source cannot be loaded: {error}", error=text[:2_000]))
@@ -58,7 +58,7 @@ async def run_tool(bridge: HostBridge, name: str, given: JSONObject) -> JSONValu
     finally:
         await db(trim_calls, bridge.place.scope)
     await db(standing_of, bridge.extension)
-    if result.outcome is not Outcome.OK:
+    if result.outcome is not SandboxOutcome.OK:
         raise ToolError(_failure(result))
     return result.value
 
@@ -71,7 +71,7 @@ async def run_hook(bridge: HostBridge, name: str, events: Sequence[JSONObject]) 
         result = await _run(standing.source, task, bridge.answer, share=_share(bridge), seconds=HOOK_SECONDS)
     finally:
         await db(trim_calls, bridge.place.scope)
-    if result.outcome is not Outcome.OK:
+    if result.outcome is not SandboxOutcome.OK:
         raise ToolError(_failure(result))
     return result.value
 

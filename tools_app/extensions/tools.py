@@ -13,7 +13,7 @@ from tools_app.core.schema_check import problems
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import ToolInputInvalid
 from tools_app.extensions.bridge import HostBridge
-from tools_app.extensions.host import HostServices, Place
+from tools_app.extensions.host import ExtensionPlace, HostServices
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.extensions.runs import run_tool
 from tools_app.sandbox.conf import sandbox_settings
@@ -22,7 +22,7 @@ SLACK_SECONDS: Final = 30.0
 
 
 def extension_tools(
-    extensions: Iterable[LoadedExtension], services: HostServices, place: Place, *, taken: Collection[str] = ()
+    extensions: Iterable[LoadedExtension], services: HostServices, place: ExtensionPlace, *, taken: Collection[str] = ()
 ) -> list[Tool]:
     """The tools of extensions, in load order. `taken`: names that are others' already, which no extension gets.
 
@@ -38,7 +38,7 @@ def extension_tools(
     return list(made.values())
 
 
-def _tool(extension: LoadedExtension, surface: ToolSurface, services: HostServices, place: Place) -> Tool:
+def _tool(extension: LoadedExtension, surface: ToolSurface, services: HostServices, place: ExtensionPlace) -> Tool:
     """A tool. What may happen beyond this installation is never done twice: it does not run again after a crash."""
 
     async def run(context: ToolContext, input: JSONObject) -> JSONValue:  # noqa: A002 - how tools with a schema are called

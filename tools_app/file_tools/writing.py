@@ -99,7 +99,7 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
 
     async def edit(call: ToolContext, path: str, old_string: str, new_string: str) -> JSONObject:
         path = await own_path(operations, path)
-        asked = Asked(path=path, old=old_string, new=new_string, is_again=call.attempt > 1)
+        asked = AskedEdit(path=path, old=old_string, new=new_string, is_again=call.attempt > 1)
         if not is_encodable(new_string):
             return refused(NOT_UNICODE)
         try:
@@ -120,7 +120,7 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
             if await operations.read_file(path) is not None:
                 return _occupied(path)
             return refused(double) if (double := await refusal_of_double(operations, path)) else {}
-        asked = Asked(path=path, old=old_string, new=new_string)
+        asked = AskedEdit(path=path, old=old_string, new=new_string)
         planned = await _planned(operations, asked)
         return planned if isinstance(planned, dict) else {}
 
@@ -142,7 +142,7 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedEdit:
     """An edit that is asked for. `is_again`: an attempt that a crash cut may have made it."""
 
     path: str
@@ -161,7 +161,7 @@ class _Planned:
     version: str | None
 
 
-async def _create(operations: EditOperations, asked: Asked) -> JSONObject:
+async def _create(operations: EditOperations, asked: AskedEdit) -> JSONObject:
     held = await operations.read_file(asked.path)
     if held is not None and not (asked.is_again and held == asked.new):  # the cut attempt had written it
         return _occupied(asked.path)
@@ -176,7 +176,7 @@ def _occupied(path: str) -> JSONObject:
     return refused(f"{path} already exists. Give the piece to replace in old_string, or write the whole file.")
 
 
-async def _replace(operations: EditOperations, asked: Asked) -> JSONObject:
+async def _replace(operations: EditOperations, asked: AskedEdit) -> JSONObject:
     planned = await _planned(operations, asked)
     if not isinstance(planned, _Planned):
         return planned
@@ -187,7 +187,7 @@ async def _replace(operations: EditOperations, asked: Asked) -> JSONObject:
     return value if planned.encoding.is_plain else value | {"encoding": planned.encoding.description}
 
 
-async def _planned(operations: EditOperations, asked: Asked) -> JSONObject | _Planned:
+async def _planned(operations: EditOperations, asked: AskedEdit) -> JSONObject | _Planned:
     """The write of an edit; the call's value where there is nothing to write. Errors: `FileFailed` (`EILSEQ`)."""
     path, old, new = asked.path, asked.old, asked.new
     # The version is looked up before the content is read: what is written between the two is a conflict, never lost.

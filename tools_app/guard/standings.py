@@ -23,7 +23,7 @@ HAS_GUARD: Final = "EXISTS (SELECT 1 FROM think_tools_guard g WHERE g.session_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class GuardScope:
     """The conversation of a guard. `scope`: the instance. `turn_id`: the turn that saw something, if one did."""
 
     session_id: str
@@ -43,7 +43,7 @@ class GuardView:
     decided_at: datetime | None = None
 
 
-def see(place: Place, texts: Iterable[SeenText], *, at: Spot) -> int:
+def see(place: GuardScope, texts: Iterable[SeenText], *, at: Spot) -> int:
     """Write that texts of others are in the context of a conversation. Returns how many are new.
 
     The same origin and source at the same spot is one text, so this is safe to repeat.
@@ -53,7 +53,7 @@ def see(place: Place, texts: Iterable[SeenText], *, at: Spot) -> int:
 
 
 @transaction.atomic
-def _see(place: Place, wanted: list[SeenText], at: Spot) -> int:
+def _see(place: GuardScope, wanted: list[SeenText], at: Spot) -> int:
     Guard.objects.get_or_create(
         session_id=place.session_id, defaults={"scope": place.scope, "owner_id": place.owner_id}
     )
@@ -146,7 +146,7 @@ def sources_in(session_ids: Collection[str], *, limit: int = 20) -> list[SeenTex
     return [SeenText(Origin(origin), source) for origin, source, _ in newest]
 
 
-def copy_guard(source_id: str, target: Place) -> None:
+def copy_guard(source_id: str, target: GuardScope) -> None:
     """Give the guard of a conversation to one that goes on from it: its texts, and no decision. In a transaction."""
     row = Guard.objects.filter(pk=source_id).first()
     if row is None:

@@ -29,8 +29,8 @@ from tools_app.processes.isolation import (
     TEMPORARY_BYTES,
     TRUSTED_PATH,
     UNPRIVILEGED,
-    Bounds,
-    Place,
+    CommandBounds,
+    MountPlace,
     is_root,
     limits,
 )
@@ -79,7 +79,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class ContainerEngine:
     """One engine."""
 
     name: str
@@ -119,7 +119,7 @@ class Engine:
         path = f"{TRUSTED_PATH}:{os.environ.get('PATH', '')}"
         return {"PATH": path, "LANG": "C.UTF-8"} | {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
-    def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
+    def command_line(self, script: str, place: MountPlace, bounds: CommandBounds) -> list[str]:
         """The command line that runs a shell command. Writes the filter of system calls beside it."""
         name = place.root.parent.name
         image = process_settings.image
@@ -162,7 +162,7 @@ class Engine:
         start = [FIRST, "first", START, "run_command", f"/workspace{place.cwd}", script]
         return [*words, image or skeleton()[0], "-c", *start]
 
-    def watched_process(self, pid: int, place: Place) -> int:
+    def watched_process(self, pid: int, place: MountPlace) -> int:
         """The first process of the container, as the engine names it."""
         del pid
         if self.name == PODMAN:
@@ -174,7 +174,7 @@ class Engine:
                 file.write_bytes(found)
         return _number(file)
 
-    def is_no_start(self, place: Place, code: int) -> bool:
+    def is_no_start(self, place: MountPlace, code: int) -> bool:
         """Whether the engine failed before there was a container."""
         return code == ENGINE_FAILED and not _id_file(place.root, self.name).exists()
 
@@ -215,7 +215,7 @@ class Engine:
         return _asked(self.name, words, self.environment(), data)
 
 
-ENGINES: Final = (Engine(name=PODMAN), Engine(name=DOCKER))
+ENGINES: Final = (ContainerEngine(name=PODMAN), ContainerEngine(name=DOCKER))
 
 
 def remove_containers(top: Path) -> None:
@@ -231,7 +231,7 @@ def _host() -> str:
     return f"{socket.gethostname()}-{spaces.stat().st_ino if spaces.exists() else 0}"
 
 
-def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
+def _bounds(facts: Facts, bounds: CommandBounds) -> list[str]:
     """Bounds of the control groups that there are, and of each process. `/tmp` and `/dev/shm` count as memory."""
     words = []
     if facts.memory:
@@ -255,7 +255,7 @@ def _bounds(facts: Facts, bounds: Bounds) -> list[str]:
 @functools.cache
 def _facts(name: str) -> Facts:
     words = ("info", "--format=json") if name == PODMAN else ("info", "--format={{json .}}")
-    answer = _asked(name, words, Engine(name=name).environment())
+    answer = _asked(name, words, ContainerEngine(name=name).environment())
     if answer.returncode != 0:
         return Facts(fault=_words(answer))
     try:

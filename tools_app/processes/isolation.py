@@ -46,7 +46,7 @@ TRUSTED_PATH: Final = f"{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class CommandBounds:
     """Bounds of one command. `processes`, `cpu_seconds`, `file_bytes` are the kernel's, the others the parent's.
 
     `cpus`: processors at a time, where a container engine can bound them.
@@ -62,7 +62,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class MountPlace:
     """The place of one command. `folder`: its files. `root`: an empty directory. `cwd`: within the files."""
 
     folder: Path
@@ -100,17 +100,17 @@ class Isolation(Protocol):
     def environment(self) -> Mapping[str, str]:
         """The variables of the programs that make the walls. The command sees none of them."""
 
-    def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
+    def command_line(self, script: str, place: MountPlace, bounds: CommandBounds) -> list[str]:
         """The command line that runs a shell command."""
 
-    def watched_process(self, pid: int, place: Place) -> int:
+    def watched_process(self, pid: int, place: MountPlace) -> int:
         """The process whose memory, with all below it, counts; 0 for none. `pid`: the outermost process."""
 
     @property
     def has_room(self) -> bool:
         """Whether its first process makes a file system for the files (`rooms.py`) and waits until they are there."""
 
-    def is_no_start(self, place: Place, code: int) -> bool:
+    def is_no_start(self, place: MountPlace, code: int) -> bool:
         """Whether the command was never started. `code`: the exit code of its outermost process."""
 
 
@@ -118,7 +118,7 @@ NO_CAPABILITY: Final = "0000000000000000"
 UNPRIVILEGED: Final = {"NoNewPrivs": "1", "CapEff": NO_CAPABILITY, "CapBnd": NO_CAPABILITY, "NewNamespaces": ""}
 
 
-def limits(bounds: Bounds, *, processes: int) -> dict[str, int]:
+def limits(bounds: CommandBounds, *, processes: int) -> dict[str, int]:
     """Limits of the kernel for each process, by the names of `prlimit`. `processes`: those of the command's user."""
     return {
         "core": 0,

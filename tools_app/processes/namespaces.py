@@ -18,8 +18,8 @@ from tools_app.processes.isolation import (
     TEMPORARY_BYTES,
     TRUSTED_PATH,
     UNPRIVILEGED,
-    Bounds,
-    Place,
+    CommandBounds,
+    MountPlace,
     is_root,
     limits,
     shell,
@@ -73,7 +73,7 @@ class Namespaces:
         """The same as the command's, with the folders of the programs that make the walls."""
         return {**ENVIRONMENT, "PATH": TRUSTED_PATH}
 
-    def command_line(self, script: str, place: Place, bounds: Bounds) -> list[str]:
+    def command_line(self, script: str, place: MountPlace, bounds: CommandBounds) -> list[str]:
         """The command line that runs a shell command."""
         inner = [*_limited(bounds), shell(), "-c", START, "run_command", f"/workspace{place.cwd}", script]
         first = _system_v(self.name)
@@ -84,12 +84,12 @@ class Namespaces:
             return [*first, *room, *_as_nobody(), *_unshare(place, []), *inner]
         return [*_as_nobody(), *_unshare(place, room), *inner]
 
-    def watched_process(self, pid: int, place: Place) -> int:
+    def watched_process(self, pid: int, place: MountPlace) -> int:
         """The outermost: all others are below it."""
         del place
         return pid
 
-    def is_no_start(self, place: Place, code: int) -> bool:
+    def is_no_start(self, place: MountPlace, code: int) -> bool:
         """Never: this looks like a command that failed, and both say why on their outputs."""
         del place, code
         return False
@@ -137,12 +137,12 @@ def _as_nobody() -> list[str]:
     return ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
 
 
-def _limited(bounds: Bounds) -> list[str]:
+def _limited(bounds: CommandBounds) -> list[str]:
     kinds = limits(bounds, processes=bounds.processes)
     return ["prlimit", *(f"--{kind}={value}:{value}" for kind, value in kinds.items()), "--"]
 
 
-def _bwrap(place: Place) -> list[str]:
+def _bwrap(place: MountPlace) -> list[str]:
     """Its first process has no more rights than the command, which can trace it and so outlive a killed worker.
 
     The next worker ends it then (`folders.sweep`). The first process of `_unshare` cannot be traced.
@@ -174,7 +174,7 @@ def _bwrap(place: Place) -> list[str]:
     return [*words, "--bind", str(place.folder), "/workspace", "--remount-ro", "/", "--"]
 
 
-def _unshare(place: Place, room: Sequence[str]) -> list[str]:
+def _unshare(place: MountPlace, room: Sequence[str]) -> list[str]:
     """The first `unshare` makes namespaces and the user, which clears what `setpriv` sets; the second one forks.
 
     So each process dies with the one above it: the kernel kills the last one when the worker is killed.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from thinkproject.kernel.trees import tree_size
-from tools_app.processes.isolation import FILE_SPARE_BYTES, MAX_ENTRIES, Bounds
+from tools_app.processes.isolation import FILE_SPARE_BYTES, MAX_ENTRIES, CommandBounds
 from tools_app.processes.memory import unnamed_files
 
 ROOM: Final = "room"
@@ -34,7 +34,7 @@ SPARE_ENTRIES: Final = 1_000
 OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def making_room(folder: Path, bounds: Bounds, *, owner: int) -> list[str]:
+def making_room(folder: Path, bounds: CommandBounds, *, owner: int) -> list[str]:
     """The words of a program that makes it and then becomes the one whose words come after.
 
     It bears the name of the command's directory, by which processes are found that outlived their worker

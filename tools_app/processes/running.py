@@ -17,7 +17,7 @@ from typing import Final
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes.groups import Group, make_group
-from tools_app.processes.isolation import MAX_ENTRIES, SHARED_BYTES, Bounds, Isolation, Place
+from tools_app.processes.isolation import MAX_ENTRIES, SHARED_BYTES, CommandBounds, Isolation, MountPlace
 from tools_app.processes.memory import children_of, memory_of
 from tools_app.processes.rooms import FOLDER, ROOM, Room
 
@@ -43,7 +43,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedCommand:
     """The end of a command, and the beginning of its outputs. `code`: as of a shell, 128 and more for signals."""
 
     end: End
@@ -53,10 +53,10 @@ class Ended:
     seconds: float
 
 
-class Running:
+class RunningCommand:
     """One command. `begun` and `finish` are called once, in this order."""
 
-    def __init__(self, place: Place, bounds: Bounds) -> None:
+    def __init__(self, place: MountPlace, bounds: CommandBounds) -> None:
         self._place = place
         self._bounds = bounds
         self._room = Room(place.folder)
@@ -103,7 +103,7 @@ class Running:
             if self._group is not None:
                 await asyncio.to_thread(self._group.remove)
 
-    async def finish(self) -> Ended:
+    async def finish(self) -> EndedCommand:
         """Run the command to its end. Errors: `SandboxUnavailable` where it cannot be started."""
         isolation = self._isolation
         assert isolation is not None
@@ -119,7 +119,7 @@ class Running:
         code = self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
         if self._end is End.EXITED and isolation.is_no_start(self._place, code):
             raise no_start(outputs[1])
-        return Ended(
+        return EndedCommand(
             end=self._end,
             code=code if code >= 0 else 128 - code,
             stdout=outputs[0],

@@ -28,9 +28,9 @@ from tools_app.processes.conf import process_settings
 from tools_app.processes.copying import copied
 from tools_app.processes.engines import ENGINES
 from tools_app.processes.folders import command_folders, sweep
-from tools_app.processes.isolation import Bounds, Isolation, Place
+from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
 from tools_app.processes.namespaces import NAMESPACES
-from tools_app.processes.running import End, Ended, Running
+from tools_app.processes.running import End, EndedCommand, RunningCommand
 from tools_app.sandbox.report import TierReport
 from tools_app.sandbox.slots import FairSlots, SlotLimits
 from tools_app.workspace.write_back import write_back
@@ -88,7 +88,7 @@ class ProcessOptions:
 
     name: str = NAME
     network: bool = False
-    bounds: Bounds | None = None
+    bounds: CommandBounds | None = None
     needs_approval: ApprovalRule = False
     title: str = ""
 
@@ -98,7 +98,7 @@ class ProcessFields(TypedDict, total=False):
 
     name: str
     network: bool
-    bounds: Bounds | None
+    bounds: CommandBounds | None
     needs_approval: ApprovalRule
     title: str
 
@@ -130,9 +130,9 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
     )
 
 
-def process_bounds() -> Bounds:
+def process_bounds() -> CommandBounds:
     """Bounds of the settings."""
-    return Bounds(
+    return CommandBounds(
         seconds=process_settings.seconds,
         cpu_seconds=process_settings.cpu_seconds,
         memory_bytes=process_settings.memory_bytes,
@@ -147,9 +147,9 @@ class CommandRunner:
     """Runs commands over one workspace."""
 
     workspace: Workspace
-    bounds: Bounds
+    bounds: CommandBounds
     network: bool = False
-    started: list[Running] = field(default_factory=list)
+    started: list[RunningCommand] = field(default_factory=list)
 
     async def run(self, context: ToolContext, command: str, cwd: str = "/") -> JSONObject:
         """Run a command. Errors: `SandboxUnavailable`; `FileFailed` for a working directory that is none."""
@@ -181,7 +181,7 @@ class CommandRunner:
 
     async def _run(self, isolation: Isolation, context: ToolContext, command: str, cwd: str) -> JSONObject:
         with command_folders() as (root, files):
-            running = Running(Place(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
+            running = RunningCommand(MountPlace(folder=files, root=root, cwd=cwd, network=self.network), self.bounds)
             self.started.append(running)
             try:
                 async with running.begun(isolation, command) as folder:
@@ -200,7 +200,7 @@ class CommandRunner:
             reported["errors"] = [*copy.errors, *written.errors]
         return reported
 
-    def _outputs(self, ended: Ended, top: Path) -> JSONObject:
+    def _outputs(self, ended: EndedCommand, top: Path) -> JSONObject:
         """The outputs. `top`: a place of this machine, which programs that make the walls name where they fail."""
         shown = (each.replace(bytes(top), b"...") for each in (ended.stdout, ended.stderr))
         stdout, stderr = (_text(each, self.bounds.output_bytes) for each in shown)
@@ -280,9 +280,11 @@ async def why_not(isolation: Isolation) -> str:
     """Try one way. Empty where it works, otherwise the reason in a few words."""
     if reason := await asyncio.to_thread(isolation.prepare):
         return reason
-    bounds = Bounds(seconds=TRIAL_SECONDS, cpu_seconds=10, memory_bytes=1 << 28, processes=16, disk_bytes=1 << 20)
+    bounds = CommandBounds(
+        seconds=TRIAL_SECONDS, cpu_seconds=10, memory_bytes=1 << 28, processes=16, disk_bytes=1 << 20
+    )
     with command_folders() as (root, files):
-        running = Running(Place(folder=files, root=root), bounds)
+        running = RunningCommand(MountPlace(folder=files, root=root), bounds)
         try:
             async with running.begun(isolation, TRIAL) as folder:
                 ended = await running.finish()

@@ -68,7 +68,7 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-class Outcome(StrEnum):
+class SandboxOutcome(StrEnum):
     """The end of a run. Only `OK` has a value."""
 
     OK = "ok"
@@ -104,7 +104,7 @@ class ConsoleLine:
 class RunResult:
     """The result of a run. `value` is a stranger's, like everything else in it."""
 
-    outcome: Outcome
+    outcome: SandboxOutcome
     value: JSONValue = None
     error: GuestError | None = None
     console: tuple[ConsoleLine, ...] = ()

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.contract import DEFAULT_LIMITS, CallHandler, Limits, RunResult, Script
-from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, Program, start
-from tools_app.sandbox.session import Session
+from tools_app.sandbox.process import JAVASCRIPT, Guest, NotStarted, SandboxProgram, start
+from tools_app.sandbox.session import SandboxSession
 from tools_app.sandbox.slots import FairSlots, sandbox_runs
 from tools_app.sandbox.walls import Wall, Walls, allowed_to_lack, candidates, names
 
@@ -46,7 +46,7 @@ class DenoSandbox:
     def __init__(
         self,
         *,
-        program: Program = JAVASCRIPT,
+        program: SandboxProgram = JAVASCRIPT,
         spare: bool = True,
         slots: FairSlots = sandbox_runs,
     ) -> None:
@@ -64,7 +64,7 @@ class DenoSandbox:
             guest = await self._guest(state, limits)
             state.running.add(guest)
             try:
-                return await Session(guest, calls, limits).run(script)
+                return await SandboxSession(guest, calls, limits).run(script)
             finally:
                 guest.kill()
                 await guest.end()

@@ -62,7 +62,7 @@ def deno_path() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class SandboxProgram:
     """A trusted script for a guest, with flags of Deno.
 
     `folder`: where the script and all that it imports lie; without one it stands alone. `reads`: a folder that it may
@@ -75,10 +75,10 @@ class Program:
     reads: Path | None = None
 
 
-JAVASCRIPT: Final = Program()
+JAVASCRIPT: Final = SandboxProgram()
 
 
-def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list[str]:
+def command(walls: Walls, limits: Limits, program: SandboxProgram = JAVASCRIPT) -> list[str]:
     """The command line of a guest. May block, where the guest is another user.
 
     Errors: `SandboxUnavailable`; `NotStarted` where that user could not read what it needs.
@@ -98,7 +98,7 @@ def command(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> list
     return ["/bin/sh", "-c", SET_LIMITS, "sh", *(str(bound) for bound in bounds), *walls.prefix, *guest]
 
 
-def _files(walls: Walls, program: Program) -> tuple[str, str, list[str], list[str]]:
+def _files(walls: Walls, program: SandboxProgram) -> tuple[str, str, list[str], list[str]]:
     """The program Deno, the script, flags and arguments, where the guest can read them."""
     deno, script, reads = Path(deno_path()), program.script, program.reads
     if Wall.USER not in walls.lacks:
@@ -179,7 +179,7 @@ def _page_bytes() -> int:
     return resource.getpagesize()
 
 
-async def start(walls: Walls, limits: Limits, program: Program = JAVASCRIPT) -> Guest:
+async def start(walls: Walls, limits: Limits, program: SandboxProgram = JAVASCRIPT) -> Guest:
     """Start a guest and wait until it asks for its script.
 
     Errors: `NotStarted` where it ended by itself, `SandboxUnavailable` where it takes too long.

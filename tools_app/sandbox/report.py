@@ -28,7 +28,7 @@ class TierReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ReportStanding:
     """The walls around code of models in this process, as they were found by a trial.
 
     `walls`: their name. `fault`: why no code runs, for operators. `lacks`: the walls that a process like this one can
@@ -50,15 +50,15 @@ def in_words(lacks: Iterable[Wall]) -> str:
     return ", ".join(WITHOUT[wall] for wall in Wall if wall in set(lacks))
 
 
-async def standing_walls() -> Standing:
+async def standing_walls() -> ReportStanding:
     """Find the walls. Starts a process and ends it."""
     try:
         walls = await DenoSandbox(spare=False).walls()
     except SandboxUnavailable as error:
         cause = error.__cause__
         reason = f" {cause.message}" if isinstance(cause, SandboxUnavailable) else ""
-        return Standing(fault=f"{error.message}{reason}")
-    return Standing(walls=walls.name, lacks=walls.lacks - candidates()[0].lacks)
+        return ReportStanding(fault=f"{error.message}{reason}")
+    return ReportStanding(walls=walls.name, lacks=walls.lacks - candidates()[0].lacks)
 
 
 async def sandbox_report() -> list[TierReport]:

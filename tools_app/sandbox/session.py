@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump
-from tools_app.sandbox.contract import CallHandler, ConsoleLine, GuestError, Limits, Outcome, RunResult, Script
+from tools_app.sandbox.contract import CallHandler, ConsoleLine, GuestError, Limits, RunResult, SandboxOutcome, Script
 from tools_app.sandbox.messages import Call, Done, Log, Pong, Violation, read_message
 from tools_app.sandbox.process import Guest
 
@@ -25,31 +25,33 @@ UNREAD_BYTES: Final = 32 * 1024 * 1024
 LINES_AT_ONCE: Final = 64
 
 WORDS: Final = {
-    Outcome.TIMEOUT: GuestError(name="TimeoutError", message="Execution timed out"),
-    Outcome.MEMORY: GuestError(name="MemoryError", message="The code used more memory than it may"),
-    Outcome.OUTPUT: GuestError(name="OutputError", message="The code produced more output than it may"),
-    Outcome.CRASHED: GuestError(name="SandboxError", message="The process of the code ended before the code did"),
+    SandboxOutcome.TIMEOUT: GuestError(name="TimeoutError", message="Execution timed out"),
+    SandboxOutcome.MEMORY: GuestError(name="MemoryError", message="The code used more memory than it may"),
+    SandboxOutcome.OUTPUT: GuestError(name="OutputError", message="The code produced more output than it may"),
+    SandboxOutcome.CRASHED: GuestError(
+        name="SandboxError", message="The process of the code ended before the code did"
+    ),
 }
 TOO_MANY_CALLS: Final = "The code has made as many calls as it may: {limit}"
 TOO_LARGE: Final = "The {what} of this call {is_} larger than {limit} bytes"
 
 BY_SIGNAL: Final = {
-    signal.SIGXCPU: Outcome.TIMEOUT,
-    signal.SIGTRAP: Outcome.MEMORY,  # how V8 ends when its heap is full
-    signal.SIGABRT: Outcome.MEMORY,  # how everything else in Deno does
-    signal.SIGKILL: Outcome.MEMORY,  # not by us: the kernel's choice when memory is short
+    signal.SIGXCPU: SandboxOutcome.TIMEOUT,
+    signal.SIGTRAP: SandboxOutcome.MEMORY,  # how V8 ends when its heap is full
+    signal.SIGABRT: SandboxOutcome.MEMORY,  # how everything else in Deno does
+    signal.SIGKILL: SandboxOutcome.MEMORY,  # not by us: the kernel's choice when memory is short
 }
 
 
 class Ended(Exception):
     """The run is over without the script's own end."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: SandboxOutcome) -> None:
         self.outcome = outcome
         super().__init__(outcome)
 
 
-class Session:
+class SandboxSession:
     """One run. `run` is called once; the guest is the caller's to end."""
 
     def __init__(self, guest: Guest, calls: CallHandler, limits: Limits) -> None:
@@ -71,9 +73,9 @@ class Session:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 done = await self._until_done(script)
-            outcome = Outcome.OK if done.error is None else Outcome.ERROR
+            outcome = SandboxOutcome.OK if done.error is None else SandboxOutcome.ERROR
         except TimeoutError:
-            done, outcome = Done(error=WORDS[Outcome.TIMEOUT]), Outcome.TIMEOUT
+            done, outcome = Done(error=WORDS[SandboxOutcome.TIMEOUT]), SandboxOutcome.TIMEOUT
         except Ended as ended:
             done, outcome = Done(error=WORDS[ended.outcome]), ended.outcome
         finally:
@@ -140,7 +142,7 @@ class Session:
             try:
                 line = await self._guest.stdout.readline()
             except ValueError:  # longer than any line may be
-                raise Ended(Outcome.OUTPUT) from None
+                raise Ended(SandboxOutcome.OUTPUT) from None
             if not line.endswith(b"\n"):
                 raise Ended(_how_it_ended(await self._guest.wait()))
             try:
@@ -158,7 +160,7 @@ class Session:
                         raise Violation("a second greeting")
             except Violation:
                 logger.info("sandbox: the code broke the protocol", extra={"action": "sandbox_violation"})
-                raise Ended(Outcome.CRASHED) from None
+                raise Ended(SandboxOutcome.CRASHED) from None
             lines += 1
             if lines % LINES_AT_ONCE == 0:
                 await asyncio.sleep(0)  # a flood leaves the loop to others
@@ -166,12 +168,12 @@ class Session:
     def _note(self, log: Log, size: int) -> None:
         self._output_bytes += size
         if self._output_bytes > self._limits.output_bytes:
-            raise Ended(Outcome.OUTPUT)
+            raise Ended(SandboxOutcome.OUTPUT)
         self._console.append(log.line)
 
     def _checked(self, done: Done, size: int) -> Done:
         if done.error is None and self._output_bytes + size > self._limits.output_bytes:
-            raise Ended(Outcome.OUTPUT)
+            raise Ended(SandboxOutcome.OUTPUT)
         return done
 
     async def _begin(self, call: Call, size: int) -> None:
@@ -179,7 +181,7 @@ class Session:
             raise Violation("a number of a call used twice")
         self._made += 1
         if self._made > 10 * self._limits.calls + 100:  # it goes on regardless of the errors
-            raise Ended(Outcome.OUTPUT)
+            raise Ended(SandboxOutcome.OUTPUT)
         if self._made > self._limits.calls:
             self._refuse(call, TOO_MANY_CALLS.format(limit=self._limits.calls))
             return
@@ -231,7 +233,7 @@ class Session:
         while True:
             if self._guest.memory_bytes() > self._limits.memory_bytes:
                 self._guest.kill()
-                raise Ended(Outcome.MEMORY)
+                raise Ended(SandboxOutcome.MEMORY)
             await asyncio.sleep(MEMORY_CHECK_SECONDS)
 
     async def _stop_calls(self) -> None:
@@ -255,5 +257,5 @@ def _run_message(script: Script) -> JSONObject:
     }
 
 
-def _how_it_ended(code: int) -> Outcome:
-    return BY_SIGNAL.get(signal.Signals(-code), Outcome.CRASHED) if code < 0 else Outcome.CRASHED
+def _how_it_ended(code: int) -> SandboxOutcome:
+    return BY_SIGNAL.get(signal.Signals(-code), SandboxOutcome.CRASHED) if code < 0 else SandboxOutcome.CRASHED

@@ -6,11 +6,11 @@ import threading
 
 from celery import signals
 
-from tools_app.sandbox.report import Standing, standing_walls
+from tools_app.sandbox.report import ReportStanding, standing_walls
 
 logger = logging.getLogger(__name__)
 
-_found: list[Standing] = []
+_found: list[ReportStanding] = []
 
 
 def connect() -> None:
@@ -18,7 +18,7 @@ def connect() -> None:
     signals.worker_ready.connect(_on_start, weak=False, dispatch_uid="think_sandbox_ready")
 
 
-def found_walls() -> Standing | None:
+def found_walls() -> ReportStanding | None:
     """The walls that this worker has found, once it has."""
     return _found[-1] if _found else None
 

@@ -11,7 +11,7 @@ from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import note_here
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.contract import Answer
-from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES, Overlay
+from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES, FileOverlay
 
 BYTES: Final = "$bytes"
 MAX_PATHS: Final = 1000
@@ -42,7 +42,7 @@ class ShellCalls:
         self._opening = opening
         foreign = getattr(workspace, "foreign", None)
         self._named = {entry.path: origin for entry in entries if (origin := entry.origin or foreign)}
-        self.overlay = Overlay(entries, whole_bytes=whole_bytes)
+        self.overlay = FileOverlay(entries, whole_bytes=whole_bytes)
 
     async def answer(self, name: str, args: list[JSONValue]) -> Answer:
         """Answer a call. Errors: `FileFailed`, `CodeInvalid` for anything that is no call."""

@@ -27,7 +27,7 @@ SYSTEM: Final = frozenset({"bin", "dev", "proc", "sys", "tmp", "usr"})
 """New files below these directories of the root are never kept."""
 
 
-class Overlay:
+class FileOverlay:
     """Entries with changes on top. Paths are real ones: the process follows the links before it tells."""
 
     def __init__(self, entries: Iterable[Entry], *, whole_bytes: int = MAX_READ_BYTES) -> None:

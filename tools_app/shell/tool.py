@@ -25,13 +25,13 @@ from tools_app.errors import SandboxUnavailable
 from tools_app.file_tools.lookalikes import alike_among, proposal
 from tools_app.file_tools.making import own_path
 from tools_app.sandbox.conf import sandbox_settings
-from tools_app.sandbox.contract import Limits, Outcome, RunResult, Sandbox, Script
+from tools_app.sandbox.contract import Limits, RunResult, Sandbox, SandboxOutcome, Script
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.sandbox.process import Program
+from tools_app.sandbox.process import SandboxProgram
 from tools_app.shell.bundling import BUNDLE, RUNNER
 from tools_app.shell.calls import ShellCalls
 from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES
-from tools_app.workspace.write_back import Written, write_back
+from tools_app.workspace.write_back import WrittenBack, write_back
 
 NAME: Final = "bash"
 MAX_SCRIPT_CHARS: Final = 100_000
@@ -56,10 +56,10 @@ there is no network, python, node, git, curl or `&`. Prefer one script to many s
 `cwd`: files are kept, variables are not. Files above {MAX_FILE_BYTES} bytes can be read, not changed. At most \
 {SECONDS:g} seconds."""
 WORDS: Final = {
-    Outcome.TIMEOUT: (TIMED_OUT, "bash: timed out after {seconds:g} seconds\n"),
-    Outcome.MEMORY: (KILLED, "bash: killed: out of memory\n"),
-    Outcome.OUTPUT: (KILLED, "bash: killed: too much output\n"),
-    Outcome.CRASHED: (KILLED, "bash: killed\n"),
+    SandboxOutcome.TIMEOUT: (TIMED_OUT, "bash: timed out after {seconds:g} seconds\n"),
+    SandboxOutcome.MEMORY: (KILLED, "bash: killed: out of memory\n"),
+    SandboxOutcome.OUTPUT: (KILLED, "bash: killed: too much output\n"),
+    SandboxOutcome.CRASHED: (KILLED, "bash: killed\n"),
 }
 
 
@@ -125,11 +125,11 @@ def shell_sandbox() -> DenoSandbox:
     return DenoSandbox(program=shell_program())
 
 
-def shell_program() -> Program:
+def shell_program() -> SandboxProgram:
     """The program that runs a script. Errors: `SandboxUnavailable` where it was not built."""
     if not BUNDLE.exists():
         raise SandboxUnavailable("The shell was not built: run `python -m tools_app.shell.bundling`.")
-    return Program(script=RUNNER / "bash_runner.js", folder=RUNNER)
+    return SandboxProgram(script=RUNNER / "bash_runner.js", folder=RUNNER)
 
 
 def shell_limits(seconds: float) -> Limits:
@@ -189,7 +189,7 @@ class ShellRunner:
             "environment": environment,
         }
 
-    def _reported(self, result: RunResult, written: Written, skipped: list[str]) -> JSONObject:
+    def _reported(self, result: RunResult, written: WrittenBack, skipped: list[str]) -> JSONObject:
         reported = {**self._outputs(result), "changedFiles": written.to_json()}
         if skipped:
             reported["skippedFiles"] = skipped

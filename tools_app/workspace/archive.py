@@ -39,7 +39,7 @@ from tools_app.core.files.workspace import (
 )
 from tools_app.errors import ArchiveInvalid, FileFailed
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.stores.tree import PIECE_BYTES, Content
+from tools_app.workspace.stores.tree import PIECE_BYTES, StoredContent
 from tools_app.workspace.stores.writes import Writes
 
 _SMALL_BYTES: Final = 1024 * 1024
@@ -128,7 +128,7 @@ def _opened(file: IO[bytes]) -> zipfile.ZipFile:
         return open_zip(file, max_entries=workspace_settings.archive_max_entries)
 
 
-def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tuple[str, Content]]]:
+def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tuple[str, StoredContent]]]:
     """Read all of an archive once. Returns its directories and files by path. Errors: `ArchiveInvalid`."""
     infos = archive.infolist()
     paths = [_path(info, target) for info in infos]
@@ -146,7 +146,7 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
         _check_size(infos, read)
         media_type = (sniff if size == len(head) else sniff_head)(head, name_of(path))
         source = partial(archive.open, info)
-        files.append((path, Content(size=size, media_type=media_type, source=source)))
+        files.append((path, StoredContent(size=size, media_type=media_type, source=source)))
     return directories, files
 
 
@@ -183,7 +183,7 @@ def _check_size(infos: Sequence[zipfile.ZipInfo], size: int) -> None:
         raise _too_large()
 
 
-def _read(content: Content) -> bytes:
+def _read(content: StoredContent) -> bytes:
     with content.open() as file:
         return file.read()
 

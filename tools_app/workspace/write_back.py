@@ -22,7 +22,7 @@ _UNREPAIRABLE: Final = frozenset({"ENOSPC", "EPERM", "EIO"})
 
 
 @dataclass(slots=True, kw_only=True)
-class Written:
+class WrittenBack:
     """The changes that were made. `errors`: one line for each file that was not, and why."""
 
     changes: list[FileChange] = field(default_factory=list)
@@ -45,12 +45,12 @@ class Written:
         return {key: _first(sorted(paths)) for key, paths in named.items()}
 
 
-async def write_back(workspace: Workspace, operations: Sequence[Operation]) -> Written:
+async def write_back(workspace: Workspace, operations: Sequence[Operation]) -> WrittenBack:
     """Carry out operations at once, without those whose file has changed meanwhile.
 
-    Durability: what `Written` says is stored when it returns. Errors: none of the workspace's own; they are named.
+    Durability: what `WrittenBack` says is stored when it returns. Errors: none of the workspace's own; they are named.
     """
-    written = Written()
+    written = WrittenBack()
     left = await _real_changes(workspace, operations)
     for _ in range(MAX_TRIES):
         if not left:
@@ -69,8 +69,8 @@ async def write_back(workspace: Workspace, operations: Sequence[Operation]) -> W
     return _nothing("too much was changed by others meanwhile")
 
 
-def _nothing(reason: str) -> Written:
-    return Written(errors=[NOT_WRITTEN.format(reason=reason)])
+def _nothing(reason: str) -> WrittenBack:
+    return WrittenBack(errors=[NOT_WRITTEN.format(reason=reason)])
 
 
 async def _real_changes(workspace: Workspace, operations: Sequence[Operation]) -> list[Operation]:

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
-from chat.reads.schedules import RunView, last_runs, runs_of
+from chat.reads.schedules import OccurrenceView, last_runs, runs_of
 from chat.runtime.abilities.schedules import delete_schedule
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.errors import ScheduleError
@@ -204,12 +204,12 @@ class ScheduleAdmin(ActionAdmin):
         self.message_user(request, text % {"count": len(done), "what": what}, messages.SUCCESS)
 
 
-def _went(run: RunView) -> str:
+def _went(run: OccurrenceView) -> str:
     words = state(*RUN_WORDS[run.status], run.error)
     return format_html_join("", "{}", [(noted(words, moment(run.started_at)),)])
 
 
-def _did(run: RunView) -> SafeString | str:
+def _did(run: OccurrenceView) -> SafeString | str:
     """Link to the turn of a prompt, or to the work of a method."""
     if run.turn_id:
         return linked("think_chat_turn", run.turn_id, _("Turn"))

@@ -39,7 +39,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class DescribedResponse:
     """A possible answer of an operation."""
 
     status: str
@@ -48,7 +48,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class DescribedOperation:
     """One operation. `body`: an example as JSON, where it takes one; `is_form`: it takes a form with a file."""
 
     id: str
@@ -60,16 +60,16 @@ class Operation:
     body_type: Sequence[Piece]
     body: str
     is_form: bool
-    responses: Sequence[Response]
+    responses: Sequence[DescribedResponse]
     curl: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class OperationGroup:
     """The operations of one tag."""
 
     name: str
-    operations: Sequence[Operation]
+    operations: Sequence[DescribedOperation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +97,16 @@ class ReferencePage(DocsBase):
         return render(request, "chat/api_reference.html", context)
 
 
-def groups_of(document: Mapping[str, Any], origin: str) -> list[Group]:
+def groups_of(document: Mapping[str, Any], origin: str) -> list[OperationGroup]:
     """The operations by tag, in the order of the document."""
-    found: dict[str, list[Operation]] = {}
+    found: dict[str, list[DescribedOperation]] = {}
     for path, methods in document["paths"].items():
         for method in METHODS:
             if method in methods:
                 operation = methods[method]
                 tag = (operation.get("tags") or [_("other")])[0]
                 found.setdefault(tag, []).append(_operation(document, origin, method, path, operation))
-    return [Group(name=name, operations=operations) for name, operations in found.items()]
+    return [OperationGroup(name=name, operations=operations) for name, operations in found.items()]
 
 
 def schemas_of(document: Mapping[str, Any]) -> list[Schema]:
@@ -125,13 +125,13 @@ def schemas_of(document: Mapping[str, Any]) -> list[Schema]:
 
 def _operation(
     document: Mapping[str, Any], origin: str, method: str, path: str, operation: Mapping[str, Any]
-) -> Operation:
+) -> DescribedOperation:
     title, *paragraphs = _paragraphs(operation.get("description", "") or operation.get("summary", "")) or [path]
     content: Mapping[str, Any] = operation.get("requestBody", {}).get("content", {})
     schema = next((each["schema"] for each in content.values() if "schema" in each), None)
     is_form = any(kind.startswith("multipart/") for kind in content)
     body = "" if schema is None or is_form else json.dumps(_example(document, schema, EXAMPLE_DEPTH), indent=2)
-    return Operation(
+    return DescribedOperation(
         id=operation.get("operationId", f"{method}-{path}"),
         method=method.upper(),
         path=path,
@@ -156,7 +156,7 @@ def _curl(origin: str, method: str, path: str, body: str, *, is_form: bool) -> s
     return " \\\n".join(lines)
 
 
-def _responses(document: Mapping[str, Any], responses: Mapping[Any, Any]) -> list[Response]:
+def _responses(document: Mapping[str, Any], responses: Mapping[Any, Any]) -> list[DescribedResponse]:
     shared = document.get("components", {}).get("responses", {})
     found = []
     for status, given in responses.items():
@@ -164,7 +164,7 @@ def _responses(document: Mapping[str, Any], responses: Mapping[Any, Any]) -> lis
         schemas = [each["schema"] for each in response.get("content", {}).values() if "schema" in each]
         kinds = [Piece(text=kind) for kind in response.get("content", {})]
         shape = _type(schemas[0]) if schemas else kinds[:1]
-        found.append(Response(status=str(status), description=response.get("description", ""), type=shape))
+        found.append(DescribedResponse(status=str(status), description=response.get("description", ""), type=shape))
     return sorted(found, key=lambda each: each.status)
 
 

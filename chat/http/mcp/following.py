@@ -20,7 +20,7 @@ MAX_REPORT: Final = 2_000
 """Characters of one report; of more, the newest."""
 
 
-class Report(Protocol):
+class ReportsProgress(Protocol):
     """Reports progress: a number that only grows, and a text."""
 
     def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> Awaitable[None]:
@@ -35,7 +35,7 @@ class Followed:
     waits_for: tuple[str, ...] = ()
 
 
-async def follow_turn(turn_id: str, *, report: Report, holds: Callable[[], bool]) -> Followed:
+async def follow_turn(turn_id: str, *, report: ReportsProgress, holds: Callable[[], bool]) -> Followed:
     """Wait for the turn's end, or until it parks. Errors: `Unauthenticated` once the caller may no longer."""
     clock = asyncio.get_running_loop().time
     asked_at = clock()
@@ -76,7 +76,7 @@ def _waits(chunk: Chunk) -> tuple[str, ...]:
 class _Progress:
     """Texts since the last report. Progress is the number of characters and calls so far."""
 
-    def __init__(self, report: Report, clock: Callable[[], float]) -> None:
+    def __init__(self, report: ReportsProgress, clock: Callable[[], float]) -> None:
         self._report = report
         self._clock = clock
         self._sent_at = float("-inf")

@@ -61,7 +61,7 @@ TIER_REPORTS: tuple[Callable[[], Coroutine[Any, Any, list[TierReport]]], ...] = 
 """One for each kind of sandbox."""
 
 
-class State(StrEnum):
+class DoctorState(StrEnum):
     """The result of one check."""
 
     OK = "ok"
@@ -70,11 +70,11 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One line of the report."""
 
     name: str
-    state: State
+    state: DoctorState
     detail: str
 
 
@@ -91,11 +91,11 @@ class Command(BaseCommand):
                 self.stdout.write(json.dumps(asdict(finding)))
             else:
                 self.stdout.write(f"{finding.state:<6} {finding.name:<15} {finding.detail}")
-        if any(finding.state is State.WRONG for finding in findings):
+        if any(finding.state is DoctorState.WRONG for finding in findings):
             sys.exit(1)
 
 
-def examine() -> list[Finding]:
+def examine() -> list[DoctorFinding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
@@ -105,7 +105,7 @@ def examine() -> list[Finding]:
     return [*found, *code_of_models()]
 
 
-def injection_guard() -> tuple[State, str]:
+def injection_guard() -> tuple[DoctorState, str]:
     """The agents whose class weakens the guard, each with its reason."""
     relaxed = [
         f"{appearance.name}: {rules.reason}"
@@ -113,45 +113,49 @@ def injection_guard() -> tuple[State, str]:
         if (rules := rules_of(appearance.name)) != ON
     ]
     if not relaxed:
-        return State.OK, "on for every agent"
-    return State.NOTE, f"weakened by {len(relaxed)} of the agents: {'; '.join(relaxed)}"
+        return DoctorState.OK, "on for every agent"
+    return DoctorState.NOTE, f"weakened by {len(relaxed)} of the agents: {'; '.join(relaxed)}"
 
 
-def _examined(check: Callable[[], tuple[State, str] | None]) -> Finding | None:
+def _examined(check: Callable[[], tuple[DoctorState, str] | None]) -> DoctorFinding | None:
     found = check()
-    return None if found is None else Finding(check.__name__.replace("_", " "), *found)
+    return None if found is None else DoctorFinding(check.__name__.replace("_", " "), *found)
 
 
-def python() -> tuple[State, str]:
+def python() -> tuple[DoctorState, str]:
     """The interpreter is new enough."""
     detail = f"{platform.python_version()} at {sys.executable}"
-    return (State.OK, detail) if sys.version_info >= OLDEST_PYTHON else (State.WRONG, f"{detail}; 3.11 is the oldest")
+    return (
+        (DoctorState.OK, detail)
+        if sys.version_info >= OLDEST_PYTHON
+        else (DoctorState.WRONG, f"{detail}; 3.11 is the oldest")
+    )
 
 
-def machine() -> tuple[State, str]:
+def machine() -> tuple[DoctorState, str]:
     """The platform is a tested one."""
     detail = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     is_tried = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-    return (State.OK, detail) if is_tried else (State.NOTE, f"{detail}; Linux x86_64 is what was tried")
+    return (DoctorState.OK, detail) if is_tried else (DoctorState.NOTE, f"{detail}; Linux x86_64 is what was tried")
 
 
-def data_dir() -> tuple[State, str] | None:
+def data_dir() -> tuple[DoctorState, str] | None:
     """The data directory can be written and has room. A project of its own has none."""
     if not hasattr(settings, "DATA_DIR"):
         return None
     path = Path(settings.DATA_DIR)
     if not path.exists():
-        return State.NOTE, f"{path} is not there yet; `make run` makes it"
+        return DoctorState.NOTE, f"{path} is not there yet; `make run` makes it"
     try:
         with tempfile.TemporaryFile(dir=path):
             free = shutil.disk_usage(path).free // 1_000_000
     except OSError as error:
-        return State.WRONG, f"{path} cannot be written: {error.strerror}"
-    state = State.OK if free >= FREE_MEGABYTES else State.WRONG
+        return DoctorState.WRONG, f"{path} cannot be written: {error.strerror}"
+    state = DoctorState.OK if free >= FREE_MEGABYTES else DoctorState.WRONG
     return state, f"{path}, {free} MB free"
 
 
-def open_files() -> tuple[State, str] | None:
+def open_files() -> tuple[DoctorState, str] | None:
     """Each socket is an open file; the servers raise the soft limit as far as the hard one allows."""
     try:
         import resource  # noqa: PLC0415 - not on every platform
@@ -159,11 +163,11 @@ def open_files() -> tuple[State, str] | None:
         return None
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard == resource.RLIM_INFINITY or hard >= FILES_WANTED:
-        return State.OK, f"up to {'any number of' if hard == resource.RLIM_INFINITY else hard} open files"
-    return State.NOTE, f"at most {hard} open files, so at most as many sockets in one process (ulimit -Hn)"
+        return DoctorState.OK, f"up to {'any number of' if hard == resource.RLIM_INFINITY else hard} open files"
+    return DoctorState.NOTE, f"at most {hard} open files, so at most as many sockets in one process (ulimit -Hn)"
 
 
-def file_storage() -> tuple[State, str]:
+def file_storage() -> tuple[DoctorState, str]:
     """Large files can be stored, read back and deleted again."""
     kind = type(object_storage()).__name__
     pool = ThreadPoolExecutor(1)  # a storage may wait for a network for as long as it likes
@@ -172,10 +176,14 @@ def file_storage() -> tuple[State, str]:
     try:
         error = trial.exception(STORAGE_SECONDS)
     except TimeoutError:
-        return State.WRONG, f"{kind} did not answer for {STORAGE_SECONDS:g} s; look at STORAGES"
+        return DoctorState.WRONG, f"{kind} did not answer for {STORAGE_SECONDS:g} s; look at STORAGES"
     if error is not None:
-        return State.WRONG, f"{kind} cannot keep large files ({type(error).__name__}); look at STORAGES"
-    return (State.OK, f"{kind} keeps large files") if trial.result() else (State.WRONG, f"{kind} gave other bytes back")
+        return DoctorState.WRONG, f"{kind} cannot keep large files ({type(error).__name__}); look at STORAGES"
+    return (
+        (DoctorState.OK, f"{kind} keeps large files")
+        if trial.result()
+        else (DoctorState.WRONG, f"{kind} gave other bytes back")
+    )
 
 
 def _stores_bytes() -> bool:
@@ -188,16 +196,20 @@ def _stores_bytes() -> bool:
         store.delete(name)
 
 
-def code_of_models() -> list[Finding]:
+def code_of_models() -> list[DoctorFinding]:
     """Each kind of code that can run here, what its walls lack, and why another cannot run."""
     return [
-        Finding(f"code: {tier.tier}", State.OK if tier.is_available and not tier.is_weak else State.NOTE, tier.reason)
+        DoctorFinding(
+            f"code: {tier.tier}",
+            DoctorState.OK if tier.is_available and not tier.is_weak else DoctorState.NOTE,
+            tier.reason,
+        )
         for report in TIER_REPORTS
         for tier in asyncio.run(report())
     ]
 
 
-def database() -> tuple[State, str]:
+def database() -> tuple[DoctorState, str]:
     """The database answers and is migrated."""
     vendor = connection.vendor
     try:
@@ -205,33 +217,36 @@ def database() -> tuple[State, str]:
         executor = MigrationExecutor(connection)
         missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     except (DatabaseError, OSError) as error:
-        return State.WRONG, f"{vendor} does not answer: {' '.join(str(error).split())[:200]}; look at DATABASE_URL"
+        return (
+            DoctorState.WRONG,
+            f"{vendor} does not answer: {' '.join(str(error).split())[:200]}; look at DATABASE_URL",
+        )
     if missing:
-        return State.WRONG, f"{vendor} lacks {missing} migrations; run `manage.py migrate` (`make run` does)"
-    return State.OK, f"{vendor}, migrated"
+        return DoctorState.WRONG, f"{vendor} lacks {missing} migrations; run `manage.py migrate` (`make run` does)"
+    return DoctorState.OK, f"{vendor}, migrated"
 
 
-def redis_server() -> tuple[State, str]:
+def redis_server() -> tuple[DoctorState, str]:
     """Redis answers."""
     is_embedded = getattr(settings, "USES_EMBEDDED_REDIS", False)
     where = "the embedded one" if is_embedded else "REDIS_URL"
     if readiness().parts["redis"] == "ok":
-        return State.OK, f"{where} answers"
+        return DoctorState.OK, f"{where} answers"
     advice = "start it with `make run`" if is_embedded else "is it running, and is the address right?"
-    return State.WRONG, f"{where} does not answer; {advice}"
+    return DoctorState.WRONG, f"{where} does not answer; {advice}"
 
 
-def worker() -> tuple[State, str]:
+def worker() -> tuple[DoctorState, str]:
     """Some worker was seen lately."""
     parts = readiness().parts
     if parts["redis"] != "ok":
-        return State.WRONG, "unknown while Redis does not answer"
+        return DoctorState.WRONG, "unknown while Redis does not answer"
     if parts["worker"] == "ok":
-        return State.OK, "one was seen lately"
-    return State.WRONG, "none was seen lately; accepted messages wait until one runs (`make run` starts one)"
+        return DoctorState.OK, "one was seen lately"
+    return DoctorState.WRONG, "none was seen lately; accepted messages wait until one runs (`make run` starts one)"
 
 
-def web_server() -> tuple[State, str] | None:
+def web_server() -> tuple[DoctorState, str] | None:
     """The port is ours, or free. A project of its own has its own server."""
     if not hasattr(settings, "PORT"):
         return None
@@ -239,35 +254,35 @@ def web_server() -> tuple[State, str] | None:
     try:
         answer = httpx.get(f"http://{address}/health/live", timeout=SECONDS, trust_env=False)
         if answer.status_code == 200 and answer.json() == {"status": "ok"}:
-            return State.OK, f"answers on {address}"
+            return DoctorState.OK, f"answers on {address}"
     except (httpx.TransportError, ValueError):
         pass
     with socket.socket() as probe:
         probe.settimeout(SECONDS)
         if probe.connect_ex(("127.0.0.1", settings.PORT)) == 0:
-            return State.WRONG, f"another program listens on {address}; set PORT"
-    return State.NOTE, f"nothing listens on {address}; `make run` starts the web server"
+            return DoctorState.WRONG, f"another program listens on {address}; set PORT"
+    return DoctorState.NOTE, f"nothing listens on {address}; `make run` starts the web server"
 
 
-def model() -> tuple[State, str]:
+def model() -> tuple[DoctorState, str]:
     """The default model's server answers."""
     choice = default_choice()
     if choice.kind is ChoiceKind.NONE:
-        return State.WRONG, choice.hint
+        return DoctorState.WRONG, choice.hint
     base_url = choice.base_url or llm_settings.openai_base_url
     if not base_url:
-        return State.OK, f"{choice.name}, asked when it is needed"
+        return DoctorState.OK, f"{choice.name}, asked when it is needed"
     headers = {"Authorization": f"Bearer {llm_settings.openai_api_key}"} if llm_settings.openai_api_key else {}
     try:
         answer = httpx.get(f"{base_url.rstrip('/')}/models", headers=headers, timeout=SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return State.WRONG, f"{choice.name}: its server does not answer ({type(error).__name__})"
+        return DoctorState.WRONG, f"{choice.name}: its server does not answer ({type(error).__name__})"
     if answer.status_code in {401, 403}:
         return (
-            State.WRONG,
+            DoctorState.WRONG,
             f"{choice.name}: its server refuses the key (HTTP {answer.status_code}); look at OPENAI_API_KEY",
         )
-    return State.OK, f"{choice.name} at {base_url}{_abilities(choice.name)}"
+    return DoctorState.OK, f"{choice.name} at {base_url}{_abilities(choice.name)}"
 
 
 def _abilities(name: str) -> str:
@@ -283,52 +298,59 @@ def _abilities(name: str) -> str:
     return f": {', '.join(words)}"
 
 
-def background_work() -> tuple[State, str]:
+def background_work() -> tuple[DoctorState, str]:
     """Work whose function or method is not in this deployment: it waits for one that brings it."""
     try:
         waiting = without_function()
     except DatabaseError as error:
-        return State.WRONG, f"fibers cannot be read ({type(error).__name__}); run `manage.py migrate`"
+        return DoctorState.WRONG, f"fibers cannot be read ({type(error).__name__}); run `manage.py migrate`"
     if not waiting:
-        return State.OK, "every waiting fiber has its function"
+        return DoctorState.OK, "every waiting fiber has its function"
     named = ", ".join(f"{name} ({count})" for name, count in waiting[:NAMES_SHOWN])
     total = sum(count for _name, count in waiting)
-    return State.NOTE, f"{total} wait for a deploy that has their function: {named}; nothing is lost, or cancel them"
+    return (
+        DoctorState.NOTE,
+        f"{total} wait for a deploy that has their function: {named}; nothing is lost, or cancel them",
+    )
 
 
-def schedules() -> tuple[State, str]:
+def schedules() -> tuple[DoctorState, str]:
     """Schedules that fire no more, as their next time cannot be computed or their declaration cannot be read."""
     try:
         broken = broken_schedules()
     except DatabaseError as error:
-        return State.WRONG, f"schedules cannot be read ({type(error).__name__}); run `manage.py migrate`"
+        return DoctorState.WRONG, f"schedules cannot be read ({type(error).__name__}); run `manage.py migrate`"
     if not broken:
-        return State.OK, "none is broken"
+        return DoctorState.OK, "none is broken"
     named = "; ".join(f"{schedule_id}: {error}" for schedule_id, error in broken[:NAMES_SHOWN])
-    return State.NOTE, f"{len(broken)} broken, which do not run: {named}"
+    return DoctorState.NOTE, f"{len(broken)} broken, which do not run: {named}"
 
 
-def extensions() -> tuple[State, str]:
+def extensions() -> tuple[DoctorState, str]:
     """Extensions that are loaded, and what of them is disabled."""
     try:
         rows = [(row.enabled, vars(row)["is_banned"]) for row in with_ban(Extension.objects.only("enabled"))]
     except DatabaseError as error:
-        return State.WRONG, f"their tables cannot be read ({type(error).__name__}); run `manage.py migrate`"
+        return DoctorState.WRONG, f"their tables cannot be read ({type(error).__name__}); run `manage.py migrate`"
     stopped = sum(not enabled or is_banned for enabled, is_banned in rows)
     reach = "every public host" if extension_settings.any_host else "named hosts only"
     detail = f"{len(rows)} loaded, {stopped} of them disabled; they may be given {reach}"
-    return (State.NOTE if extension_settings.any_host else State.OK), detail
+    return (DoctorState.NOTE if extension_settings.any_host else DoctorState.OK), detail
 
 
-def pages() -> tuple[State, str]:
+def pages() -> tuple[DoctorState, str]:
     """The built page assets exist, in a checkout or a wheel."""
     found = finders.find("think/manifest.json")
-    return (State.OK, str(found)) if found else (State.NOTE, "their scripts are missing: run `python static/build.py`")
+    return (
+        (DoctorState.OK, str(found))
+        if found
+        else (DoctorState.NOTE, "their scripts are missing: run `python static/build.py`")
+    )
 
 
-def chromium() -> tuple[State, str]:
+def chromium() -> tuple[DoctorState, str]:
     """A browser for the browser tests."""
     for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
-            return State.OK, path
-    return State.NOTE, "none found; only the browser tests need it (Debian: apt install chromium)"
+            return DoctorState.OK, path
+    return DoctorState.NOTE, "none found; only the browser tests need it (Debian: apt install chromium)"

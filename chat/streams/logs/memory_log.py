@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from chat.streams.errors import Fenced
 from chat.streams.logs.redis_log import new_epoch
 from chat.streams.logs.subscription import Subscription
-from chat.streams.records import Append, AppendResult, HotSlice, Opened, Outcome, Published, Record
+from chat.streams.records import Append, AppendResult, HotSlice, Opened, Published, Record, StreamOutcome
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,21 +103,21 @@ class MemoryLog:
         state = self._states.get(append.stream)
         known = None if state is None else state.fence
         if known is not None and known > append.fence:
-            return AppendResult(Outcome.FENCED, "")
+            return AppendResult(StreamOutcome.FENCED, "")
         skip = 0
         if append.is_rewrite:
             if state is not None and known == append.fence and state.epoch != append.epoch:
-                return AppendResult(Outcome.FENCED, "")
+                return AppendResult(StreamOutcome.FENCED, "")
             if state is None or known != append.fence or state.next_offset < append.first:
                 epoch = append.epoch if state is None or known == append.fence else new_epoch()
                 state = self._states[append.stream] = _State(fence=append.fence, epoch=epoch, base=append.first)
             skip = state.next_offset - append.first
             if skip > len(append.texts):
-                return AppendResult(Outcome.FENCED, "")
+                return AppendResult(StreamOutcome.FENCED, "")
         elif state is None or known != append.fence or (state.epoch, state.next_offset) != (append.epoch, append.first):
-            return AppendResult(Outcome.BEHIND, "")
+            return AppendResult(StreamOutcome.BEHIND, "")
         self._store(state, append, skip)
-        return AppendResult(Outcome.APPENDED, state.epoch)
+        return AppendResult(StreamOutcome.APPENDED, state.epoch)
 
     def _store(self, state: _State, append: Append, skip: int) -> None:
         texts = append.texts[skip:]

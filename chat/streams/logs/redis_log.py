@@ -19,7 +19,7 @@ from chat.streams.logs.redis_connection import Command, RedisLink
 from chat.streams.logs.redis_scripts import APPEND, OPEN
 from chat.streams.logs.redis_subscriber import RedisHub, channel_of
 from chat.streams.logs.subscription import Subscription
-from chat.streams.records import Append, AppendResult, HotSlice, Opened, Outcome, Record
+from chat.streams.records import Append, AppendResult, HotSlice, Opened, Record, StreamOutcome
 
 ABANDONED_SECONDS = 7 * 86_400
 """An idle stream that was never closed expires after this."""
@@ -43,7 +43,7 @@ class RedisLog:
         command = ("EVALSHA", _OPEN_SHA, 2, *keys_of(stream), fence, floor, new_epoch(), ABANDONED_SECONDS)
         with _translated():
             answer = (await self._call([command]))[0]
-        if answer[0] == Outcome.FENCED:
+        if answer[0] == StreamOutcome.FENCED:
             raise Fenced(stream=stream)
         return Opened(epoch=answer[1], next_offset=int(answer[2]), tail=tuple(answer[3]))
 
@@ -51,7 +51,7 @@ class RedisLog:
         """Append and publish for many streams in one round trip."""
         with _translated():
             replies = await self._call([_append_command(append) for append in appends])
-        return [AppendResult(Outcome(reply[0]), reply[1]) for reply in replies]
+        return [AppendResult(StreamOutcome(reply[0]), reply[1]) for reply in replies]
 
     async def read(self, stream: str, offset: int, limit: int) -> HotSlice:
         """Return records from the offset on, with the state that they belong to."""

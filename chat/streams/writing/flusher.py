@@ -26,7 +26,7 @@ CROWD = 100
 """Streams in a round that put the next one two windows away; fewer put it in proportion."""
 
 
-class Source(Protocol):
+class FlushSource(Protocol):
     """The writer's interface for the flusher."""
 
     def take(self) -> Append | None:
@@ -45,8 +45,8 @@ class Flusher:
     def __init__(self, log: StreamLog) -> None:
         self._log = log
         self._loop = asyncio.get_running_loop()
-        self._dirty: dict[Source, None] = {}
-        self._in_flight: list[Source] = []
+        self._dirty: dict[FlushSource, None] = {}
+        self._in_flight: list[FlushSource] = []
         self._round: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_urgent = False
@@ -55,7 +55,7 @@ class Flusher:
         self._crowding = 0.0  # of the last round that sent anything, from 0 to 1
         self.rounds = 0
 
-    def schedule(self, source: Source, *, is_urgent: bool = False) -> None:
+    def schedule(self, source: FlushSource, *, is_urgent: bool = False) -> None:
         """Have this writer's chunks sent: at once when urgent or after a pause, else with the next round."""
         self._dirty[source] = None
         if is_urgent and not self._is_urgent:
@@ -66,7 +66,7 @@ class Flusher:
         if self._round is None and self._timer is None:
             self._plan()
 
-    def forget(self, source: Source) -> None:
+    def forget(self, source: FlushSource) -> None:
         """Ask this writer no more."""
         self._dirty.pop(source, None)
 
@@ -111,7 +111,7 @@ class Flusher:
         sources, self._in_flight = self._in_flight, []
         self._again(source for source in sources if source.missed())
 
-    def _again(self, sources: Iterable[Source]) -> None:
+    def _again(self, sources: Iterable[FlushSource]) -> None:
         for source in sources:
             self._dirty[source] = None
 

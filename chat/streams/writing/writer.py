@@ -20,7 +20,7 @@ from chat.streams.errors import Fenced, LogUnavailable
 from chat.streams.logs import database_log
 from chat.streams.logs.log import get_log
 from chat.streams.logs.port import StreamLog
-from chat.streams.records import Append, AppendResult, Opened, Outcome
+from chat.streams.records import Append, AppendResult, Opened, StreamOutcome
 from chat.streams.writing.backlog import Backlog
 from chat.streams.writing.committer import Committer, RecordStep
 from chat.streams.writing.committer import Fenced as Fence
@@ -215,10 +215,10 @@ class StreamWriter:
     def settle(self, append: Append, answer: AppendResult) -> bool:
         """Take note of what became of an append."""
         self._misses = 0
-        if answer.outcome is Outcome.BEHIND:
+        if answer.outcome is StreamOutcome.BEHIND:
             self._is_rewriting = True
             return True
-        if answer.outcome is Outcome.FENCED:
+        if answer.outcome is StreamOutcome.FENCED:
             self.fail(Fenced(stream=self.stream))
             return False
         self.epoch = answer.epoch

@@ -69,7 +69,7 @@ from thinkproject.kernel.statements import Insert
 from tools_app.core.guard.reach import passed_on
 from tools_app.core.guard.rules import Spot
 from tools_app.core.tool_calls import OPEN
-from tools_app.guard.standings import Place, forget_guards, see
+from tools_app.guard.standings import GuardScope, forget_guards, see
 from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128
@@ -258,7 +258,7 @@ def _write_turn(
     _INSERT_TURN.run(vars(turn))
     turn._state.adding = False
     turn.instance, turn.fiber = instance, fiber
-    place = Place(session_id=session_id, scope=instance.pk, owner_id=instance.owner_id, turn_id=turn_id)
+    place = GuardScope(session_id=session_id, scope=instance.pk, owner_id=instance.owner_id, turn_id=turn_id)
     see(place, passed_on(session_id), at=Spot(name=f"turn {turn_id}"))  # of the conversation whose code says this
     return turn
 

@@ -68,7 +68,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AnsweredCalls:
     """The outcome.
 
     Not new: another answer was first, or there is no such call. `ready`: the turn that can be continued.
@@ -79,7 +79,7 @@ class Answered:
     late_for: Turn | None = None  # the call had been answered; its turn, whose message says how
 
 
-def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
+def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls:
     """Take an answer, inside a transaction that holds the instance's row.
 
     Durability: committed with that transaction; the first answer wins. Errors: `CallChanged` when the answerer was
@@ -88,19 +88,19 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> Answered:
     """
     row = _find(instance, reply)
     if row is None and _keep_early(instance, reply):
-        return Answered(is_new=True)
+        return AnsweredCalls(is_new=True)
     row = row or _find(instance, reply)
     if row is None or reply.approval_id not in ("", row.approval_id):
-        return Answered(is_new=False)
+        return AnsweredCalls(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if row.wait_key:
         return _answer_inner(row, turn, reply, actor)
     if not _take(row, reply, actor):
-        return Answered(is_new=False, late_for=turn)
+        return AnsweredCalls(is_new=False, late_for=turn)
     if turn is None or turn.finished_at is None:
-        return Answered(is_new=True)  # its end takes this up
+        return AnsweredCalls(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])
-    return Answered(is_new=True, ready=turn if is_ready(turn) else None)
+    return AnsweredCalls(is_new=True, ready=turn if is_ready(turn) else None)
 
 
 def _find(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
@@ -109,12 +109,12 @@ def _find(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
     return named if named is not None and named.call_id == reply.call_id else find_call(instance.pk, reply.call_id)
 
 
-def _answer_inner(row: ToolCallRecord, turn: Turn | None, reply: Reply, actor: Actor) -> Answered:
+def _answer_inner(row: ToolCallRecord, turn: Turn | None, reply: Reply, actor: Actor) -> AnsweredCalls:
     """Decide about a call that another call makes. What has ended meanwhile is not decided any more."""
     if turn is None or not hold_fiber(turn.fiber_id) or not _take(row, reply, actor):
-        return Answered(is_new=False)  # no message shows it
+        return AnsweredCalls(is_new=False)  # no message shows it
     wake_turn_of(row)
-    return Answered(is_new=True)
+    return AnsweredCalls(is_new=True)
 
 
 def hold_turn_of(row: ToolCallRecord | None) -> None:

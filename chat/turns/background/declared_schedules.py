@@ -37,7 +37,7 @@ _KEYS: Final = {"name", "schedule", "prompt", "handler", "title"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class DeclaredTask:
     """One declaration, read; `error` says why it could not be."""
 
     name: str
@@ -53,7 +53,7 @@ class Task:
         return {"instance_id": instance_id, **work}
 
 
-async def declared_tasks(agent: Think) -> dict[str, Task]:
+async def declared_tasks(agent: Think) -> dict[str, DeclaredTask]:
     """Read what an agent declares, by name. Never raises: where the method fails there is one broken task."""
     try:
         declared = await call_hook(agent, METHOD)
@@ -61,12 +61,12 @@ async def declared_tasks(agent: Think) -> dict[str, Task]:
     except ThinkError as error:
         if isinstance(error, TurnConfigInvalid):
             logged(error, type(agent))
-        return {METHOD: Task(name=METHOD, title=METHOD, error=f"{METHOD}(): {error.message}")}
-    tasks: dict[str, Task] = {}
+        return {METHOD: DeclaredTask(name=METHOD, title=METHOD, error=f"{METHOD}(): {error.message}")}
+    tasks: dict[str, DeclaredTask] = {}
     for name, entry in entries:
         if name in tasks:
             text = str(Phrase("Two tasks are called “{name}”.", name=name))
-            tasks[name] = Task(name=name, title=name, error=text)
+            tasks[name] = DeclaredTask(name=name, title=name, error=text)
             continue
         tasks[name] = _read(type(agent), name, entry)
     return tasks
@@ -83,7 +83,7 @@ def _entries(declared: Any) -> Iterator[tuple[str, Any]]:
         yield str(entry["name"])[:MAX_NAME], entry
 
 
-def _read(agent: type[Think], name: str, entry: Any) -> Task:
+def _read(agent: type[Think], name: str, entry: Any) -> DeclaredTask:
     try:
         if not isinstance(entry, Mapping) or set(entry) - _KEYS:
             raise ScheduleInvalid("A task has a schedule, and a prompt or a handler.")
@@ -96,9 +96,11 @@ def _read(agent: type[Think], name: str, entry: Any) -> Task:
             raise ScheduleInvalid("A handler is a method or the name of one.")
         timing = parse_sentence(str(entry.get("schedule", "")))
         text = "" if prompt is None else checked_prompt(str(prompt))
-        return Task(name=name, title=str(entry.get("title") or name), timing=timing, prompt=text, handler=handler)
+        return DeclaredTask(
+            name=name, title=str(entry.get("title") or name), timing=timing, prompt=text, handler=handler
+        )
     except ScheduleInvalid as error:
-        return Task(name=name, title=name, error=error.message)
+        return DeclaredTask(name=name, title=name, error=error.message)
 
 
 async def reconcile(agent: Think) -> None:
@@ -119,7 +121,7 @@ async def reconcile_if_declared(agent: Think) -> None:
         await reconcile(agent)
 
 
-def _store(key: InstanceKey, tasks: Mapping[str, Task]) -> None:
+def _store(key: InstanceKey, tasks: Mapping[str, DeclaredTask]) -> None:
     instance_id = key.instance_id
     rows = {
         row.declaration: row
@@ -143,7 +145,7 @@ def _store(key: InstanceKey, tasks: Mapping[str, Task]) -> None:
         _create(key, task)
 
 
-def _differs(row: Schedule, task: Task, instance_id: str) -> bool:
+def _differs(row: Schedule, task: DeclaredTask, instance_id: str) -> bool:
     if task.timing is None:
         return row.status != ScheduleStatus.BROKEN or row.error != task.error
     if row.status == ScheduleStatus.BROKEN:
@@ -152,7 +154,7 @@ def _differs(row: Schedule, task: Task, instance_id: str) -> bool:
     return facts != (task.timing, task.payload(instance_id), task.title[:MAX_NAME])
 
 
-def _create(key: InstanceKey, task: Task) -> None:
+def _create(key: InstanceKey, task: DeclaredTask) -> None:
     instance_id = key.instance_id
     _schedule, is_new = services.create_schedule(
         ScheduleDraft(

@@ -25,7 +25,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.guard.rules import SeenText, Spot
-from tools_app.guard.standings import Place, see, texts_of
+from tools_app.guard.standings import GuardScope, see, texts_of
 from tools_app.selectors import open_calls
 
 ENDED_BY: Final = "ended_by"
@@ -143,7 +143,7 @@ def wake_parent(run: AgentRun) -> None:
     request = TurnRequest(intake=intake, idempotency_key=f"wake:{run.pk}", body=about, options=_denied_to_starter(run))
     with delegating():
         turn = admit(key_of(parent), request).turn
-    place = Place(session_id=turn.session_id, scope=parent.pk, owner_id=parent.owner_id, turn_id=turn.pk)
+    place = GuardScope(session_id=turn.session_id, scope=parent.pk, owner_id=parent.owner_id, turn_id=turn.pk)
     see(place, _texts_of_child(run), at=Spot(name=f"run {run.pk}"))
 
 

@@ -30,7 +30,7 @@ MAX_MILESTONES: Final = 100
 
 
 @asynccontextmanager
-async def reporting(agent: Think, fold: TurnState, writer: "Writer") -> AsyncIterator["TurnReports"]:
+async def reporting(agent: Think, fold: TurnState, writer: "ReportWriter") -> AsyncIterator["TurnReports"]:
     """Take what the agent of one attempt at a turn reports within the block."""
     key = agent.key
     reports = TurnReports(key.instance_id, fold, writer, is_child=key.parent is not None)
@@ -42,7 +42,7 @@ async def reporting(agent: Think, fold: TurnState, writer: "Writer") -> AsyncIte
         await reports.close()
 
 
-class Writer(Protocol):
+class ReportWriter(Protocol):
     """The log of the turn."""
 
     def write(self, chunk: Chunk) -> None:
@@ -53,7 +53,7 @@ class Writer(Protocol):
 class TurnReports:
     """Takes what the agent of one attempt at a turn reports, until it is closed."""
 
-    def __init__(self, instance_id: str, fold: TurnState, writer: Writer, *, is_child: bool) -> None:
+    def __init__(self, instance_id: str, fold: TurnState, writer: ReportWriter, *, is_child: bool) -> None:
         self._instance_id = instance_id
         self._fold = fold
         self._writer = writer

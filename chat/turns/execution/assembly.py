@@ -57,7 +57,7 @@ from tools_app.core.deferral import Deferral
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import excludes
 from tools_app.core.toolset import Toolset
-from tools_app.guard.standings import Place
+from tools_app.guard.standings import GuardScope
 
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
 
@@ -99,7 +99,7 @@ async def make_think(
 async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> TurnGuard:
     """The injection guard of the turn's conversation. No query where no text of others was in it."""
     key = facts.key
-    place = Place(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
+    place = GuardScope(session_id=facts.session_id, scope=key.instance_id, owner_id=key.owner_id, turn_id=facts.turn_id)
     guard = TurnGuard(guard_below(key, agent.injection_guard), place, context.fenced)
     if facts.has_guard:
         await guard.load()

@@ -14,7 +14,7 @@ from chat.agent.think import Think
 from chat.core.loop.hooks import AuthorizationContext
 from chat.models import Turn, TurnTrigger
 from chat.run_models import AgentRun
-from chat.user_code.authorization import Asked
+from chat.user_code.authorization import AskedAction
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db
 
@@ -23,7 +23,7 @@ HOOKS: Final = ("authorize_turn", "authorize_action")
 MakeAgent: TypeAlias = Callable[[InstanceKey], Agent]
 
 
-async def asked_above(key: InstanceKey, turn: AuthorizationContext, make_agent: MakeAgent) -> list[Asked]:
+async def asked_above(key: InstanceKey, turn: AuthorizationContext, make_agent: MakeAgent) -> list[AskedAction]:
     """The agents above that have a say, the nearest first. No query where there is none of them.
 
     `key`: the address of the sub-agent, with the id of its row; `turn`: its own turn, which stands for that of an agent
@@ -39,7 +39,7 @@ async def asked_above(key: InstanceKey, turn: AuthorizationContext, make_agent: 
         await notify_hook(agent, "on_start")
         started_in = turns.get(len(parent.ancestors))
         about = turn if started_in is None else _context_of(started_in, turn.user_id)
-        found.append(Asked(agent=agent, turn=replace(about, sub_agent=key.agent)))
+        found.append(AskedAction(agent=agent, turn=replace(about, sub_agent=key.agent)))
     return found
 
 

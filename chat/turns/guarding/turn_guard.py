@@ -19,7 +19,7 @@ from tools_app.core.tool import CallGuard, Tool
 from tools_app.core.tool_calls import ToolResult, details_in
 from tools_app.core.toolset import Toolset
 from tools_app.errors import EgressClosed
-from tools_app.guard.standings import Place, see, standing_of, texts_of
+from tools_app.guard.standings import GuardScope, see, standing_of, texts_of
 
 MAX_NAMED: Final = 5
 """Texts that a question names."""
@@ -31,7 +31,7 @@ Fenced: TypeAlias = Callable[[], AbstractContextManager[object]]
 class TurnGuard:
     """The guard of one conversation for one attempt at a turn. From any thread."""
 
-    def __init__(self, rules: InjectionGuard, place: Place, fenced: Fenced) -> None:
+    def __init__(self, rules: InjectionGuard, place: GuardScope, fenced: Fenced) -> None:
         """Clean, as far as is known. `fenced`: opens a transaction of the turn's."""
         self.rules = rules
         self.session_id = place.session_id

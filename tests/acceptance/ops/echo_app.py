@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from thinkproject.logs import TextFormatter
-from thinkproject.run.servers.shared import Address
+from thinkproject.run.servers.shared import ListenAddress
 
 FRAME = "x" * 65_536
 FRAMES = 20_000  # 1.3 GB: more than any buffer
@@ -81,7 +81,7 @@ def serve_uvicorn(fd: int, heartbeat: float | None, *, is_proxied: bool) -> int:
     from thinkproject.run.servers.uvicorn_server import create_server, run_server  # only one server is loaded
 
     options: dict[str, Any] = {} if heartbeat is None else {"ws_ping_interval": heartbeat, "ws_ping_timeout": heartbeat}
-    return run_server(create_server(application, behind_proxy=is_proxied, **options), Address(fd=fd))
+    return run_server(create_server(application, behind_proxy=is_proxied, **options), ListenAddress(fd=fd))
 
 
 def serve_daphne(fd: int, heartbeat: float | None, *, is_proxied: bool) -> int:

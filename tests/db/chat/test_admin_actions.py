@@ -9,7 +9,7 @@ from django.test import Client
 
 from chat.models import AgentInstance
 from tests.db.chat.conftest import say
-from tools_app.actions.ledger import Begun, Effect, begin_effect, settle_effect
+from tools_app.actions.ledger import BegunAction, Effect, begin_effect, settle_effect
 from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ActionRecord, ToolCallRecord
 from tools_app.services import begin_call
@@ -35,7 +35,7 @@ def effect(alice: User, make_instance: Callable[..., AgentInstance]) -> ActionRe
             call_id="c1",
         )
     )
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     return ActionRecord.objects.get(pk=begun.record_id)
 
 
@@ -53,7 +53,7 @@ def act(client: Client, action: str, row: ActionRecord) -> str:
 
 
 def settle(row: ActionRecord) -> None:
-    begun = Begun(record_id=row.pk, token=row.attempt_token, attempt=1)
+    begun = BegunAction(record_id=row.pk, token=row.attempt_token, attempt=1)
     assert settle_effect(begun, {"refunded": "A-1"}, ()) is None
 
 

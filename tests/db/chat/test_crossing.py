@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chat.llm.scripted import ScriptedModel
-from chat.reads.transcript_windows import Transcript
+from chat.reads.transcript_windows import TranscriptText
 from chat.realtime.shared_transcripts import SharedTranscripts
 from tests.db.chat.conftest import text_message
 from tests.db.chat.fuzz.tab import Tab
@@ -137,7 +137,7 @@ def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
     async def play(stage: Stage, late: int) -> int:
         calls, held, waits = 0, loop.create_future(), False
 
-        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
+        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> TranscriptText:
             nonlocal calls, waits
             calls += 1
             is_late = calls == late
@@ -180,7 +180,7 @@ def test_an_answer_that_is_asked_for_again_stands_alone_below_its_question(
     may_read = asyncio.Event()
     may_read.set()
 
-    async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
+    async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> TranscriptText:
         await may_read.wait()
         return await read(self, key, snapshot)
 

@@ -13,7 +13,7 @@ from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors, services
 from sessions_app.messages.services import Leaf
 from sessions_app.models import Message, Session
-from sessions_app.queries import Bounds
+from sessions_app.queries import PathBounds
 from sessions_app.testing import make_message, make_session, text_message
 
 pytestmark = pytest.mark.django_db
@@ -347,7 +347,7 @@ def test_the_walks_use_their_indexes() -> None:
     session = long_session(2)
     walks = {
         "named": Message.objects.named(session.pk, ["u1", "a2"]),
-        "tail": Message.objects.tail(session.pk, None, Bounds(max_messages=5)),
+        "tail": Message.objects.tail(session.pk, None, PathBounds(max_messages=5)),
         "queue": Message.objects.queue_of(session.pk),
         "leaves": Message.objects.leaves_below(session.pk, 1),
         "path": Message.objects.on_path(session.pk, None, 0),

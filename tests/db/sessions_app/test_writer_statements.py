@@ -11,7 +11,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors, services
 from sessions_app.messages.writer import take_session, writing
 from sessions_app.models import Message, MessageWords, Session
-from sessions_app.queries import Bounds
+from sessions_app.queries import PathBounds
 from sessions_app.testing import make_session, text_message
 from thinkproject.kernel.statements import Columns, Statement
 
@@ -60,7 +60,7 @@ def test_a_locked_session_comes_with_its_leaf_and_its_queue() -> None:
 
 def test_a_history_is_the_tail_that_the_queryset_gives() -> None:
     session = make_session(*["u: question", "a: answer"] * 30)
-    bounds = Bounds(max_messages=17, max_bytes=10**6, exchange_bytes=10**6)
+    bounds = PathBounds(max_messages=17, max_bytes=10**6, exchange_bytes=10**6)
     wanted = Message.objects.tail_to_compaction(session.pk, None, bounds)
     read, is_cut = selectors.compacted_tail(session.pk, Leaf.ACTIVE, max_messages=17, max_bytes=10**6)
     assert is_cut

@@ -28,7 +28,7 @@ from thinkproject.run.servers.shared import (
     MESSAGE_COST_BYTES,
     OPENING_SECONDS,
     UNREAD_HIGH_BYTES,
-    Address,
+    ListenAddress,
     log_request,
     log_socket,
 )
@@ -199,7 +199,7 @@ def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
     }
 
 
-def endpoint(address: Address) -> str:
+def endpoint(address: ListenAddress) -> str:
     """Return Twisted's description of where to listen."""
     if address.fd is not None:
         return f"fd:fileno={address.fd}"
@@ -220,7 +220,7 @@ def _body_policy() -> BodyPolicy:
     )
 
 
-def create_server(application: Any, address: Address, *, behind_proxy: bool = False) -> ThinkServer:
+def create_server(application: Any, address: ListenAddress, *, behind_proxy: bool = False) -> ThinkServer:
     """Create the server of an application with the limits of the settings."""
     return ThinkServer(
         application=application,
@@ -231,7 +231,7 @@ def create_server(application: Any, address: Address, *, behind_proxy: bool = Fa
     )
 
 
-def serve(application: Any, address: Address, *, behind_proxy: bool = False) -> int:
+def serve(application: Any, address: ListenAddress, *, behind_proxy: bool = False) -> int:
     """Serve until a signal ends it. Returns the exit code."""
     server = create_server(application, address, behind_proxy=behind_proxy)
     server.run()

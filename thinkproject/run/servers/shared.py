@@ -18,7 +18,7 @@ access_logger = logging.getLogger("think.access")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class ListenAddress:
     """An address to listen on: an inherited listening socket, a unix socket, or a port."""
 
     host: str = "127.0.0.1"

@@ -23,7 +23,7 @@ from uvicorn.server import Server
 
 from chat.conf import chat_settings
 from thinkproject.run.graceful_shutdown import GRACE_SECONDS, is_event_stream
-from thinkproject.run.servers.shared import HEARTBEAT_SECONDS, Address, log_request
+from thinkproject.run.servers.shared import HEARTBEAT_SECONDS, ListenAddress, log_request
 from thinkproject.run.servers.uvicorn_sockets import ThinkSocket
 
 HEAD_MAX_BYTES = 64 * 1024
@@ -161,7 +161,7 @@ def create_server(application: Any, *, behind_proxy: bool = False, **options: An
     return ThinkUvicorn(Config(requests, **limits), requests)
 
 
-def run_server(server: ThinkUvicorn, address: Address) -> int:
+def run_server(server: ThinkUvicorn, address: ListenAddress) -> int:
     """Serve until a signal ends it. Returns the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it has ended: that is no failure
         signal.signal(number, server.handle_exit)
@@ -174,6 +174,6 @@ def run_server(server: ThinkUvicorn, address: Address) -> int:
     return 0 if server.started else 1
 
 
-def serve(application: Any, address: Address, *, behind_proxy: bool = False) -> int:
+def serve(application: Any, address: ListenAddress, *, behind_proxy: bool = False) -> int:
     """Serve an application until a signal ends it. Returns the exit code."""
     return run_server(create_server(application, behind_proxy=behind_proxy), address)

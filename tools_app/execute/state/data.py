@@ -20,19 +20,19 @@ ALGORITHMS: Final = frozenset({"sha256", "sha1", "md5"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldData:
     """A text with the encoding of its file."""
 
     text: str
     encoding: Encoding = PLAIN
 
 
-async def held_by(files: Workspace, path: str) -> Held:
+async def held_by(files: Workspace, path: str) -> HeldData:
     """The text of a file. Errors: `ENOENT`, `EILSEQ` for what is no text."""
     found = await held_text(files, path)
     if found is None:
         raise FileFailed(f"File not found: {path}", errno="ENOENT", path=path)
-    return Held(text=found[0], encoding=found[1])
+    return HeldData(text=found[0], encoding=found[1])
 
 
 async def read_bytes(files: Workspace, path: str) -> bytes:

@@ -14,7 +14,7 @@ from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, 
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
 from tools_app.execute.state.arguments import flag, text
-from tools_app.execute.state.data import Held, held_by, read_bytes
+from tools_app.execute.state.data import HeldData, held_by, read_bytes
 from tools_app.execute.state.files import MAX_FILES, Function
 
 MAX_EDITS: Final = 200
@@ -117,7 +117,7 @@ async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
     edits = value.get("edits")
     if not isinstance(edits, list) or len(edits) > MAX_EDITS or not all(isinstance(edit, dict) for edit in edits):
         raise CodeInvalid(f"'edits' must be a list of at most {MAX_EDITS} objects.")
-    texts: dict[str, Held] = {}
+    texts: dict[str, HeldData] = {}
     plan: dict[str, _Planned] = {}
     for edit in edits:
         path = text(edit, "path")
@@ -127,14 +127,14 @@ async def _plan(files: Workspace, value: JSONObject) -> list[_Planned]:
     return list(plan.values())
 
 
-async def _planned(files: Workspace, edit: JSONObject, path: str, texts: dict[str, Held]) -> _Planned:
+async def _planned(files: Workspace, edit: JSONObject, path: str, texts: dict[str, HeldData]) -> _Planned:
     if flag(edit, "delete"):
         texts.pop(path, None)
         return _Planned(operation=Remove(path=path))
     if flag(edit, "directory"):
         return _Planned(operation=MakeDirectory(path=path))
     if "content" in edit:
-        held = Held(text=text(edit, "content"))
+        held = HeldData(text=text(edit, "content"))
         data = held.text.encode(errors="surrogateescape")
     else:
         search, replacement = text(edit, "search"), text(edit, "replacement")

@@ -13,7 +13,7 @@ from tools_app.core.files.paths import name_of
 from tools_app.core.files.workspace import ChangeListener, FileChange
 from tools_app.core.origins import Origin
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.stores.tree import PIECE_BYTES, Content, Tree
+from tools_app.workspace.stores.tree import PIECE_BYTES, StoredContent, Tree
 
 T = TypeVar("T")
 _HEAD_BYTES = 64 * 1024
@@ -33,7 +33,7 @@ class Bridge(ABC):
         """Run work that changes nothing."""
 
     @abstractmethod
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:
         """Run work as the only writer; with transactions it happens whole or not at all. `contents`: what it writes."""
 
     @property
@@ -60,12 +60,12 @@ class Bridge(ABC):
         for listener in list(self._listeners) if changes else []:
             listener(changes)
 
-    def _content(self, path: str, data: bytes, media_type: str = "") -> Content:
+    def _content(self, path: str, data: bytes, media_type: str = "") -> StoredContent:
         if len(data) > self.file_max_bytes:
             raise failed("EFBIG", path)
-        return Content(size=len(data), media_type=media_type or sniff(data, name_of(path)), data=data)
+        return StoredContent(size=len(data), media_type=media_type or sniff(data, name_of(path)), data=data)
 
-    async def _spooled(self, path: str, chunks: AsyncIterable[bytes], media_type: str) -> Content:
+    async def _spooled(self, path: str, chunks: AsyncIterable[bytes], media_type: str) -> StoredContent:
         """Take in a stream: in memory while it is small, in a temporary file from then on. Errors: `EFBIG`."""
         buffer, head, size = bytearray(), b"", 0
         file: IO[bytes] | None = None
@@ -88,7 +88,7 @@ class Bridge(ABC):
             if file is not None:
                 file.close()
             raise
-        return Content(size=size, media_type=media_type or sniff_head(head, name_of(path)), file=file)
+        return StoredContent(size=size, media_type=media_type or sniff_head(head, name_of(path)), file=file)
 
 
 async def read_piece(file: IO[bytes], size: int = PIECE_BYTES) -> bytes:

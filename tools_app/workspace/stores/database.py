@@ -13,7 +13,7 @@ from tools_app.core.files.failures import failed
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
 from tools_app.workspace import objects
 from tools_app.workspace.stores.rows import DatabaseTree, NoWorkspaceYet
-from tools_app.workspace.stores.tree import Content, Tree
+from tools_app.workspace.stores.tree import StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class DatabaseWorkspace(Writes):
     async def _reading(self, work: Callable[[Tree], T]) -> T:
         return await db(lambda: work(DatabaseTree(self._find()[0])))
 
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:
         large = [content for content in contents if content.size >= self.inline_bytes]
         if not large:
             return await db(self._transaction, work)
@@ -126,7 +126,7 @@ class DatabaseWorkspace(Writes):
                 raise  # the owner is gone
 
 
-def _store(contents: Sequence[Content]) -> None:
+def _store(contents: Sequence[StoredContent]) -> None:
     """Save each as an object and note its name. Errors: the storage's; then those saved before are deleted."""
     try:
         for content in contents:

@@ -15,7 +15,7 @@ from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores import rooted
 from tools_app.workspace.stores.planning import moved
-from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
+from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class DirectoryWorkspace(Writes):
     async def _reading(self, work: Callable[[Tree], T]) -> T:
         return await asyncio.to_thread(self._run, work, is_writer=False)
 
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:  # noqa: ARG002
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:  # noqa: ARG002
         return await asyncio.to_thread(self._run, work, is_writer=True)
 
     def _run(self, work: Callable[[Tree], T], *, is_writer: bool) -> T:
@@ -135,7 +135,7 @@ class DirectoryTree:
             with self.open(entry) as file:
                 head = rooted.look(self._root, entry.path)
                 media_type = head.media_type if head else ""
-                planned.content = Content(size=entry.size, media_type=media_type, file=file)
+                planned.content = StoredContent(size=entry.size, media_type=media_type, file=file)
                 made.append(self._make(planned))
         return made
 

@@ -13,7 +13,7 @@ from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import is_within, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
 from tools_app.workspace.stores.planning import moved, renamed
-from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
+from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class MemoryWorkspace(Writes):
         with self._lock:
             return work(self._tree)
 
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:  # noqa: ARG002
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:  # noqa: ARG002
         with self._lock:
             return work(self._tree)
 

@@ -8,13 +8,13 @@ from tools_app.core.files.failures import conflict, failed
 from tools_app.core.files.paths import below, chain, chains, check_target, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, FileChange
 from tools_app.core.guard.reach import note_here, written_here
-from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
+from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
 
 MAX_LINKS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathPlace:
     """A path whose links are followed, and what stands there."""
 
     path: str
@@ -44,7 +44,7 @@ class Plan:
         """Look up these paths and the directories above them in few queries."""
         self._look_up(chains(paths))
 
-    def resolve(self, path: str, *, follow: bool = True) -> Place:
+    def resolve(self, path: str, *, follow: bool = True) -> PathPlace:
         """Follow the links of a path; the last component only where `follow`.
 
         Errors: `ELOOP` after 40 links, `ENOTDIR` below a file, those of `normalise`.
@@ -52,12 +52,12 @@ class Plan:
         path = normalise(path)
         for _ in range(MAX_LINKS + 1):
             onward = self._step(path, follow=follow)
-            if isinstance(onward, Place):
+            if isinstance(onward, PathPlace):
                 return onward
             path = onward
         raise failed("ELOOP", path)
 
-    def put(self, path: str, content: Content, *, expected: str | None = None) -> str:
+    def put(self, path: str, content: StoredContent, *, expected: str | None = None) -> str:
         """Write a file with its parents. Returns its path. Errors: `EISDIR`, `ENOTDIR`; `FileConflict`."""
         place = self.resolve(path)
         if place.kind is EntryKind.DIRECTORY:
@@ -90,7 +90,7 @@ class Plan:
         self.make_parents(place.path)
         self._add(place, EntryKind.SYMLINK, target=target)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: PathPlace) -> None:
         """Remove what is at a place, with all below it. Errors: `EPERM` for the root."""
         if place.path == "/":
             raise failed("EPERM", "/")
@@ -106,9 +106,9 @@ class Plan:
         """Make the directories above a path whose links are followed."""
         for parent in chain(parent_of(path)):
             if self._look(parent) is None:
-                self._add(Place(parent, None), EntryKind.DIRECTORY)
+                self._add(PathPlace(parent, None), EntryKind.DIRECTORY)
 
-    def check_version(self, place: Place, expected: str | None) -> None:
+    def check_version(self, place: PathPlace, expected: str | None) -> None:
         """Compare versions; `None` accepts any, an empty one nothing that is there. Errors: `FileConflict`."""
         if expected is None:
             return
@@ -117,7 +117,7 @@ class Plan:
         if is_planned or present != expected:
             raise conflict(place.path, present)
 
-    def check_empty(self, place: Place) -> None:
+    def check_empty(self, place: PathPlace) -> None:
         """Look whether anything would be left in a directory. Errors: `ENOTEMPTY`."""
         inside = below(place.path)
         if any(path.startswith(inside) for path in self._planned):
@@ -134,7 +134,7 @@ class Plan:
             return None
         return Changes(removed=list(self._removed.values()), planned=list(self._planned.values()))
 
-    def _step(self, path: str, *, follow: bool) -> "Place | str":
+    def _step(self, path: str, *, follow: bool) -> "PathPlace | str":
         """The place of a path, or the path to go on with where a link is in the way."""
         components = chain(path)
         self._look_up(components)
@@ -142,7 +142,7 @@ class Plan:
             found = self._look(component)
             is_last = component == path
             if found is None:
-                return Place(path, None)
+                return PathPlace(path, None)
             if found.kind is EntryKind.SYMLINK and (follow or not is_last):
                 if found.origin is not None:  # what follows names the target
                     note_here(found.origin, component)
@@ -150,7 +150,7 @@ class Plan:
                 return normalise(start + found.target + path[len(component) :])
             if found.kind is not EntryKind.DIRECTORY and not is_last:
                 raise failed("ENOTDIR", path)
-        return Place(path, self._look(path))
+        return PathPlace(path, self._look(path))
 
     def _look(self, path: str) -> Entry | Planned | None:
         if path == "/":
@@ -167,7 +167,9 @@ class Plan:
             found = self._tree.find(wanted)
             self._known.update({path: found.get(path) for path in wanted})
 
-    def _add(self, place: Place, kind: EntryKind, *, content: Content | None = None, target: str = "") -> None:
+    def _add(
+        self, place: PathPlace, kind: EntryKind, *, content: StoredContent | None = None, target: str = ""
+    ) -> None:
         before = place.found.before if isinstance(place.found, Planned) else place.found
         self._planned[place.path] = Planned(path=place.path, kind=kind, content=content, target=target, before=before)
 

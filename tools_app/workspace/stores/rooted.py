@@ -22,7 +22,7 @@ from tools_app.core.files.media_types import sniff_head
 from tools_app.core.files.paths import MAX_DEPTH, chain, joined, name_of, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind
 from tools_app.errors import FileFailed
-from tools_app.workspace.stores.tree import PIECE_BYTES, Content
+from tools_app.workspace.stores.tree import PIECE_BYTES, StoredContent
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -152,7 +152,7 @@ def open_file(root: int, path: str) -> IO[bytes]:
     return open(handle, "rb")
 
 
-def write_file(root: int, path: str, content: Content) -> Entry:
+def write_file(root: int, path: str, content: StoredContent) -> Entry:
     """Write a file: whole under another name and on the disk, then in place of what is there."""
     with directory(root, parent_of(path)) as parent:
         temporary = TEMPORARY + secrets.token_hex(8)

@@ -18,7 +18,7 @@ from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.object_names import StoredObject, component, object_name, parse
 from tools_app.workspace.stores.planning import moved
-from tools_app.workspace.stores.tree import Changes, Committed, Content, Planned, Tree
+from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class StorageWorkspace(Writes):
     async def _reading(self, work: Callable[[Tree], T]) -> T:
         return await asyncio.to_thread(lambda: work(StorageTree(self._storage, self._prefix)))
 
-    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[Content] = ()) -> T:  # noqa: ARG002
+    async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:  # noqa: ARG002
         def locked() -> T:
             with self._lock:
                 return work(StorageTree(self._storage, self._prefix))
@@ -201,7 +201,7 @@ class StorageTree:
         if entry.kind is not EntryKind.FILE:
             return self._save(planned, object_id)
         with self.open(entry) as file:
-            planned.content = Content(size=entry.size, media_type=entry.media_type, file=file)
+            planned.content = StoredContent(size=entry.size, media_type=entry.media_type, file=file)
             return self._save(planned, object_id)
 
     def _remove(self, top: Entry) -> list[Entry]:

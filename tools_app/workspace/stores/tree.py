@@ -18,7 +18,7 @@ PIECE_BYTES: Final = 256 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
-class Content:
+class StoredContent:
     """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
 
     `object_name`: where the store has put them already. `origin`: of strangers, as the writer says
@@ -54,7 +54,7 @@ class Planned:
 
     path: str
     kind: EntryKind
-    content: Content | None = None
+    content: StoredContent | None = None
     target: str = ""
     before: Entry | None = None
     named_by: Origin | None = field(default_factory=written_here)

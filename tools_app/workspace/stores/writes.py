@@ -18,9 +18,9 @@ from tools_app.core.files.workspace import (
 )
 from tools_app.core.guard.reach import written_as, written_here
 from tools_app.errors import FileConflict
-from tools_app.workspace.stores.planning import Place, Plan, changes_of, is_own_child
+from tools_app.workspace.stores.planning import PathPlace, Plan, changes_of, is_own_child
 from tools_app.workspace.stores.reads import Reads
-from tools_app.workspace.stores.tree import Committed, Content, Tree
+from tools_app.workspace.stores.tree import Committed, StoredContent, Tree
 
 T = TypeVar("T")
 _APPEND_TRIES: Final = 20
@@ -150,7 +150,7 @@ class Writes(Reads):
         return changes_of(done)
 
     async def write_contents(
-        self, files: Sequence[tuple[str, Content]], *, directories: Sequence[str] = ()
+        self, files: Sequence[tuple[str, StoredContent]], *, directories: Sequence[str] = ()
     ) -> list[FileChange]:
         """Write many files at once, read while they are stored: `apply` for what does not fit into memory."""
 
@@ -163,7 +163,7 @@ class Writes(Reads):
 
         return changes_of((await self._change(steps, [content for _, content in files]))[1])
 
-    async def _put(self, path: str, content: Content, expected: str | None) -> Entry:
+    async def _put(self, path: str, content: StoredContent, expected: str | None) -> Entry:
         real, done = await self._change(lambda plan: plan.put(path, content, expected=expected), [content])
         return next(entry for entry in done.entries if entry.path == real)
 
@@ -202,7 +202,7 @@ class Writes(Reads):
         with written_as(origin):  # what is read here goes back to where it was
             return await self.write_stream(path, whole(), expected_version=entry.version if entry else "")
 
-    async def _change(self, steps: Callable[[Plan], T], contents: Sequence[Content] = ()) -> tuple[T, Committed]:
+    async def _change(self, steps: Callable[[Plan], T], contents: Sequence[StoredContent] = ()) -> tuple[T, Committed]:
         """Plan and carry out."""
 
         def work(tree: Tree) -> tuple[T, Committed]:
@@ -213,7 +213,7 @@ class Writes(Reads):
         return await self._work(work, contents)
 
     async def _work(
-        self, work: Callable[[Tree], tuple[T, Committed]], contents: Sequence[Content] = ()
+        self, work: Callable[[Tree], tuple[T, Committed]], contents: Sequence[StoredContent] = ()
     ) -> tuple[T, Committed]:
         """Run work that changes something, to its end even where the caller is cancelled, and report what changed."""
 
@@ -234,13 +234,13 @@ def _carried_out(tree: Tree, plan: Plan) -> Committed:
     return Committed() if changes is None else tree.commit(changes)
 
 
-def _existing(place: Place) -> Entry:
+def _existing(place: PathPlace) -> Entry:
     if place.entry is None:
         raise failed("ENOENT", place.path)
     return place.entry
 
 
-def _make_room(tree: Tree, plan: Plan, origin: Entry, place: Place) -> Committed:
+def _make_room(tree: Tree, plan: Plan, origin: Entry, place: PathPlace) -> Committed:
     """Make the parents of a target and remove the file that is there. Errors: `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`."""
     if place.kind is EntryKind.DIRECTORY:
         raise failed("EEXIST", place.path)
@@ -267,7 +267,7 @@ def _joined(before: Committed, *, removed: Sequence[Entry] = (), entries: Sequen
     return Committed(removed=[*before.removed, *removed], entries=[*before.entries, *entries])
 
 
-def _plan_operation(plan: Plan, operation: Operation, contents: Iterator[Content]) -> None:
+def _plan_operation(plan: Plan, operation: Operation, contents: Iterator[StoredContent]) -> None:
     match operation:
         case Put():
             plan.put(operation.path, next(contents), expected=operation.expected_version)

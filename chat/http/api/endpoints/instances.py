@@ -319,7 +319,7 @@ def _added(data: AddedMessageIn) -> Message:
     return message
 
 
-def _encode(view: transcripts.Transcript) -> TranscriptOut:
+def _encode(view: transcripts.TranscriptView) -> TranscriptOut:
     return TranscriptOut.model_construct(
         session_id=view.session_id,
         version=view.version,

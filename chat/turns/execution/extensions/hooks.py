@@ -21,7 +21,7 @@ from tools_app.core.extensions.snapshots import redacted, snapshot
 from tools_app.core.guard.reach import note_here
 from tools_app.core.tool import CallGuard
 from tools_app.extensions.bridge import HostBridge
-from tools_app.extensions.host import Place
+from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.extensions.runs import run_hook
 
@@ -90,7 +90,7 @@ class ExtensionHooks:
         bridge = HostBridge(
             extension=extension,
             services=AgentServices(self.agent),
-            place=Place(owner_id=key.owner_id, scope=key.instance_id, turn_id=self.facts.turn_id),
+            place=ExtensionPlace(owner_id=key.owner_id, scope=key.instance_id, turn_id=self.facts.turn_id),
             during=hook,
             note_origin=note_here,
             check_egress=self._guard_of(hook).check_egress,

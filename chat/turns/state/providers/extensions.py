@@ -12,7 +12,7 @@ from tools_app.core.extensions.manifest import Manifest
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import check_patterns, selects
 from tools_app.core.toolset import ToolSource
-from tools_app.extensions.host import Place
+from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.load_tools import LIST, LOAD, load_tools
 from tools_app.extensions.tools import extension_tools
 
@@ -24,7 +24,7 @@ async def tools_of_extensions(request: ToolRequest) -> ToolSource:
     ours = model_tools(agent, request.taken) if agent.extensions else []
     if not loaded:
         return ours
-    place = Place(owner_id=agent.key.owner_id, scope=agent.key.instance_id, turn_id=agent.host.turn_id)
+    place = ExtensionPlace(owner_id=agent.key.owner_id, scope=agent.key.instance_id, turn_id=agent.host.turn_id)
     taken = request.taken | {tool.name for tool in ours}
     return [*extension_tools(loaded, AgentServices(agent), place, taken=taken), *ours]
 

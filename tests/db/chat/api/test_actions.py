@@ -6,12 +6,12 @@ from django.contrib.auth.models import User
 
 from chat.models import AgentInstance
 from tests.db.chat.conftest import ApiClient
-from tools_app.actions.ledger import Begun, Effect, begin_effect, settle_effect
+from tools_app.actions.ledger import BegunAction, Effect, begin_effect, settle_effect
 
 Make = Callable[..., AgentInstance]
 
 
-def have(instance: AgentInstance, key: str) -> Begun:
+def have(instance: AgentInstance, key: str) -> BegunAction:
     effect = Effect(
         scope=instance.pk,
         owner_id=instance.owner_id,
@@ -25,7 +25,7 @@ def have(instance: AgentInstance, key: str) -> Begun:
         call_id="c1",
     )
     begun = begin_effect(effect)
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     return begun
 
 

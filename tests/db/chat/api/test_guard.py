@@ -14,7 +14,7 @@ from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, say
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.core.origins import Origin
-from tools_app.guard.standings import Place, see, texts_of
+from tools_app.guard.standings import GuardScope, see, texts_of
 from tools_app.models import Guard, GuardEvent
 
 CLEAN = {
@@ -29,7 +29,7 @@ CLEAN = {
 
 
 def seen(instance: AgentInstance, source: str = "https://a.example/", *, at: Spot | None = None) -> int:
-    place = Place(session_id=str(instance.session_id), scope=instance.pk, owner_id=instance.owner_id)
+    place = GuardScope(session_id=str(instance.session_id), scope=instance.pk, owner_id=instance.owner_id)
     return see(place, [SeenText(Origin.WEB, source)], at=at or Spot(message_id="a1", call_id="c1"))
 
 

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from chat.streams.errors import LogUnavailable
 from chat.streams.logs.redis_log import ABANDONED_SECONDS, READ_CONNECTIONS, RedisLog, keys_of
 from chat.streams.logs.redis_subscriber import channel_of
-from chat.streams.records import Outcome
+from chat.streams.records import StreamOutcome
 from tests.db.chat.streams.support import append_of, records, texts
 
 
@@ -43,7 +43,7 @@ async def test_scripts_are_loaded_again_after_a_flush(redis_log: RedisLog, redis
     for first in (0, 2):
         await redis_client.script_flush()
         batch = [append_of("trn_x", opened.epoch, first, 1), append_of("trn_x", opened.epoch, first + 1, 1)]
-        assert [answer.outcome for answer in await redis_log.append(batch)] == [Outcome.APPENDED] * 2
+        assert [answer.outcome for answer in await redis_log.append(batch)] == [StreamOutcome.APPENDED] * 2
     assert list((await redis_log.read("trn_x", 0, 10)).records) == records(4)
 
 
@@ -111,7 +111,7 @@ async def test_a_full_server_leaves_the_log_as_it_was(redis_log: RedisLog, redis
     slice_ = await redis_log.read("trn_x", 0, 10)
     assert (list(slice_.records), slice_.next_offset) == (records(3), 3)
     answer = (await redis_log.append([append_of("trn_x", opened.epoch, 0, 5, is_rewrite=True)]))[0]
-    assert answer.outcome is Outcome.APPENDED
+    assert answer.outcome is StreamOutcome.APPENDED
     assert list((await redis_log.read("trn_x", 0, 10)).records) == records(5)
 
 

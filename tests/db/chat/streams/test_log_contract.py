@@ -6,7 +6,7 @@ import pytest
 
 from chat.streams.errors import Fenced
 from chat.streams.logs.port import StreamLog
-from chat.streams.records import AppendResult, Outcome, Record
+from chat.streams.records import AppendResult, Record, StreamOutcome
 from tests.db.chat.streams.support import append_of, records, texts
 
 
@@ -19,7 +19,7 @@ async def test_records_are_read_back_under_their_offsets(log: StreamLog, stream:
     opened = await log.open(stream, fence=1, floor=0)
     assert (opened.next_offset, opened.tail) == (0, ())
     answers = await log.append([append_of(stream, opened.epoch, 0, 5)])
-    assert answers == [AppendResult(Outcome.APPENDED, opened.epoch)]
+    assert answers == [AppendResult(StreamOutcome.APPENDED, opened.epoch)]
     slice_ = await log.read(stream, 2, 2)
     assert list(slice_.records) == records(2, start=2)
     assert (slice_.next_offset, slice_.epoch) == (5, opened.epoch)
@@ -41,7 +41,7 @@ async def test_many_streams_are_appended_at_once(log: StreamLog) -> None:
     epochs = {name: (await log.open(name, fence=1, floor=0)).epoch for name in names}
     said = {name: [f'"{name} says {number}"' for number in range(2)] for name in names}
     answers = await log.append([append_of(name, epochs[name], 0, 2, texts=said[name]) for name in names])
-    assert [answer.outcome for answer in answers] == [Outcome.APPENDED] * 20
+    assert [answer.outcome for answer in answers] == [StreamOutcome.APPENDED] * 20
     for name in names:
         slice_ = await log.read(name, 0, 10)
         assert ([record.text for record in slice_.records], slice_.next_offset) == (said[name], 2)
@@ -53,8 +53,8 @@ async def test_a_lower_fence_is_refused(log: StreamLog, stream: str) -> None:
     new = await log.open(stream, fence=2, floor=0)
     assert (new.epoch, new.next_offset, list(new.tail)) == (old.epoch, 3, texts(3))
     answers = await log.append([append_of(stream, old.epoch, 3, 1)])
-    assert answers[0].outcome is Outcome.FENCED
-    assert (await log.append([append_of(stream, old.epoch, 0, 4, is_rewrite=True)]))[0].outcome is Outcome.FENCED
+    assert answers[0].outcome is StreamOutcome.FENCED
+    assert (await log.append([append_of(stream, old.epoch, 0, 4, is_rewrite=True)]))[0].outcome is StreamOutcome.FENCED
     with pytest.raises(Fenced):
         await log.open(stream, fence=1, floor=0)
     assert (await log.read(stream, 0, 10)).next_offset == 3
@@ -67,7 +67,7 @@ async def test_the_next_offset_of_a_stale_worker_is_refused(log: StreamLog, stre
     new = await log.open(stream, fence=2, floor=0)
     await log.append([append_of(stream, new.epoch, 3, 1, fence=2)])
     answers = await log.append([append_of(stream, old.epoch, 4, 1, texts=['"stale"'])])
-    assert answers[0].outcome is Outcome.FENCED
+    assert answers[0].outcome is StreamOutcome.FENCED
     assert [record.text for record in (await log.read(stream, 0, 10)).records] == texts(4)
 
 
@@ -76,23 +76,23 @@ async def test_an_offset_that_is_not_the_next_is_refused(log: StreamLog, stream:
     opened = await log.open(stream, fence=1, floor=0)
     await log.append([append_of(stream, opened.epoch, 0, 3)])
     answers = await log.append([append_of(stream, opened.epoch, first, 1)])
-    assert answers[0].outcome is Outcome.BEHIND
+    assert answers[0].outcome is StreamOutcome.BEHIND
     assert (await log.read(stream, 0, 10)).next_offset == 3
 
 
 async def test_another_epoch_is_refused(log: StreamLog, stream: str) -> None:
     await log.open(stream, fence=1, floor=0)
-    assert (await log.append([append_of(stream, "other", 0, 1)]))[0].outcome is Outcome.BEHIND
+    assert (await log.append([append_of(stream, "other", 0, 1)]))[0].outcome is StreamOutcome.BEHIND
     rewritten = await log.append([append_of(stream, "other", 0, 1, is_rewrite=True)])
-    assert rewritten[0].outcome is Outcome.FENCED
+    assert rewritten[0].outcome is StreamOutcome.FENCED
 
 
 async def test_an_append_to_a_lost_stream_is_behind_and_a_rewrite_brings_it_back(log: StreamLog, stream: str) -> None:
     """The writer still holds what it wrote: the same epoch goes on, offsets below are the database's."""
     answers = await log.append([append_of(stream, "epoch", 40, 2)])
-    assert answers[0].outcome is Outcome.BEHIND
+    assert answers[0].outcome is StreamOutcome.BEHIND
     answers = await log.append([append_of(stream, "epoch", 30, 12, is_rewrite=True)])
-    assert answers == [AppendResult(Outcome.APPENDED, "epoch")]
+    assert answers == [AppendResult(StreamOutcome.APPENDED, "epoch")]
     slice_ = await log.read(stream, 0, 100)
     assert (list(slice_.records), slice_.next_offset) == (records(12, start=30), 42)
 
@@ -103,7 +103,7 @@ async def test_a_rewrite_skips_what_is_there_and_announces_the_rest(log: StreamL
     async with log.subscribe(stream, 10) as subscription:
         subscription.clear()
         rewrite = append_of(stream, opened.epoch, 2, 6, is_rewrite=True)
-        assert (await log.append([rewrite, rewrite])) == [AppendResult(Outcome.APPENDED, opened.epoch)] * 2
+        assert (await log.append([rewrite, rewrite])) == [AppendResult(StreamOutcome.APPENDED, opened.epoch)] * 2
         received = await subscription.wait(2)
     assert [batch.records for batch in received.batches] == [records(3, start=5)]
     assert list((await log.read(stream, 0, 100)).records) == records(8)
@@ -113,7 +113,7 @@ async def test_a_rewrite_that_ends_below_what_is_there_is_refused(log: StreamLog
     opened = await log.open(stream, fence=1, floor=0)
     await log.append([append_of(stream, opened.epoch, 0, 5)])
     answers = await log.append([append_of(stream, opened.epoch, 0, 3, is_rewrite=True)])
-    assert answers[0].outcome is Outcome.FENCED
+    assert answers[0].outcome is StreamOutcome.FENCED
 
 
 async def test_a_rewrite_above_the_end_drops_what_is_below(log: StreamLog, stream: str) -> None:
@@ -128,10 +128,10 @@ async def test_a_rewrite_above_the_end_drops_what_is_below(log: StreamLog, strea
 async def test_what_a_stale_writer_wrote_into_an_emptied_log_begins_a_new_life(log: StreamLog, stream: str) -> None:
     """Fence 2 took the stream, the log came back empty, fence 1 was first to write again: readers must start over."""
     stale = append_of(stream, "epoch", 0, 3, texts=['"a"', '"b"', '"c"'], is_rewrite=True)
-    assert (await log.append([stale]))[0] == AppendResult(Outcome.APPENDED, "epoch")
-    assert (await log.append([append_of(stream, "epoch", 2, 1, fence=2)]))[0].outcome is Outcome.BEHIND
+    assert (await log.append([stale]))[0] == AppendResult(StreamOutcome.APPENDED, "epoch")
+    assert (await log.append([append_of(stream, "epoch", 2, 1, fence=2)]))[0].outcome is StreamOutcome.BEHIND
     answer = (await log.append([append_of(stream, "epoch", 0, 3, fence=2, is_rewrite=True)]))[0]
-    assert answer.outcome is Outcome.APPENDED
+    assert answer.outcome is StreamOutcome.APPENDED
     slice_ = await log.read(stream, 0, 10)
     assert slice_.epoch == answer.epoch != "epoch"
     assert list(slice_.records) == records(3)
@@ -149,7 +149,7 @@ async def test_opening_goes_on_after_the_database_where_that_is_ahead(log: Strea
     await log.append([append_of(stream, opened.epoch, 0, 3)])
     again = await log.open(stream, fence=2, floor=9)
     assert (again.next_offset, again.tail) == (9, ())
-    assert (await log.append([append_of(stream, again.epoch, 9, 1, fence=2)]))[0].outcome is Outcome.APPENDED
+    assert (await log.append([append_of(stream, again.epoch, 9, 1, fence=2)]))[0].outcome is StreamOutcome.APPENDED
     assert list((await log.read(stream, 0, 10)).records) == records(1, start=9)
 
 

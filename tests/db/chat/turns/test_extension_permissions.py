@@ -18,7 +18,7 @@ from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionUnloaded, ToolError
 from tools_app.extension_models import Extension, ExtensionCall, ExtensionLevel
 from tools_app.extensions.bridge import HostBridge
-from tools_app.extensions.host import Place
+from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import load_stored
 from tools_app.extensions.runs import run_tool
 from tools_app.extensions.services import Holder, ban_source, grant, set_enabled
@@ -76,7 +76,7 @@ class Probe:
         bridge = HostBridge(
             extension=extension,
             services=AgentServices(agent),
-            place=Place(owner_id=self.room.key.owner_id, scope=row.scope, turn_id="turn", call_id="call"),
+            place=ExtensionPlace(owner_id=self.room.key.owner_id, scope=row.scope, turn_id="turn", call_id="call"),
             during=f"probe_{tool}",
             note_origin=lambda origin, source: self.origins.append((origin, source)),
             check_egress=self.let_out,

@@ -12,7 +12,7 @@ from django.db import connection, connections
 from django.utils import timezone
 
 from tools_app.actions import ledger
-from tools_app.actions.ledger import Begun, Conflicting, Pending, Replayed
+from tools_app.actions.ledger import BegunAction, Conflicting, PendingAction, Replayed
 from tools_app.core.action_rules import ActionStatus
 from tools_app.models import ActionRecord
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_of_two_calls_with_one_key_the_first_begins() -> None:
-    assert isinstance(ledger.begin_effect(EFFECT), Begun)
-    assert ledger.begin_effect(EFFECT) == Pending(is_lost=False)
+    assert isinstance(ledger.begin_effect(EFFECT), BegunAction)
+    assert ledger.begin_effect(EFFECT) == PendingAction(is_lost=False)
 
 
 def test_a_settled_effect_is_replayed_with_its_reply() -> None:
     begun = ledger.begin_effect(EFFECT)
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     assert ledger.settle_effect(begun, {"id": 7}, [{"type": "data-card", "id": "x", "data": 1}]) is None
     assert ledger.begin_effect(replace(EFFECT, turn_id="t2", call_id="c9")) == Replayed(
         output={"id": 7}, reply=({"type": "data-card", "id": "x", "data": 1},)
@@ -40,36 +40,36 @@ def test_a_settled_effect_is_replayed_with_its_reply() -> None:
 @pytest.mark.parametrize("is_settled", [True, False])
 def test_the_same_key_with_other_arguments_is_a_conflict(is_settled: bool) -> None:
     begun = ledger.begin_effect(EFFECT)
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     if is_settled:
         ledger.settle_effect(begun, "x", ())
     assert ledger.begin_effect(replace(EFFECT, input={"order": "A-1", "amount": 2})) == Conflicting()
 
 
 def test_keys_count_within_one_conversation_and_one_action() -> None:
-    assert isinstance(ledger.begin_effect(EFFECT), Begun)
-    assert isinstance(ledger.begin_effect(replace(EFFECT, scope="s2")), Begun)
-    assert isinstance(ledger.begin_effect(replace(EFFECT, action="ship")), Begun)
+    assert isinstance(ledger.begin_effect(EFFECT), BegunAction)
+    assert isinstance(ledger.begin_effect(replace(EFFECT, scope="s2")), BegunAction)
+    assert isinstance(ledger.begin_effect(replace(EFFECT, action="ship")), BegunAction)
 
 
 def test_a_failed_effect_frees_its_key_for_any_arguments() -> None:
     begun = ledger.begin_effect(EFFECT)
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     assert ledger.release_effect(begun, "broken")
     again = ledger.begin_effect(replace(EFFECT, input={"order": "A-1", "amount": 2}))
-    assert isinstance(again, Begun)
+    assert isinstance(again, BegunAction)
     assert again.attempt == 2
     assert ActionRecord.objects.get().input == {"order": "A-1", "amount": 2}
 
 
 def test_a_lost_effect_is_claimed_anew_where_its_key_is_explicit() -> None:
     first = ledger.begin_effect(EFFECT)
-    assert isinstance(first, Begun)
+    assert isinstance(first, BegunAction)
     ActionRecord.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     second = ledger.begin_effect(EFFECT)
-    assert isinstance(second, Begun)
+    assert isinstance(second, BegunAction)
     assert second.attempt == 2
-    assert ledger.begin_effect(EFFECT) == Pending(is_lost=False)
+    assert ledger.begin_effect(EFFECT) == PendingAction(is_lost=False)
     assert not ledger.release_effect(first, "too late")
     assert ledger.settle_effect(second, "second", ()) is None
     assert ledger.settle_effect(first, "first", ()) == Replayed(output="second", reply=())
@@ -78,9 +78,9 @@ def test_a_lost_effect_is_claimed_anew_where_its_key_is_explicit() -> None:
 
 def test_a_lost_effect_without_a_key_of_its_own_stays_unknown() -> None:
     effect = replace(EFFECT, key="t1:c1", is_explicit=False)
-    assert isinstance(ledger.begin_effect(effect), Begun)
+    assert isinstance(ledger.begin_effect(effect), BegunAction)
     ActionRecord.objects.update(lease_until=timezone.now() - timedelta(days=1))
-    assert ledger.begin_effect(effect) == Pending(is_lost=True)
+    assert ledger.begin_effect(effect) == PendingAction(is_lost=True)
 
 
 def test_a_long_run_has_a_longer_lease() -> None:
@@ -90,13 +90,13 @@ def test_a_long_run_has_a_longer_lease() -> None:
 
 def test_stuck_effects_are_released_or_confirmed_once() -> None:
     begun = ledger.begin_effect(EFFECT)
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, BegunAction)
     assert ledger.release_stuck(begun.record_id, "It did not happen.")
     assert not ledger.release_stuck(begun.record_id, "again")
     assert not ledger.confirm_stuck(begun.record_id, "again")
     assert not ledger.release_effect(begun, "late")
     other = ledger.begin_effect(EFFECT)
-    assert isinstance(other, Begun)
+    assert isinstance(other, BegunAction)
     assert ledger.confirm_stuck(other.record_id, "It happened.")
     assert ledger.begin_effect(EFFECT) == Replayed(output="It happened.", reply=())
 
@@ -131,7 +131,7 @@ def test_effects_go_with_their_conversation_and_their_owner() -> None:
 
 def test_of_many_threads_one_begins_and_of_many_settlements_one_counts() -> None:
     begun = _in_threads(lambda _n: ledger.begin_effect(EFFECT))
-    winners = [each for each in begun if isinstance(each, Begun)]
+    winners = [each for each in begun if isinstance(each, BegunAction)]
     assert len(winners) == 1
     ends = _in_threads(lambda n: ledger.settle_effect(winners[0], f"by {n}", ()))
     kept = ActionRecord.objects.get()

@@ -12,7 +12,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.actions import ledger, running
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
-from tools_app.actions.ledger import Begun
+from tools_app.actions.ledger import BegunAction
 from tools_app.actions.running import RunAction
 from tools_app.actions.undoing import undo_effect
 from tools_app.core.action_rules import ActionRules, ActionStatus, UndoStatus
@@ -111,7 +111,7 @@ async def test_a_failure_is_a_result_and_frees_the_key() -> None:
 async def test_an_explicit_key_runs_again_after_its_lease_under_the_same_idempotency_key() -> None:
     keyed = action(name="keyed", key="text")(note.action.function)  # type: ignore[union-attr]
     effect = replace(EFFECT, action="keyed", key="tea", input={"text": "tea"})
-    assert isinstance(await db(ledger.begin_effect, effect), Begun)  # by a process that was lost
+    assert isinstance(await db(ledger.begin_effect, effect), BegunAction)  # by a process that was lost
     assert error_of(await call(keyed, text="tea")) == "ActionPending"
     await expire()
     assert await call(keyed, text="tea", turn_id="t5") == "tea"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat.streams.errors import LogUnavailable
-from chat.streams.records import Append, AppendResult, Outcome
+from chat.streams.records import Append, AppendResult, StreamOutcome
 from chat.streams.writing.flusher import Flusher
 
 WINDOW = 0.5
@@ -51,7 +51,7 @@ class Log:
         await asyncio.sleep(self.seconds)  # how long a round trip takes
         if self.failures:
             raise self.failures.pop(0)
-        return [AppendResult(Outcome.APPENDED, "e") for _ in appends]
+        return [AppendResult(StreamOutcome.APPENDED, "e") for _ in appends]
 
 
 async def rest(flusher: Flusher) -> None:

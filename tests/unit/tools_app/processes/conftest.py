@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.processes import tool
-from tools_app.processes.isolation import Bounds, Isolation
+from tools_app.processes.isolation import CommandBounds, Isolation
 from tools_app.processes.tool import WALLS, CommandRunner, why_not
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -44,7 +44,9 @@ async def isolation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 @pytest.fixture
 def command(isolation: Isolation, workspace: MemoryWorkspace) -> Command:
     async def run(text: str, cwd: str = "/", **bounds: Any) -> dict[str, Any]:
-        return await CommandRunner(workspace=workspace, bounds=Bounds(**{**SMALL, **bounds})).run(CONTEXT, text, cwd)
+        return await CommandRunner(workspace=workspace, bounds=CommandBounds(**{**SMALL, **bounds})).run(
+            CONTEXT, text, cwd
+        )
 
     return run
 

@@ -13,7 +13,7 @@ from tools_app.errors import FileFailed
 from tools_app.executor import execute
 from tools_app.processes.copying import MAX_FILE_BYTES
 from tools_app.processes.isolation import Isolation
-from tools_app.processes.running import Running
+from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import create_process_tool, processes_report
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -73,14 +73,14 @@ async def test_a_file_that_somebody_else_changed_is_left_alone_and_named(
     workspace: MemoryWorkspace, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await workspace.write_file("/f", "old\n")
-    plain = Running.finish
+    plain = RunningCommand.finish
 
-    async def slow(self: Running) -> object:
+    async def slow(self: RunningCommand) -> object:
         ended = await plain(self)
         await workspace.write_file("/f", "theirs\n")
         return ended
 
-    monkeypatch.setattr(Running, "finish", slow)
+    monkeypatch.setattr(RunningCommand, "finish", slow)
     result = await command("echo mine > f; echo mine > g")
     assert [line.split(":")[0] for line in result["errors"]] == ["/f"]
     assert await texts(workspace) == {"/f": "theirs\n", "/g": "mine\n"}

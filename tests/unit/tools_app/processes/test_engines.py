@@ -23,11 +23,11 @@ from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, u
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes import engines, tool
-from tools_app.processes.engines import ENGINES, LABEL, Engine
+from tools_app.processes.engines import ENGINES, LABEL, ContainerEngine
 from tools_app.processes.filters import WITHHELD, command_filter
 from tools_app.processes.folders import command_folders
-from tools_app.processes.isolation import Bounds, Place
-from tools_app.processes.running import Running
+from tools_app.processes.isolation import CommandBounds, MountPlace
+from tools_app.processes.running import RunningCommand
 from tools_app.processes.starting import sweep_soon
 from tools_app.processes.tool import CommandRunner, tried_isolation, why_not
 from tools_app.workspace.stores.memory import MemoryWorkspace
@@ -36,15 +36,15 @@ Import = Callable[..., str]
 
 
 @pytest.fixture(params=ENGINES, ids=lambda each: each.name)
-async def engine(request: pytest.FixtureRequest) -> Engine:
-    found: Engine = request.param
+async def engine(request: pytest.FixtureRequest) -> ContainerEngine:
+    found: ContainerEngine = request.param
     if reason := await why_not_here(found):
         pytest.skip(f"commands cannot be kept apart by {found.name} here: {reason}")
     return found
 
 
 @pytest.fixture
-def imported(engine: Engine) -> Iterator[Import]:
+def imported(engine: ContainerEngine) -> Iterator[Import]:
     """Makes an image of nothing but a shell and what that needs."""
     name = f"localhost/think-test-{os.getpid()}:latest"
 
@@ -58,35 +58,37 @@ def imported(engine: Engine) -> Iterator[Import]:
 
 
 async def test_commands_have_the_programs_of_the_image_and_none_of_the_machine(
-    engine: Engine, imported: Import, settings: Any
+    engine: ContainerEngine, imported: Import, settings: Any
 ) -> None:
     settings.THINK_PROCESSES_IMAGE = imported()
     settings.THINK_PROCESSES_ISOLATION = engine.name
     workspace = MemoryWorkspace()
     await workspace.write_file("/f", "old\n")
     text = "read -r x < /image; echo $x; [ -e /usr/bin/env ] || echo alone; echo new > f; echo $HOME"
-    result = await CommandRunner(workspace=workspace, bounds=Bounds(**SMALL)).run(CONTEXT, text)
+    result = await CommandRunner(workspace=workspace, bounds=CommandBounds(**SMALL)).run(CONTEXT, text)
     assert (result["stdout"], result["stderr"]) == ("an image\nalone\n/workspace\n", "")
     assert await workspace.read_file("/f") == "new\n"
     [report] = await tool.processes_report()
     assert settings.THINK_PROCESSES_IMAGE in report.reason
 
 
-async def test_an_image_that_is_not_here_is_named_and_not_pulled(engine: Engine, settings: Any) -> None:
+async def test_an_image_that_is_not_here_is_named_and_not_pulled(engine: ContainerEngine, settings: Any) -> None:
     settings.THINK_PROCESSES_IMAGE = "localhost/think-test-missing:1"
     reason = await why_not(engine)
     assert reason == "there is no image localhost/think-test-missing:1 here, and none is pulled"
 
 
-async def test_an_image_with_volumes_is_refused(engine: Engine, imported: Import, settings: Any) -> None:
+async def test_an_image_with_volumes_is_refused(engine: ContainerEngine, imported: Import, settings: Any) -> None:
     settings.THINK_PROCESSES_IMAGE = imported("VOLUME /data")
     assert "has volumes" in await why_not(engine)
 
 
-async def test_an_image_that_has_gone_is_asked_for_anew(engine: Engine, imported: Import, settings: Any) -> None:
+async def test_an_image_that_has_gone_is_asked_for_anew(
+    engine: ContainerEngine, imported: Import, settings: Any
+) -> None:
     settings.THINK_PROCESSES_IMAGE = image = imported()
     settings.THINK_PROCESSES_ISOLATION = engine.name
-    runner = CommandRunner(workspace=MemoryWorkspace(), bounds=Bounds(**SMALL))
+    runner = CommandRunner(workspace=MemoryWorkspace(), bounds=CommandBounds(**SMALL))
     assert (await runner.run(CONTEXT, "echo here"))["stdout"] == "here\n"
     await asked(engine, "image", "rm", image)
     with pytest.raises(SandboxUnavailable):
@@ -102,7 +104,7 @@ async def test_an_image_leaves_engines_alone_to_choose_from(settings: Any) -> No
 
 
 async def test_the_report_says_why_an_engine_had_to_be_taken(
-    engine: Engine, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    engine: ContainerEngine, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / engine.name).symlink_to(shutil.which(engine.name) or "")
     monkeypatch.setattr(engines, "TRUSTED_PATH", str(tmp_path))
@@ -125,11 +127,11 @@ async def test_an_engine_that_does_not_answer_is_a_reason(
 
 
 async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_the_engine_is_tried(
-    engine: Engine, tmp_path: Path
+    engine: ContainerEngine, tmp_path: Path
 ) -> None:
     nap = f"sleep 44.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
-        running = Running(Place(folder=files, root=root), Bounds(**SMALL))
+        running = RunningCommand(MountPlace(folder=files, root=root), CommandBounds(**SMALL))
         task = asyncio.create_task(finished(running, engine, nap))
         async with asyncio.timeout(60):
             await until(lambda: bool(processes_of(nap)))
@@ -146,11 +148,11 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["before it is made", "once it is made"])
 async def test_a_command_that_is_cancelled_while_its_container_starts_leaves_none(
-    engine: Engine, is_made: bool
+    engine: ContainerEngine, is_made: bool
 ) -> None:
     nap = f"sleep 43.{next(NAPS)}{os.getpid()}"
     with command_folders() as (root, files):
-        running = Running(Place(folder=files, root=root), Bounds(**SMALL))
+        running = RunningCommand(MountPlace(folder=files, root=root), CommandBounds(**SMALL))
         task = asyncio.create_task(finished(running, engine, nap))
         async with asyncio.timeout(60):
             await until(lambda: (root / f"{engine.name}.id").exists() if is_made else running.pid > 0)
@@ -193,7 +195,7 @@ def test_a_filter_that_cannot_be_used_is_none(text: str, tmp_path: Path) -> None
     assert command_filter(str(tmp_path / "missing")) == ""
 
 
-async def asked(engine: Engine, *words: str) -> bytes:
+async def asked(engine: ContainerEngine, *words: str) -> bytes:
     return (await asyncio.to_thread(subprocess.run, [engine.name, *words], check=True, capture_output=True)).stdout
 
 

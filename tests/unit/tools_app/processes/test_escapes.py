@@ -18,8 +18,8 @@ from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, u
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
 from tools_app.processes.folders import PREFIX, sweep
-from tools_app.processes.isolation import Bounds, Isolation, Place
-from tools_app.processes.running import Running
+from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
+from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import CommandRunner
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -163,7 +163,7 @@ async def test_the_network_is_reached_where_it_is_granted(isolation: Isolation, 
 
     server = await asyncio.start_server(hear, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    runner = CommandRunner(workspace=workspace, bounds=Bounds(**SMALL), network=True)
+    runner = CommandRunner(workspace=workspace, bounds=CommandBounds(**SMALL), network=True)
     result = await runner.run(CONTEXT, f"exec 3<> /dev/tcp/127.0.0.1/{port}; echo granted >&3; read -r x <&3; id -u")
     server.close()
     assert heard == [b"granted\n"]
@@ -237,7 +237,7 @@ async def test_what_outlived_its_worker_is_ended_by_the_next_one(isolation: Isol
     for folder in (top / "root", top / "files", top):
         folder.mkdir(exist_ok=True)
         give(folder)
-    running = Running(Place(folder=top / "files", root=top / "root"), Bounds(**SMALL))
+    running = RunningCommand(MountPlace(folder=top / "files", root=top / "root"), CommandBounds(**SMALL))
     task = asyncio.create_task(finished(running, isolation, "sleep 55.5"))
     async with asyncio.timeout(30):
         await until(lambda: bool(processes_of("sleep 55.5")))

@@ -13,9 +13,9 @@ from tests.unit.tools_app.processes.finishing import finished
 from tools_app.processes import groups
 from tools_app.processes.folders import command_folders
 from tools_app.processes.groups import Group, has_groups, make_group, remove_groups
-from tools_app.processes.isolation import Bounds, Isolation, Place
+from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
 from tools_app.processes.memory import memory_of
-from tools_app.processes.running import Running
+from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import processes_report
 
 MEGABYTE = 1 << 20
@@ -214,7 +214,9 @@ def test_a_group_that_was_left_is_removed_and_one_in_use_is_not(group: Group) ->
 
 async def test_a_command_leaves_no_group(isolation: Isolation) -> None:
     with command_folders() as (root, files):
-        await finished(Running(Place(folder=files, root=root), Bounds(**SMALL)), isolation, "echo here")
+        await finished(
+            RunningCommand(MountPlace(folder=files, root=root), CommandBounds(**SMALL)), isolation, "echo here"
+        )
         assert [place / root.parent.name for place in groups._places() if (place / root.parent.name).exists()] == []
 
 

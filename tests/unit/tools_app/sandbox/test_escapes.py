@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.tools_app.sandbox.conftest import Run
 from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
-from tools_app.sandbox.contract import Answer, Outcome
+from tools_app.sandbox.contract import Answer, SandboxOutcome
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def test_every_way_out_is_closed(
     async def probe(name: str) -> str | None:
         body = PROBES[name].replace("FILE", str(secret_file)).replace("PORT", str(loopback_port))
         result = await run(body)
-        if result.outcome not in {Outcome.ERROR, Outcome.CRASHED} or SECRET in repr(result):
+        if result.outcome not in {SandboxOutcome.ERROR, SandboxOutcome.CRASHED} or SECRET in repr(result):
             return f"{name}: {result}"
         return None
 
@@ -80,7 +80,7 @@ SAY = "const say = (text) => Deno.stdout.writeSync(new TextEncoder().encode(text
 @pytest.mark.parametrize("line", FORGED.values(), ids=FORGED)
 async def test_what_no_runner_says_ends_the_run(run: Run, line: str) -> None:
     result = await run(f"{SAY} say(`{line}`); for (;;) await tools.x()")
-    assert result.outcome is Outcome.CRASHED
+    assert result.outcome is SandboxOutcome.CRASHED
     assert result.value is None
 
 
@@ -94,12 +94,12 @@ async def test_a_forged_end_is_an_end_and_nothing_after_it_counts(run: Run) -> N
     end = '{"t":"done","ok":true,"value":5}'
     late = '{"t":"call","id":9,"name":"tools.late","args":[]}'
     result = await run(f"{SAY} say(`{end}\\n{late}`); for (;;) ;", calls=calls)
-    assert (result.outcome, result.value, seen) == (Outcome.OK, 5, [])
+    assert (result.outcome, result.value, seen) == (SandboxOutcome.OK, 5, [])
 
 
 async def test_a_forged_error_of_the_wrong_shape_is_an_error(run: Run) -> None:
     result = await run(f'{SAY} say(`{{"t":"done","ok":false,"error":[1]}}`); for (;;) ;')
-    assert result.outcome is Outcome.ERROR
+    assert result.outcome is SandboxOutcome.ERROR
     assert result.error is not None
     assert result.error.message == "The code failed without a message."
 
@@ -114,6 +114,6 @@ async def test_a_script_that_breaks_the_runner_harms_itself_only(run: Run) -> No
         "globalThis.close?.(); Deno.stdin.close(); await tools.x(); return 1",
     ]
     outcomes = [(await run(body)).outcome for body in bodies]
-    assert set(outcomes) <= {Outcome.OK, Outcome.ERROR, Outcome.CRASHED, Outcome.TIMEOUT}
-    assert outcomes[4] is Outcome.CRASHED
+    assert set(outcomes) <= {SandboxOutcome.OK, SandboxOutcome.ERROR, SandboxOutcome.CRASHED, SandboxOutcome.TIMEOUT}
+    assert outcomes[4] is SandboxOutcome.CRASHED
     assert (await run("return 1")).value == 1

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tests.unit.tools_app.sandbox.conftest import SMALL, Run
-from tools_app.sandbox.contract import Answer, Outcome
+from tools_app.sandbox.contract import Answer, SandboxOutcome
 
 SHORT = dataclasses.replace(SMALL, seconds=0.5)
 WORKER = 'new Worker("data:application/javascript,for(;;);", {type: "module"});'
@@ -25,7 +25,7 @@ WORKER = 'new Worker("data:application/javascript,for(;;);", {type: "module"});'
 )
 async def test_an_endless_script_is_ended(run: Run, body: str) -> None:
     result = await run(body, limits=SHORT)
-    assert result.outcome is Outcome.TIMEOUT
+    assert result.outcome is SandboxOutcome.TIMEOUT
     assert result.error is not None
     assert result.error.message == "Execution timed out"
     assert (await run("return 1")).value == 1
@@ -34,7 +34,7 @@ async def test_an_endless_script_is_ended(run: Run, body: str) -> None:
 @pytest.mark.long
 async def test_the_processor_is_counted_too(run: Run) -> None:
     result = await run("for (;;) ;", limits=dataclasses.replace(SMALL, cpu_seconds=1))
-    assert result.outcome is Outcome.TIMEOUT
+    assert result.outcome is SandboxOutcome.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,16 @@ async def test_the_processor_is_counted_too(run: Run) -> None:
 )
 async def test_a_script_that_takes_all_memory_is_ended(run: Run, body: str) -> None:
     result = await run(body)
-    assert result.outcome in {Outcome.MEMORY, Outcome.ERROR}  # an error: V8 refused a single string that is too long
+    assert result.outcome in {
+        SandboxOutcome.MEMORY,
+        SandboxOutcome.ERROR,
+    }  # an error: V8 refused a single string that is too long
     assert (await run("return 1")).value == 1
 
 
 async def test_one_huge_allocation_is_refused_or_ends_it(run: Run) -> None:
     result = await run("new Uint8Array(8e9).fill(1); return 1")
-    assert result.outcome in {Outcome.MEMORY, Outcome.ERROR, Outcome.CRASHED}
+    assert result.outcome in {SandboxOutcome.MEMORY, SandboxOutcome.ERROR, SandboxOutcome.CRASHED}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ async def test_one_huge_allocation_is_refused_or_ends_it(run: Run) -> None:
 )
 async def test_endless_output_is_ended(run: Run, body: str) -> None:
     result = await run(body)
-    assert result.outcome is Outcome.OUTPUT
+    assert result.outcome is SandboxOutcome.OUTPUT
     assert result.value is None
     assert sum(len(line.text) for line in result.console) <= SMALL.output_bytes
 
@@ -95,4 +98,4 @@ async def test_results_that_nobody_reads_end_the_run(run: Run) -> None:
 
     limits = dataclasses.replace(SMALL, call_bytes=1_000_000, calls=1000)
     result = await run("for (let i = 0; i < 90; i++) tools.x(); for (;;) ;", calls=large, limits=limits)
-    assert result.outcome is not Outcome.OK
+    assert result.outcome is not SandboxOutcome.OK

@@ -18,7 +18,7 @@ from tests.unit.tools_app.sandbox.conftest import echo
 from tools_app.errors import SandboxUnavailable
 from tools_app.sandbox.contract import DEFAULT_LIMITS, Answer, Script
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.sandbox.process import RUNNER, Program, command, deno_path, spawn
+from tools_app.sandbox.process import RUNNER, SandboxProgram, command, deno_path, spawn
 from tools_app.sandbox.walls import NOBODY, Wall, candidates, is_root
 
 PACKAGES = ("thinkproject", "tools_app")
@@ -107,8 +107,8 @@ async def test_folders_that_code_may_read_are_lent_as_well(folders: tuple[Path, 
     (private / "data" / "words").write_text("of a private folder")
     script = private / "reads.js"
     script.write_text("console.log(await Deno.readTextFile(`${Deno.args[0]}/words`))")
-    strongest = await DenoSandbox(program=Program(script=private_runner(private)), spare=False).walls()
-    words = command(strongest, DEFAULT_LIMITS, Program(script=script, reads=private / "data"))
+    strongest = await DenoSandbox(program=SandboxProgram(script=private_runner(private)), spare=False).walls()
+    words = command(strongest, DEFAULT_LIMITS, SandboxProgram(script=script, reads=private / "data"))
     guest = await spawn(words, 1_000)
     assert await guest.stdout.readline() == b"of a private folder\n"
     await guest.end()
@@ -124,7 +124,7 @@ def private_sandbox(folders: tuple[Path, Path], settings: Any) -> DenoSandbox:
     """A sandbox whose runner no other user can read, not in a copy either."""
     private, _ = folders
     settings.THINK_SANDBOX_COPIES_DIR = str(private / "copies")
-    return DenoSandbox(program=Program(script=private_runner(private)), spare=False)
+    return DenoSandbox(program=SandboxProgram(script=private_runner(private)), spare=False)
 
 
 SCRIPT = Script(source="() => 42")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.tools_app.sandbox.conftest import SMALL, Run
 from thinkproject.kernel.jsonvalue import JSONValue
-from tools_app.sandbox.contract import Answer, Limits, Outcome, Script
+from tools_app.sandbox.contract import Answer, Limits, SandboxOutcome, Script
 from tools_app.sandbox.deno import DenoSandbox
 
 
@@ -15,7 +15,7 @@ async def test_a_script_has_a_value_a_console_and_calls(run: Run) -> None:
         'console.log("a", {b: 1}); console.warn("w"); '
         "const r = await tools.math.add(1, {x: [2]}); return [r, undefined]"
     )
-    assert result.outcome is Outcome.OK
+    assert result.outcome is SandboxOutcome.OK
     assert result.value == [{"name": "tools.math.add", "args": [1, {"x": [2]}]}, None]
     assert [(line.level, line.text) for line in result.console] == [("log", "a { b: 1 }"), ("warn", "w")]
     assert result.error is None
@@ -28,7 +28,7 @@ async def test_typescript_runs(run: Run) -> None:
 
 async def test_an_error_has_its_name_message_and_place(run: Run) -> None:
     result = await run("\nconst x = null;\nreturn x.y")
-    assert result.outcome is Outcome.ERROR
+    assert result.outcome is SandboxOutcome.ERROR
     assert result.error is not None
     assert result.error.name == "TypeError"
     assert "<code>:3:" in result.error.stack
@@ -36,7 +36,7 @@ async def test_an_error_has_its_name_message_and_place(run: Run) -> None:
 
 async def test_what_cannot_be_parsed_is_explained(run: Run) -> None:
     result = await run("const x = = 1")
-    assert result.outcome is Outcome.ERROR
+    assert result.outcome is SandboxOutcome.ERROR
     assert result.error is not None
     assert "Expression expected" in result.error.message
     assert "<code>:1:" in result.error.message

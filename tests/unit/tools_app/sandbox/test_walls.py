@@ -13,7 +13,7 @@ from typing import Any
 from tests.open_folders import open_to_all
 from tools_app.sandbox.contract import DEFAULT_LIMITS
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.sandbox.process import Program, command, spawn
+from tools_app.sandbox.process import SandboxProgram, command, spawn
 from tools_app.sandbox.report import sandbox_report
 
 REACH = """
@@ -36,7 +36,7 @@ async def test_the_walls_hold_without_the_permissions_of_deno(tmp_path: Path) ->
     script = tmp_path / "reach.js"
     script.write_text(REACH.replace("PORT", str(port)).replace("TARGET", str(tmp_path / "made")))
     open_to_all(script)
-    guest = await spawn(command(walls, DEFAULT_LIMITS, Program(script=script, flags=("--allow-all",))), 100_000)
+    guest = await spawn(command(walls, DEFAULT_LIMITS, SandboxProgram(script=script, flags=("--allow-all",))), 100_000)
     line = await guest.stdout.readline()
     await guest.end()
     server.close()

@@ -13,7 +13,7 @@ from tools_app.core.files.workspace import (
     Remove,
 )
 from tools_app.workspace.stores.memory import MemoryWorkspace
-from tools_app.workspace.write_back import Written, write_back
+from tools_app.workspace.write_back import WrittenBack, write_back
 
 FILE, DIRECTORY, SYMLINK = EntryKind.FILE, EntryKind.DIRECTORY, EntryKind.SYMLINK
 
@@ -59,7 +59,7 @@ async def test_a_file_that_is_the_same_is_not_written() -> None:
     workspace = await filled()
     before = await version(workspace, "/a")
     written = await write_back(workspace, [Put(path="/a", content=b"old", expected_version=before)])
-    assert written == Written()
+    assert written == WrittenBack()
     assert await version(workspace, "/a") == before
 
 
@@ -108,6 +108,6 @@ async def test_a_file_that_the_workspace_refuses_is_named(settings: object) -> N
 
 async def test_too_many_names_are_counted() -> None:
     changes = [FileChange(kind="created", path=f"/f{number:04}", entry_kind=FILE) for number in range(250)]
-    created = Written(changes=changes).to_json()["created"]
+    created = WrittenBack(changes=changes).to_json()["created"]
     assert len(created) == 201
     assert created[-1] == "(50 more)"

@@ -24,7 +24,7 @@ from chat.http.api.schemas.schedules import (
     TimesIn,
 )
 from chat.models import AgentInstance
-from chat.reads.schedules import RunView, last_runs, runs_of
+from chat.reads.schedules import OccurrenceView, last_runs, runs_of
 from chat.runtime.abilities.schedules import delete_schedule, draft_of, find_schedule, schedules_of
 from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
 from fibers.errors import ScheduleInvalid
@@ -170,7 +170,7 @@ def _shown(schedules: list[Schedule]) -> list[ScheduleOut]:
     return [_out(schedule, runs.get(schedule.pk), now) for schedule in schedules]
 
 
-def _out(schedule: Schedule, run: RunView | None, now: datetime) -> ScheduleOut:
+def _out(schedule: Schedule, run: OccurrenceView | None, now: datetime) -> ScheduleOut:
     payload = schedule.payload or {}
     return ScheduleOut(
         id=schedule.pk,
@@ -193,7 +193,7 @@ def _out(schedule: Schedule, run: RunView | None, now: datetime) -> ScheduleOut:
     )
 
 
-def _run_out(run: RunView) -> ScheduleRunOut:
+def _run_out(run: OccurrenceView) -> ScheduleRunOut:
     return ScheduleRunOut(
         id=run.id,
         due_at=run.due_at,
