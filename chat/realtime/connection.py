@@ -37,7 +37,7 @@ from chat.runtime.model_choice import ChoiceView
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db
 
-UNAUTHENTICATED, FORBIDDEN, UNKNOWN = 4401, 4403, 4404
+UNAUTHENTICATED, UNKNOWN = 4401, 4404
 FAILED = 1011  # clients reconnect after it
 
 

@@ -144,11 +144,6 @@ class ConversationView:
     is_newest: bool
     session_id: str
 
-    @property
-    def is_shown_path(self) -> bool:
-        """Whether it is the path that clients see, not another branch."""
-        return not self.branch
-
 
 def conversation_view(
     session_id: str,

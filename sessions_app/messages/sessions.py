@@ -28,7 +28,6 @@ MAX_DAYS: Final = 36_500
 _UNPINNED: Final = IsNull(F("pinned_at"), True)
 SPLIT_REASON: Final = "compaction"
 SPLIT_TEXT: Final = "[Context from previous session]\n\n"
-REASON_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

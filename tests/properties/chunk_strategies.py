@@ -80,7 +80,7 @@ tool_parts: st.SearchStrategy[Chunk] = st.one_of(
 )
 other_parts: st.SearchStrategy[Chunk] = st.one_of(
     st.builds(chunks.file, texts, st.just("image/png")),
-    st.builds(chunks.source_url, st.just("s"), texts),
+    st.builds(lambda url: {"type": "source-url", "sourceId": "s", "url": url}, texts),
     st.builds(
         chunks.data,
         st.sampled_from(["w", "v"]),

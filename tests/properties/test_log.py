@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from chat.core.wire import chunks
 from chat.streams import reader
-from chat.streams.consistency import inconsistencies
 from chat.streams.errors import LogUnavailable
 from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.logs.subscription import Subscription
@@ -26,6 +25,7 @@ from chat.streams.writing import writer
 from chat.streams.writing.writer import StreamWriter
 from tests.budget import examples
 from tests.db.chat.streams.support import Collector, FlakyLog, eventually, make_writer, never
+from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import load
 

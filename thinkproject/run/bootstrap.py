@@ -175,6 +175,7 @@ def check(_rest: list[str]) -> int:
         ["mypy", "."],  # the longest begin first
         ["pytest", "-q", "-p", "no:xdist", "tests/house"],  # more processes would only parse the same files again
         ["lint-imports", "--no-logo"],
+        ["deptry", ".", "--no-ansi"],
         ["deno", "check", "-q", *DENO_CONFIG, "--frozen", *typed_scripts()],
         ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
         ["python", "manage.py", "check", "--fail-level", "WARNING"],

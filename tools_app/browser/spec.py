@@ -15,7 +15,6 @@ from tools_app.browser.policy import is_allowed
 
 CACHE_SECONDS: Final = 300.0
 READ_SECONDS: Final = 20.0
-MAX_SPEC_BYTES: Final = 20_000_000
 POLL_SECONDS: Final = 0.02
 PORT_FILE: Final = "DevToolsActivePort"
 

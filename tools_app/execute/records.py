@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.utils import timezone
 
 from fibers.context import current_fiber
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from tools_app.execution_models import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
 
 KEPT: Final = 50
 """Executions of a scope that are kept. Those that wait are kept besides."""
-PREVIEW_CHARS: Final = 2000
 INTERRUPTED: Final = "The call was interrupted before its result was recorded."
 SETTLED: Final = frozenset({ExecutionCallStatus.SUCCEEDED, ExecutionCallStatus.FAILED})
 ENDED: Final = frozenset({ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED})
@@ -187,38 +186,3 @@ def settle_call(pk: int, settled: Settled, also: Callable[[], None] | None = Non
 def forget_executions(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()) -> None:
     """Delete the executions of these scopes and turns, with their calls."""
     Execution.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids)).delete()
-
-
-def executions_of(scope: str) -> QuerySet[Execution]:
-    """Executions of a scope, newest first."""
-    return Execution.objects.filter(scope=scope).order_by("-pk")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCall:
-    """A call that waits for a decision. `preview`: its arguments as JSON, cut to 2000 characters."""
-
-    execution_key: str
-    turn_id: str
-    call_id: str
-    ordinal: int
-    name: str
-    preview: str
-
-
-def pending_executions(owner_id: int | None) -> list[PendingCall]:
-    """Calls of a user's waiting executions that a person has to decide; the newest execution first."""
-    rows = ExecutionCall.objects.filter(
-        execution__owner_id=owner_id, execution__status=ExecutionStatus.WAITING, status=ExecutionCallStatus.ASKED
-    ).select_related("execution")
-    return [
-        PendingCall(
-            execution_key=row.execution.key,
-            turn_id=row.execution.turn_id,
-            call_id=row.execution.call_id,
-            ordinal=row.ordinal,
-            name=row.name,
-            preview=dump(row.input)[:PREVIEW_CHARS],
-        )
-        for row in rows.order_by("-execution_id", "ordinal")
-    ]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.extensions.manifest import Hook, Manifest, Permissions, parse_manifest
+from tools_app.core.extensions.manifest import Hook, Manifest, parse_manifest
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
@@ -167,11 +167,6 @@ def listed(extension: LoadedExtension) -> JSONObject:
         "contextLabels": list(extension.manifest.blocks),
         "permissions": extension.granted.to_json(),
     }
-
-
-def permission_words(permissions: Permissions, manifest: Manifest) -> list[str]:
-    """The permissions as sentences in English, for the pages of staff."""
-    return [str(each) for each in in_words(permissions, manifest)]
 
 
 def _schema(model: type[BaseModel]) -> JSONObject:

@@ -220,17 +220,6 @@ def file(url: str, media_type: str) -> Chunk:
     return {"type": "file", "url": url, "mediaType": media_type}
 
 
-def source_url(source_id: str, url: str, *, title: str | None = None) -> Chunk:
-    """Add a web page that the answer rests on."""
-    return _with({"type": "source-url", "sourceId": source_id, "url": url}, title=title)
-
-
-def source_document(source_id: str, media_type: str, title: str, *, filename: str | None = None) -> Chunk:
-    """Add a document that the answer rests on."""
-    chunk: Chunk = {"type": "source-document", "sourceId": source_id, "mediaType": media_type, "title": title}
-    return _with(chunk, filename=filename)
-
-
 def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: bool = False) -> Chunk:
     """Add or, with a `part_id` that exists, replace a data part. A transient one is never stored."""
     return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)

@@ -12,7 +12,6 @@ from thinkproject.kernel.jsonvalue import JSONObject
 
 ENDPOINT: Final = "/mcp/"
 RESOURCE_METADATA: Final = "/.well-known/oauth-protected-resource"
-SERVER_METADATA: Final = "/.well-known/oauth-authorization-server"
 SALT: Final = "think.oauth.consent"
 """Of the signature of a request that is shown to a person."""
 AUTHORIZE, CONSENT, TOKEN, REGISTER, REVOKE = (

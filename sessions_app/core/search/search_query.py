@@ -58,11 +58,6 @@ def parse_query(text: str) -> Query:
     return _checked(groups)
 
 
-def as_phrase(text: str) -> str:
-    """Quote a whole text, so that it is looked for word by word in this order."""
-    return '"' + text.replace('"', " ") + '"'
-
-
 def _add(group: tuple[list[Phrase], list[Phrase]], term: re.Match[str]) -> None:
     wanted, unwanted = group
     text, is_unwanted = term["phrase"], bool(term["minus"])

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from chat.streams.consistency import inconsistencies
 from chat.streams.logs.log import get_log
 from chat.streams.reader import follow
 from chat.streams.records import End, Reset
 from tests.acceptance.streams.servers import KillableRedis, Producer, settings_for
 from tests.db.chat.streams.support import records
+from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.ids import new_id
 
 pytestmark = pytest.mark.django_db(transaction=True)

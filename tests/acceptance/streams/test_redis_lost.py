@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from chat.streams.consistency import inconsistencies
 from chat.streams.logs.log import get_log
 from chat.streams.reader import close_stream, read
 from chat.streams.records import End, Reset
 from tests.acceptance.streams.servers import KillableRedis, settings_for
 from tests.db.chat.streams.support import Collector, eventually, make_writer, part, records
+from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.ids import new_id
 
 pytestmark = [pytest.mark.smoke, pytest.mark.django_db(transaction=True)]

@@ -278,13 +278,13 @@ async def test_a_call_that_needs_approval_parks_and_goes_on(sandbox: DenoSandbox
     assert [(wait.key, wait.label) for wait in parked.value.waits] == [("approval:2", "Send to Ann?")]
     assert sandbox.running == []
     assert (await db(Execution.objects.get)).status == ExecutionStatus.WAITING
-    (pending,) = await db(records.pending_executions, None)
-    assert (pending.ordinal, pending.name, pending.preview) == (2, "tools.send", '[{"to":"Ann"}]')
+    asked = await db(lambda: ExecutionCall.objects.get(status=ExecutionCallStatus.ASKED))
+    assert (asked.ordinal, asked.name, asked.input) == (2, "tools.send", [{"to": "Ann"}])
     answers.given["approval:2"] = WaitEnd(answer={"approved": True})
     result = await run(sandbox, SEND, answers=answers)
     assert result.output["value"] == ["N", "sent to Ann"]
     assert [each[0] for each in did] == ["n", "sent"]
-    assert await db(records.pending_executions, None) == []
+    assert not await db(ExecutionCall.objects.filter(status=ExecutionCallStatus.ASKED).exists)
 
 
 async def test_a_denied_call_is_an_exception_in_the_code(sandbox: DenoSandbox) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.search.search_query import MAX_QUERY_CHARS, MAX_TERMS, Alternative, Query, as_phrase, parse_query
+from sessions_app.core.search.search_query import MAX_QUERY_CHARS, MAX_TERMS, Alternative, Query, parse_query
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,3 @@ def test_a_query_is_understood_or_gives_the_reason(text: str) -> None:
     query = parse_query(text)
     assert bool(query.problem) != bool(query.alternatives)
     assert all(each.wanted for each in query.alternatives)
-
-
-@given(st.text())
-def test_a_whole_text_can_be_a_phrase(text: str) -> None:
-    assert len(parse_query(as_phrase(text)).phrases) <= 1

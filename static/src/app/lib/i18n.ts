@@ -15,9 +15,6 @@ let catalogue: Readonly<Record<string, Message>> = {};
 let locale = "en";
 let plurals = new Intl.PluralRules(locale);
 
-/** The language of the page, as a BCP 47 tag. */
-export const currentLocale = (): string => locale;
-
 /** Show another language from now on. Call it before the first view is drawn: what is drawn is not drawn again. */
 export function useCatalogue(tag: string, messages: Readonly<Record<string, Message>>): void {
   locale = tag;

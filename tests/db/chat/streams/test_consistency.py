@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from chat.models import StreamSegment
-from chat.streams.consistency import inconsistencies
 from chat.streams.logs import database_log
 from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.records import Record
 from tests.db.chat.streams.support import append_of, make_writer, part, records
+from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,6 @@ import pytest
 from django.db import OperationalError, transaction
 
 from chat.core.wire import chunks
-from chat.streams.consistency import inconsistencies
 from chat.streams.errors import Fenced
 from chat.streams.logs import database_log
 from chat.streams.logs.memory_log import MemoryLog
@@ -19,6 +18,7 @@ from chat.streams.records import Record
 from chat.streams.writing import writer
 from fibers.errors import LeaseLost
 from tests.db.chat.streams.support import FlakyLog, eventually, make_writer, part, records, wipe
+from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)

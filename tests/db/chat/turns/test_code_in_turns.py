@@ -9,8 +9,6 @@ from chat.llm.scripted import ScriptedModel
 from chat.think import Think, Tool, ToolContext, tool
 from fibers.process.running import registry as runs
 from fibers.testing import run_until_idle
-from thinkproject.kernel.aio import db
-from tools_app.execute import records
 from tools_app.execute.tool import create_execute_tool
 from tools_app.sandbox.deno import DenoSandbox
 
@@ -68,8 +66,6 @@ async def test_code_parks_its_turn_until_a_person_has_decided(
     assert [(wait["kind"], wait["label"]) for wait in turn.fiber.waits] == [("approval", "Send it to Ann?")]
     assert not runs.snapshot()  # no worker holds it
     assert writers_sandbox.running == []  # and no process
-    (pending,) = await db(records.pending_executions, room.key.owner_id)
-    assert (pending.call_id, pending.name) == ("one", "tools.send")
     (question,) = await room.handle.pending_approvals()
     assert (question.call_id, question.sentence) == ("one:2", "Send it to Ann?")
     assert await room.handle.approve_execution(question.id)

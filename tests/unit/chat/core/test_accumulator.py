@@ -123,8 +123,8 @@ def test_reset_step_without_a_step_changes_nothing() -> None:
 def test_files_and_sources_are_appended() -> None:
     given: list[chunks.Chunk] = [
         chunks.file("/f", "image/png"),
-        chunks.source_url("s1", "https://example.org", title="E"),
-        chunks.source_document("s2", "text/plain", "Notes"),
+        {"type": "source-url", "sourceId": "s1", "url": "https://example.org", "title": "E"},
+        {"type": "source-document", "sourceId": "s2", "mediaType": "text/plain", "title": "Notes"},
         {"type": "reasoning-file", "url": "/g", "mediaType": "image/png"},
         {"type": "custom", "kind": "acme.thing"},
     ]
