@@ -72,7 +72,7 @@ from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.finish import FINAL, store_answer
 from chat.turns.execution.recovery import budget_of_turn, partial_text, report_exhausted
 from chat.turns.execution.runner import TurnRun
-from chat.turns.execution.tools import INTERRUPTED, close_cut
+from chat.turns.execution.tools import close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary, user_facing_error
@@ -84,6 +84,7 @@ from fibers.models import Fiber
 from fibers.registry import durable
 from fibers.selectors import history
 from fibers.waits import Wait
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message
 from sessions_app.errors import CompactionFailed
 from sessions_app.messages import selectors
@@ -364,7 +365,7 @@ async def seal_turn(context: FiberContext) -> JSONValue:
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
             cut = await db(close_cut, context, turn_id)
-            for chunk in cut_outputs(fold, cut, INTERRUPTED):
+            for chunk in cut_outputs(fold, cut, call_texts.INTERRUPTED):
                 writer.write(chunk)
             message, original_ids = await db(fit_answer, facts.key, fold.message)
             sealed = _Sealed(

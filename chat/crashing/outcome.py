@@ -9,16 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sessions_app.core.messages import call_texts
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 ID: Final = re.compile(r"\b([a-z]{2,8})_[0-9a-hjkmnp-tv-z]{24}\b")
 """Ids that this product makes (`thinkproject.kernel.ids`)."""
 
 SEAM: Final = "data-think-resumed"
-CUT_TEXTS: Final = (
-    "The tool call was interrupted before its arguments were complete.",
-    "The tool call was interrupted before a result was recorded.",
-)
+CUT_TEXTS: Final = (call_texts.INPUT_CUT, call_texts.INTERRUPTED)
 """Results of calls that a crash has cut for good."""
 
 

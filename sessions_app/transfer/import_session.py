@@ -23,11 +23,10 @@ from sessions_app.compactions.summaries import check_text
 from sessions_app.context.store import MAX_WORDS
 from sessions_app.core.context.block_policy import BlockPolicy
 from sessions_app.core.context.context_blocks import Entry, check_key, check_label
-from sessions_app.core.messages import shapes
+from sessions_app.core.messages import call_texts, shapes
 from sessions_app.core.messages.messages import MAX_BYTES, Role, is_message_id, parse_message
 from sessions_app.core.messages.parts import interrupt_part, is_pending, map_parts
 from sessions_app.core.messages.plain_text import storable
-from sessions_app.core.messages.repair import INTERRUPTED_TEXT
 from sessions_app.errors import (
     BlockNotFound,
     BlockNotWritable,
@@ -397,7 +396,7 @@ def _object(line: str | bytes) -> JSONObject:
 
 def _closed(message: shapes.Message) -> shapes.Message:
     """The message without open tool calls: they can be answered where they came from, not here."""
-    return map_parts(message, lambda part: interrupt_part(part, INTERRUPTED_TEXT) if is_pending(part) else part)
+    return map_parts(message, lambda part: interrupt_part(part, call_texts.INTERRUPTED) if is_pending(part) else part)
 
 
 def _chosen(line: JSONObject, fields: Iterable[str]) -> JSONObject:

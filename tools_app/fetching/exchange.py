@@ -1,10 +1,10 @@
-"""Requests with a method, headers and a body, for code of strangers: the same policy of addresses as for pages.
+"""Requests with a method, headers and a body, for code of strangers and for pages: the one way out.
 
-A redirect is followed by hand, and checked as the first address was. Whatever the answer's status is, it is the answer.
+A redirect is followed by hand, and checked as the first address was.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from yarl import URL
 
 from tools_app.fetching.addresses import Network
 from tools_app.fetching.bodies import ENCODINGS, read_body
-from tools_app.fetching.client import body_chunks, redirect_target
 from tools_app.fetching.connecting import PinnedConnector
 from tools_app.fetching.errors import FetchFailed
 from tools_app.fetching.resolving import Resolve, checked_addresses, resolve
@@ -48,7 +47,10 @@ _SECRET: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
 class Exchange:
-    """Sends requests to what an allow-list allows. Holds no connection and no cookie between two of them."""
+    """Sends requests to what an allow-list allows. Holds no connection and no cookie between two of them.
+
+    `only_success`: a status other than 2xx is `FetchFailed` (`non_2xx`); else whatever it is, it is the answer.
+    """
 
     def __init__(
         self,
@@ -57,8 +59,12 @@ class Exchange:
         limits: FetchLimits | None = None,
         private: Sequence[Network] = (),
         resolver: Resolve = resolve,
+        only_success: bool = False,
+        user_agent: str = USER_AGENT,
     ) -> None:
         self.limits = limits or FetchLimits()
+        self._only_success = only_success
+        self._user_agent = user_agent
         self._rules = rules
         self._private = private
         self._resolver = resolver
@@ -75,26 +81,31 @@ class Exchange:
             raise FetchFailed("timeout", f"There was no whole answer within {self.limits.seconds:g} s.") from None
 
     async def _follow(self, url: URL, request: Outgoing) -> Answered:
-        for hop in range(self.limits.max_redirects + 1):
-            answer = await self._once(url, request)
-            location = {name.lower(): value for name, value in answer.headers}.get("location")
-            if request.redirect == "manual" or answer.status not in _REDIRECTS or not location:
-                return replace(answer, was_redirected=hop > 0)
+        answer = await self._once(url, request)
+        for _ in range(self.limits.max_redirects):
+            location = _location(answer)
+            if location is None or request.redirect == "manual":
+                return answer
             if request.redirect == "error":
                 raise FetchFailed("disallowed_redirect", "It redirects, which the request does not want.", url=str(url))
             try:
                 target = checked_url(redirect_target(url, location))
                 check_allowed(target, self._rules)
+                request, url = _redirected(request, answer.status, url, target), target
+                answer = replace(await self._once(url, request), was_redirected=True)
             except FetchFailed as error:
+                if error.reason != "disallowed_url":
+                    raise
                 raise FetchFailed("disallowed_redirect", f"It redirects elsewhere. {error.message}") from error
-            request, url = _redirected(request, answer.status, url, target), target
+        if _location(answer) is None or request.redirect == "manual":
+            return answer
         raise FetchFailed(
             "request_failed", f"There were more than {self.limits.max_redirects} redirects.", url=str(url)
         )
 
     async def _once(self, url: URL, request: Outgoing) -> Answered:
         addresses = await checked_addresses(url, self._resolver, self._private)
-        headers: CIMultiDict[str] = CIMultiDict({"Accept-Encoding": ENCODINGS, "User-Agent": USER_AGENT})
+        headers: CIMultiDict[str] = CIMultiDict({"Accept-Encoding": ENCODINGS, "User-Agent": self._user_agent})
         for name, value in request.headers:
             headers[name] = value
         try:
@@ -110,19 +121,7 @@ class Exchange:
                     request.method, url, headers=headers, data=request.body or None, allow_redirects=False
                 ) as response,
             ):
-                encoding = response.headers.get("Content-Encoding", "")
-                body = (
-                    b""
-                    if request.method == "HEAD"
-                    else await read_body(body_chunks(response), encoding, self.limits.max_bytes)
-                )
-                return Answered(
-                    url=str(url),
-                    status=response.status,
-                    reason=response.reason or "",
-                    headers=_received(response.headers),
-                    body=body,
-                )
+                return await self._read(url, request, response)
         except FetchFailed:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -130,6 +129,47 @@ class Exchange:
                 raise
             message = f"The request failed: {type(error).__name__}"
             raise FetchFailed("request_failed", message, url=str(url)) from error
+
+    async def _read(self, url: URL, request: Outgoing, response: aiohttp.ClientResponse) -> Answered:
+        answer = Answered(
+            url=str(url),
+            status=response.status,
+            reason=response.reason or "",
+            headers=_received(response.headers),
+            body=b"",
+            media_type=response.content_type.lower(),
+            charset=response.charset or "",
+        )
+        leads_on = _location(answer) is not None and request.redirect == "follow"
+        if self._only_success and not leads_on and not 200 <= answer.status < 300:
+            message = f"The server answered with status {answer.status}."
+            raise FetchFailed("non_2xx", message, status=answer.status, url=str(url))
+        if leads_on or request.method == "HEAD":
+            return answer
+        encoding = response.headers.get("Content-Encoding", "")
+        return replace(answer, body=await read_body(_chunks(response), encoding, self.limits.max_bytes))
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body of a response in pieces, as it was sent."""
+    async for chunk in response.content.iter_any():
+        yield chunk
+
+
+def _location(answer: Answered) -> str | None:
+    """The address that an answer redirects to."""
+    named = [value for name, value in answer.headers if name.lower() == "location" and value]
+    return named[0] if named and answer.status in _REDIRECTS else None
+
+
+def redirect_target(url: URL, location: str) -> str:
+    """The target of a redirect, as a text: it is checked like the text of a model, before it is parsed again."""
+    if any(char <= " " or char == "\\" or not char.isprintable() for char in location):
+        return location
+    try:
+        return str(url.join(URL(location)))
+    except ValueError:
+        return location
 
 
 def _checked(request: Outgoing) -> Outgoing:

@@ -29,7 +29,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A response, of any status, its body decompressed. `url`: where redirects have led."""
+    """A response, its body decompressed. `url`: where redirects have led. `charset`: of the header, or empty."""
 
     url: str
     status: int
@@ -37,3 +37,5 @@ class Answered:
     headers: tuple[tuple[str, str], ...]
     body: bytes = field(repr=False)
     was_redirected: bool = False
+    media_type: str = ""
+    charset: str = ""

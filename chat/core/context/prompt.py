@@ -24,6 +24,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
@@ -39,13 +40,10 @@ NOTHING_TEXT: Final = "(The message is empty.)"
 FIRST_TEXT: Final = "(The conversation begins with a message of yours.)"
 """The user's message before a history that begins with the model's: several providers refuse one without."""
 
-INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
-NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
 WAITING_TEXT: Final = (
     "This call has not run: it waits for a person's approval, which may take days. Do not make it again. Its result "
     "will be added here."
 )
-DENIED_TEXT: Final = "Tool execution denied by user"
 EDITED_TEXT: Final = "The user changed the arguments before approving the call. It ran with:"
 
 DECIDED_TEXT: Final = (
@@ -114,7 +112,7 @@ def _decided_line(call: DecidedCall) -> str:
     made = f"- {call.tool_name} {dump(call.input)[:MAX_NOTED_CHARS]}"
     if call.is_approved:
         return clean_text(f"{made}: approved. Its result: {output}")
-    return clean_text(f"{made}: denied. {output or DENIED_TEXT}")
+    return clean_text(f"{made}: denied. {output or call_texts.DENIED}")
 
 
 def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[Message]:
@@ -339,20 +337,20 @@ def _result(part: Part) -> tuple[JSONValue, bool]:
             output = part.get("output")
             return (clean_text(output) if isinstance(output, str) else output), False
         case ToolState.OUTPUT_ERROR:
-            return clean_text(str(part.get("errorText") or INTERRUPTED_TEXT)), True
+            return clean_text(str(part.get("errorText") or call_texts.INTERRUPTED)), True
         case ToolState.OUTPUT_DENIED:
             return _denial(approval), True
         case ToolState.APPROVAL_REQUESTED if is_lasting(part):
             return WAITING_TEXT, False
         case ToolState.APPROVAL_RESPONDED:
-            return (_denial(approval) if is_denied else NOT_RUN_TEXT), True
+            return (_denial(approval) if is_denied else call_texts.NOT_RUN), True
         case _:
-            return INTERRUPTED_TEXT, True
+            return call_texts.INTERRUPTED, True
 
 
 def _denial(approval: JSONValue) -> str:
     reason = approval.get("reason") if isinstance(approval, dict) else None
-    return clean_text(reason) if isinstance(reason, str) and reason.strip() else DENIED_TEXT
+    return clean_text(reason) if isinstance(reason, str) and reason.strip() else call_texts.DENIED
 
 
 def _safe_name(name: str) -> str:

@@ -31,6 +31,7 @@ from chat.core.model.provider_data import KEY
 from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -38,7 +39,6 @@ from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall
 
-BROKEN_CALL = "The tool call was interrupted before its arguments were complete."
 Clock: TypeAlias = Callable[[], datetime]
 """Tells the time."""
 
@@ -151,7 +151,7 @@ class TurnState:
         if self.open_reasoning_id is not None and self.last_step_called_tools:
             sealing.append(chunks.reasoning_end(self.open_reasoning_id))
         sealing.extend(
-            chunks.tool_input_error(part["toolCallId"], _tool_name(part), part.get("input") or {}, BROKEN_CALL)
+            chunks.tool_input_error(part["toolCallId"], _tool_name(part), part.get("input") or {}, call_texts.INPUT_CUT)
             for part in self._step_parts()
             if part.get("state") == ToolState.INPUT_STREAMING
         )

@@ -25,8 +25,8 @@ from chat.turns.admission.intake import ClientArray, Intake
 from chat.turns.state.active import active_turns
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.services import answer_wait, hold_fiber
-from sessions_app.core.messages.parts import DENIED_TEXT, Approval, Result, apply_approval, apply_result, hand_over
-from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT
+from sessions_app.core.messages import call_texts
+from sessions_app.core.messages.parts import Approval, Result, apply_approval, apply_result, hand_over
 from sessions_app.core.messages.shapes import OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.errors import MessageNotFound
@@ -138,7 +138,9 @@ def _keep_early(instance: AgentInstance, reply: Reply) -> bool:
     if running is None:
         return False
     has_failed = reply.error_text is not None
-    result = ToolResult(output=reply.error_text or DENIED_TEXT if has_failed else reply.output, is_error=has_failed)
+    result = ToolResult(
+        output=reply.error_text or call_texts.DENIED if has_failed else reply.output, is_error=has_failed
+    )
     return keep_early_answer(
         reply.call_id,
         result,
@@ -158,7 +160,7 @@ def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
         # What a tool of ours gave is never believed from outside, approved or not.
         return waits and answer_call(row, ToolResult(output=reply.output), continues=reply.continues)
     if waits and not reply.is_approved:
-        text = reply.error_text or reply.reason or DENIED_TEXT
+        text = reply.error_text or reply.reason or call_texts.DENIED
         return answer_call(row, ToolResult(output=text, is_error=True), continues=reply.continues)
     decision = Decision(
         approved=bool(reply.is_approved),
@@ -346,10 +348,10 @@ def _known(rows: Iterable[ToolCallRecord]) -> dict[str, Known]:
 def _passed_text(row: ToolCallRecord) -> str:
     match row.status:
         case CallStatus.APPROVED:
-            return NOT_RUN_TEXT
+            return call_texts.NOT_RUN
         case CallStatus.ASKED:
             return PASSED_TEXT
-    return INTERRUPTED_TEXT
+    return call_texts.INTERRUPTED
 
 
 def has_pending_interaction(key: InstanceKey) -> bool:

@@ -55,7 +55,7 @@ from chat.turns.execution.recovery import (
     note_status,
     without_partial,
 )
-from chat.turns.execution.tools import INTERRUPTED, TurnTools, close_cut
+from chat.turns.execution.tools import TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.handed_down import handing_down
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
@@ -78,6 +78,7 @@ from chat.user_code.call_hook import (
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, FiberError, Parked
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db, user_code
 from thinkproject.kernel.errors import ThinkError
@@ -305,7 +306,7 @@ class TurnRun:
         has_open = self._standing.fold.unsettled_calls() or self._facts.is_continuation  # of approved calls as well
         if outcome != "completed" and has_open:
             cut = await db(close_cut, self._context, self._turn_id)
-            for chunk in cut_outputs(self._standing.fold, cut, INTERRUPTED):
+            for chunk in cut_outputs(self._standing.fold, cut, call_texts.INTERRUPTED):
                 writer.write(chunk)
         message = self._standing.fold.message
         kept = message if self._keeps_partial else without_partial(message)

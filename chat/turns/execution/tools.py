@@ -35,6 +35,7 @@ from chat.user_code.call_hook import AgentCodeFailed, ask_hook, notify_hook
 from fibers.context import FiberContext
 from fibers.errors import FiberError
 from fibers.waits import Wait, WaitEnd
+from sessions_app.core.messages import call_texts
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
@@ -53,7 +54,6 @@ from tools_app.selectors import has_begun
 from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
 APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
-INTERRUPTED = "The tool call was interrupted before a result was recorded."
 
 
 class TurnTools:
@@ -279,7 +279,7 @@ class TurnTools:
             return
         was_cut = context.attempt > 1 and not _was_waiting(self._context, call)
         if was_cut and not tool.reruns:
-            yield ToolResult(output=INTERRUPTED, is_error=True)
+            yield ToolResult(output=call_texts.INTERRUPTED, is_error=True)
             return
         async for item in self.perform(tool, allowed, context, inner.turn_id, is_approved=is_approved):
             yield item
@@ -335,8 +335,8 @@ def close_cut(context: FiberContext, turn_id: str) -> list[str]:
     Returns the ids of those that a model made.
     """
     with context.fenced():
-        close_inner_calls(turn_id, INTERRUPTED)
-        return close_cut_calls(turn_id, INTERRUPTED)
+        close_inner_calls(turn_id, call_texts.INTERRUPTED)
+        return close_cut_calls(turn_id, call_texts.INTERRUPTED)
 
 
 def _failed(error: ThinkError) -> ToolResult:

@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from sessions_app.core.messages import shapes
+from sessions_app.core.messages import call_texts, shapes
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL, ACCEPTS_RESULT, SETTLED, ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
-DENIED_TEXT: Final = "Tool execution denied by user"
 TOOL_PREFIX: Final = "tool-"
 DATA_PREFIX: Final = "data-"
 
@@ -150,7 +149,7 @@ def settle_part(part: Part, result: Result) -> Part:
     if result.metadata:
         part = {**part, "toolMetadata": result.metadata}
     if result.is_error:
-        return {**part, "state": ToolState.OUTPUT_ERROR.value, "errorText": result.error_text or DENIED_TEXT}
+        return {**part, "state": ToolState.OUTPUT_ERROR.value, "errorText": result.error_text or call_texts.DENIED}
     return {
         **part,
         "state": ToolState.OUTPUT_AVAILABLE.value,

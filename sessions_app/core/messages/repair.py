@@ -6,13 +6,11 @@ A settled call is never touched. What is repaired is visible: the part says why 
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.parts import input_object, interrupt_part, is_pending, map_parts, state_of, tool_name
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONValue
-
-INTERRUPTED_TEXT: Final = "The tool call was interrupted before a result was recorded."
-NOT_RUN_TEXT: Final = "The tool call was approved but did not run before the next turn started."
 
 _WAITING: Final = frozenset({ToolState.APPROVAL_REQUESTED, ToolState.APPROVAL_RESPONDED})
 
@@ -47,7 +45,7 @@ def _repair_part(part: Part, may_wait: bool, client_tools: Collection[str]) -> P
         return {**_with_object_input(part), "state": ToolState.OUTPUT_DENIED.value}
     if may_wait and _may_be_answered(part, state, client_tools):
         return _with_object_input(part)
-    return interrupt_part(part, NOT_RUN_TEXT if state is ToolState.APPROVAL_RESPONDED else INTERRUPTED_TEXT)
+    return interrupt_part(part, call_texts.NOT_RUN if state is ToolState.APPROVAL_RESPONDED else call_texts.INTERRUPTED)
 
 
 def _is_denied(part: Part) -> bool:

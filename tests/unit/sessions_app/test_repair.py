@@ -4,7 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from sessions_app.core.messages.repair import INTERRUPTED_TEXT, NOT_RUN_TEXT, repair_messages
+from sessions_app.core.messages import call_texts
+from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shapes import Message, Part
 
 NEXT: Message = {"id": "u2", "role": "user", "parts": [{"type": "text", "text": "go on"}]}
@@ -33,12 +34,12 @@ def test_a_clean_transcript_needs_nothing() -> None:
 def test_repairs_a_persisted_orphan_tool_call_before_the_next_turn(state: str) -> None:
     part = repaired_part(call(state), NEXT)
     assert part["state"] == "output-error"
-    assert part["errorText"] == INTERRUPTED_TEXT
+    assert part["errorText"] == call_texts.INTERRUPTED
 
 
 def test_a_server_call_cut_in_the_last_message_is_interrupted_too() -> None:
-    assert repaired_part(call("input-available"))["errorText"] == INTERRUPTED_TEXT
-    assert repaired_part(call("input-streaming"), client_tools=("t",))["errorText"] == INTERRUPTED_TEXT
+    assert repaired_part(call("input-available"))["errorText"] == call_texts.INTERRUPTED
+    assert repaired_part(call("input-streaming"), client_tools=("t",))["errorText"] == call_texts.INTERRUPTED
 
 
 def test_a_client_call_in_the_last_message_may_still_be_answered() -> None:
@@ -48,7 +49,7 @@ def test_a_client_call_in_the_last_message_may_still_be_answered() -> None:
 
 def test_an_approved_call_that_never_ran_fails_when_the_conversation_went_on() -> None:
     approved = call("approval-responded", approval={"id": "p", "approved": True})
-    assert repaired_part(approved, NEXT)["errorText"] == NOT_RUN_TEXT
+    assert repaired_part(approved, NEXT)["errorText"] == call_texts.NOT_RUN
     assert repaired_part(approved)["state"] == "approval-responded"
 
 
@@ -58,7 +59,7 @@ def test_a_call_that_waits_for_a_person_is_left_alone_wherever_it_stands() -> No
         assert repair_messages([answer(part), NEXT], waiting={"c1"}) == []
         assert repair_messages([answer(part), NEXT], waiting={"c2"}) != []
     [cut] = repair_messages([answer(call("input-available")), NEXT], waiting={"c1"})
-    assert cut["parts"][0]["errorText"] == INTERRUPTED_TEXT
+    assert cut["parts"][0]["errorText"] == call_texts.INTERRUPTED
 
 
 def test_preserves_a_denied_tool_approval_instead_of_flipping_it_to_errored() -> None:

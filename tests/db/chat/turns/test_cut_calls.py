@@ -7,9 +7,9 @@ import pytest
 
 from chat.testing import worker
 from chat.think import Think, Tool, ToolContext, tool
-from chat.turns.execution.tools import INTERRUPTED
 from fibers.context import current_fiber
 from fibers.testing import die
+from sessions_app.core.messages import call_texts
 from thinkproject.kernel.aio import db
 from tools_app.models import ToolCallRecord
 
@@ -112,8 +112,8 @@ async def test_a_stop_reaches_tools_that_run(make_room: MakeRoom) -> None:
     assert status_of(await room.turn(admission.turn.pk)) == "aborted"
     assert len(room.model.requests) == 1
     calls = [part for message in await room.transcript() for part in message["parts"] if "toolCallId" in part]
-    assert [(call["state"], call["errorText"]) for call in calls] == [("output-error", INTERRUPTED)] * 2
+    assert [(call["state"], call["errorText"]) for call in calls] == [("output-error", call_texts.INTERRUPTED)] * 2
     rows = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=admission.turn.pk)))
-    assert [(row.status, row.output) for row in rows] == [("failed", INTERRUPTED)] * 2
+    assert [(row.status, row.output) for row in rows] == [("failed", call_texts.INTERRUPTED)] * 2
     await room.say("say: On we go.")
     assert text_of((await room.transcript())[-1]) == "On we go."

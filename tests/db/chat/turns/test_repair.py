@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from sessions_app.core.messages.repair import INTERRUPTED_TEXT
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.aio import db
@@ -29,7 +29,11 @@ async def test_a_call_without_a_result_is_settled_and_sent(
     caplog.set_level(logging.WARNING, logger="chat.turns.execution.begin")
     await room.say("say: Second.")
     [_, answer, *_] = await room.transcript()
-    assert answer["parts"][-1] == ORPHAN | {"state": "output-error", "input": {"a": 1}, "errorText": INTERRUPTED_TEXT}
+    assert answer["parts"][-1] == ORPHAN | {
+        "state": "output-error",
+        "input": {"a": 1},
+        "errorText": call_texts.INTERRUPTED,
+    }
     [noted] = [record for record in caplog.records if getattr(record, "action", "") == "transcript_repaired"]
     assert noted.__dict__["message_ids"] == [first.assistant_id]
     assert (await notification_of(listening, "message.changed"))["message_id"] == first.assistant_id

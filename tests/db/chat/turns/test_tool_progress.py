@@ -9,9 +9,9 @@ import pytest
 from chat.streams.reader import read
 from chat.testing import worker
 from chat.think import Think, Tool, ToolContext, ToolOutput, tool
-from chat.turns.execution.tools import INTERRUPTED
 from fibers.context import current_fiber
 from fibers.testing import die
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import OURS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
@@ -158,6 +158,6 @@ async def test_a_stop_leaves_a_deaf_tool_behind(make_room: MakeRoom) -> None:
         [part] = await parts(room)
         ENDS[-1].set()
     assert status_of(await room.turn(admission.turn.pk)) == "aborted"
-    assert (part["state"], part["errorText"]) == ("output-error", INTERRUPTED)
+    assert (part["state"], part["errorText"]) == ("output-error", call_texts.INTERRUPTED)
     assert part["toolMetadata"] == {OURS: {"interrupted": True}}
     assert "preliminary" not in part
