@@ -13,7 +13,13 @@ ThinkError
                                   · ModelsExhausted
 """
 
+from typing import Final
+
 from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.phrases import Phrase
+
+BUSY: Final = Phrase("The server is very busy. Try again in a moment.")
+"""The answer of every door to more than the server can take."""
 
 
 class ChatError(ThinkError):

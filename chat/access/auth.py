@@ -27,7 +27,7 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
 from chat.access import api_tokens
-from chat.access.origins import is_allowed, own_origin, parse_origin
+from chat.access.origins import http_scheme, is_allowed, own_origin, parse_origin
 from chat.agent.base import InstanceKey
 from chat.agent.registry import is_served
 from chat.conf import AccessSettings
@@ -55,7 +55,6 @@ logger = logging.getLogger("think.auth")
 User: TypeAlias = AbstractBaseUser | AnonymousUser
 Row = TypeVar("Row", bound=Model)
 Scope: TypeAlias = Mapping[str, Any]  # an ASGI connection scope
-_SECURE = {"ws": "http", "wss": "https"}
 _DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
 _conf = AccessSettings()
 
@@ -214,7 +213,7 @@ def served_origin(scope: Scope) -> str | None:
     if settings.USE_X_FORWARDED_HOST and "x-forwarded-host" in headers:
         host = headers["x-forwarded-host"]
     hosts: Iterable[str] = settings.ALLOWED_HOSTS or (_DEBUG_HOSTS if settings.DEBUG else [])
-    scheme = _SECURE.get(scheme := _scheme(scope, headers), scheme)
+    scheme = http_scheme(_scheme(scope, headers))
     is_ours = validate_host(split_domain_port(host)[0], hosts) and parse_origin(f"{scheme}://{host}") is not None
     return f"{scheme}://{host}" if is_ours else None
 

@@ -36,9 +36,14 @@ def parse_origin(text: str) -> Origin | None:
     return Origin(parts.scheme, parts.hostname, _DEFAULT_PORTS[parts.scheme] if port is None else port)
 
 
+def http_scheme(scheme: str) -> str:
+    """The scheme of a page for that of a connection: `ws` counts as `http`."""
+    return _SECURE.get(scheme, scheme)
+
+
 def own_origin(scheme: str, host: str) -> Origin | None:
     """Origin of the server itself, from the scheme of the connection (`ws` counts as `http`) and its Host."""
-    return parse_origin(f"{_SECURE.get(scheme, scheme)}://{host}")
+    return parse_origin(f"{http_scheme(scheme)}://{host}")
 
 
 def is_allowed(origin: str | None, *, own: Origin | None, listed: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.errors import ModelChoiceInvalid, StateRefused, TurnDropped
+from chat.errors import BUSY, ModelChoiceInvalid, StateRefused, TurnDropped
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
@@ -31,12 +31,9 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.languages import translate
-from thinkproject.kernel.phrases import Phrase
 from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
-
-BUSY = Phrase("The server is very busy. Try again in a moment.")
 
 
 class ClientCommands:

@@ -18,15 +18,13 @@ from chat.reads.transcript_windows import TranscriptText
 from chat.realtime.recovery_notice import RecoveryNotice
 from chat.realtime.resume_memory import ResumeMemory
 from chat.realtime.shared_transcripts import frame_of, shared_transcripts
-from chat.streams.frame_cache import FrameCache
+from chat.streams.frame_cache import shared_frames
 from chat.streams.logs.database_log import next_cold_offset
 from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.turns.state.status import TurnStatus
 from sessions_app.core.messages.tool_states import ACCEPTS_APPROVAL
 from thinkproject.kernel.aio import db
-
-_shared_frames = FrameCache()
 
 
 class AskedTranscript(NamedTuple):
@@ -105,7 +103,7 @@ class FrameSender:
                 await self._send(frames.chunk_frame(turn.request_id, record.text, record.offset, replay=True))
             else:
                 await self.recovery.went_on(turn.request_id)
-                await self._send(_shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
+                await self._send(shared_frames.frame(turn.turn_id, record, _live_frame(turn.request_id)))
                 if record.offset == 0 and self._sent_read == self._reads:
                     self._shown_since.add(turn.assistant_id)
         await self._memory.note(turn.request_id)

@@ -18,9 +18,8 @@ from typing import Final
 from chat.conf import chat_settings
 from chat.core import envelope
 from chat.core.wire import frames
-from chat.errors import FrameInvalid
+from chat.errors import BUSY, FrameInvalid
 from thinkproject.kernel.json_pieces import load_in_pieces
-from thinkproject.kernel.phrases import Phrase
 
 FLOOD: Final = 4429
 TOO_LARGE: Final = 1009
@@ -31,7 +30,6 @@ MAX_VALUES: Final = 100_000
 """JSON values in a frame that is decoded in a thread. A window of 512 KiB has a tenth of it."""
 PAUSE_SECONDS: Final = 0.0005
 MAX_WAITING_CHARS: Final = 128 * 1024 * 1024
-BUSY: Final = Phrase("The server is very busy. Try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)

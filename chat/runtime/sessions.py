@@ -30,7 +30,6 @@ from thinkproject.kernel.phrases import Phrase
 
 MAX_LISTED = 200
 MAX_SESSIONS = 1_000
-MAX_HISTORY = 10_000
 _SHARED: Final = [field.name for field in fields(SessionFacts)]
 
 
@@ -151,7 +150,7 @@ def read_history(key: InstanceKey, leaf_id: str | None) -> list[StoredMessage]:
     if instance is None or instance.session_id is None:
         return []
     leaf = Leaf.ACTIVE if leaf_id is None else leaf_id
-    return selectors.model_history(instance.session_id, leaf=leaf, max_messages=MAX_HISTORY)
+    return selectors.model_history(instance.session_id, leaf=leaf, max_messages=selectors.MAX_HISTORY)
 
 
 def count_messages(key: InstanceKey) -> int:

@@ -6,6 +6,7 @@ small LRU; a stream with a new epoch differs in the record's text.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Final
 
 from chat.streams.records import Record
 
@@ -36,3 +37,7 @@ class FrameCache:
         if len(self._frames) > self._max_entries:
             self._frames.popitem(last=False)
         return frame
+
+
+shared_frames: Final = FrameCache()
+"""Those of this process."""

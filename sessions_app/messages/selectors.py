@@ -19,6 +19,7 @@ from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 MAX_PAGE: Final = 500
+MAX_HISTORY: Final = 10_000  # messages that a program reads at a time
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
 IDS_PER_QUERY: Final = 5000
 MAX_PROBED: Final = 20

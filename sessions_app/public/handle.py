@@ -31,7 +31,6 @@ from thinkproject.kernel.phrases import Phrase
 
 __all__ = ["SessionHandle", "SessionReader"]
 
-MAX_HISTORY: Final = 10_000
 MAX_HISTORY_BYTES: Final = 64 * 1024 * 1024
 MAX_CONTEXT_MESSAGES: Final = 100
 
@@ -57,7 +56,9 @@ class SessionReader:
 
         The newest 10,000 messages or 64 MiB of it, beginning at a user's message.
         """
-        return selectors.model_history(self.id, leaf=leaf, max_messages=MAX_HISTORY, max_bytes=MAX_HISTORY_BYTES)
+        return selectors.model_history(
+            self.id, leaf=leaf, max_messages=selectors.MAX_HISTORY, max_bytes=MAX_HISTORY_BYTES
+        )
 
     def page(self, leaf: str | Leaf = Leaf.ACTIVE, *, before: str | None = None, limit: int = 50) -> PathPage:
         """A page of the path to a leaf as it is stored, newest first to hand; at most 500 messages."""

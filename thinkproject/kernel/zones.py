@@ -190,7 +190,7 @@ def near_zones(name: str) -> tuple[str, ...]:
 
 
 def _of_offset(found: re.Match[str]) -> tuple[str, ...]:
-    """The zone of a fixed offset, whose name has the other sign; of one between two hours, where people live with it."""
+    """The zone of a fixed offset, whose name has the other sign; of one between hours, where people have it."""
     sign, hours, minutes = found[1], int(found[2]), int(found[3] or 0)
     if minutes:
         known = _OFF_THE_HOUR.get(f"{sign}{hours}:{minutes:02}")

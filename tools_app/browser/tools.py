@@ -35,6 +35,7 @@ from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.tool import default_limits, shared_sandbox
 from tools_app.fetching.rendering import to_markdown
 from tools_app.fetching.resolving import Resolve, resolve
+from tools_app.fetching.tools import CUT
 from tools_app.fetching.urls import parse_rules
 from tools_app.sandbox.contract import Answer, CallHandler, RunResult, Sandbox, Script
 
@@ -42,7 +43,6 @@ MAX_CHARS: Final = 50_000
 MAX_CODE_CHARS: Final = 200_000
 MAX_CALL_BYTES: Final = 8_000_000
 SLACK_SECONDS: Final = 60.0
-CUT: Final = "\n\n... (truncated)"
 
 SearchModes: TypeAlias = Literal["one-shot", "reuse"]
 

@@ -4,7 +4,6 @@ Here is the wall. What the extension was made of, or says of itself, counts for 
 label that is not granted is refused and recorded as refused. A permission that is taken away counts from the next call.
 """
 
-import base64
 import ipaddress
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import AllowRule, checked_url, parse_rules
 from tools_app.fetching.values import FetchLimits, Outgoing
 from tools_app.sandbox.contract import Answer
+from tools_app.sandbox.packing import packed, unpacked
 
 MAX_FILE_BYTES: Final = 700_000
 """Largest file that an extension can read or write: its call travels as text, and base64 makes it a third longer."""
@@ -34,7 +34,6 @@ MAX_ENTRIES: Final = 1_000
 MAX_MESSAGES: Final = 100
 MAX_MESSAGE_CHARS: Final = 20_000
 NETWORK_LIMITS: Final = FetchLimits(seconds=20.0, max_bytes=700_000)
-BYTES: Final = "$bytes"
 
 CheckEgress = Callable[[str], Awaitable[None]]
 Handler = Callable[[ExtensionStanding, list[JSONValue]], Awaitable[JSONValue]]
@@ -214,7 +213,7 @@ class HostBridge:
             "status": answer.status,
             "reason": answer.reason,
             "headers": [list(pair) for pair in answer.headers],
-            "body": {BYTES: base64.b64encode(answer.body).decode()},
+            "body": packed(answer.body),
             "redirected": answer.was_redirected,
         }
 
@@ -252,15 +251,13 @@ def _text(args: list[JSONValue], position: int, name: str) -> str:
 
 def _content(args: list[JSONValue], position: int) -> str | bytes:
     """A file's content: a text, or bytes."""
-    value = args[position] if len(args) > position else None
-    if isinstance(value, dict) and isinstance(value.get(BYTES), str):
-        return _bytes(value[BYTES])
-    return _text(args, position, "content")
+    data = _bytes(args[position] if len(args) > position else None)
+    return _text(args, position, "content") if data is None else data
 
 
-def _bytes(text: str) -> bytes:
+def _bytes(value: JSONValue) -> bytes | None:
     try:
-        return base64.b64decode(text, validate=True)
+        return unpacked(value)
     except ValueError as error:
         raise ExtensionInvalid("These are no bytes.") from error
 
@@ -275,13 +272,13 @@ def _outgoing(args: list[JSONValue]) -> Outgoing:
     body, redirect = given.get("body"), given.get("redirect", "follow")
     if not isinstance(url, str) or not isinstance(method, str) or not is_pairs:
         raise ExtensionInvalid("fetch takes an address, a method and headers.")
-    packed = body.get(BYTES) if isinstance(body, dict) else None
-    if body is not None and not isinstance(packed, str):
+    sent = b"" if body is None else _bytes(body)
+    if sent is None:
         raise ExtensionInvalid("These are no bytes.")
     return Outgoing(
         url=url,
         method=method,
         headers=tuple((name, value) for name, value in headers),
-        body=b"" if packed is None else _bytes(packed),
+        body=sent,
         redirect=redirect if redirect in {"follow", "manual", "error"} else "follow",
     )

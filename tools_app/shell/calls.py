@@ -1,7 +1,5 @@
 """Answers what the process of a script asks and tells: the entries, contents, changes."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,9 +9,9 @@ from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import note_here
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.contract import Answer
+from tools_app.sandbox.packing import packed, unpacked
 from tools_app.shell.overlay import MAX_FILE_BYTES, MAX_READ_BYTES, FileOverlay
 
-BYTES: Final = "$bytes"
 MAX_PATHS: Final = 1000
 PIECE_BYTES: Final = 2_000_000
 MAX_CHANGES: Final = 50_000
@@ -78,7 +76,7 @@ class ShellCalls:
         if paths and paths[0] not in found:
             self.overlay.readable(paths[:1])  # it may have become too large
             raise failed("ENOENT", paths[0])
-        return [_packed(found[path]) if path in found else None for path in paths]
+        return [packed(found[path]) if path in found else None for path in paths]
 
     async def _piece(self, args: list[JSONValue]) -> JSONObject:
         """A piece of a large file. Arguments: its path, where the piece begins, and whether all of it is wanted."""
@@ -93,12 +91,12 @@ class ShellCalls:
             data += piece
             if len(data) >= PIECE_BYTES:
                 break
-        return _packed(bytes(data[:PIECE_BYTES]))
+        return packed(bytes(data[:PIECE_BYTES]))
 
     def _note(self, changes: list[dict[str, Any]]) -> None:
         """Note the changes of a call, as far as can be foreseen all or none: the process makes them afterwards."""
         if len(changes) > 1:
-            size = sum(len(_unpacked(each["data"])) for each in changes if "data" in each)
+            size = sum(len(_data(each["data"])) for each in changes if "data" in each)
             self.overlay.check([_text(each, "path") for each in changes], size)
         for change in changes:
             self._change(change)
@@ -107,9 +105,9 @@ class ShellCalls:
         path = _text(change, "path")
         match change.get("op"):
             case "write":
-                self.overlay.write(path, _unpacked(change.get("data")))
+                self.overlay.write(path, _data(change.get("data")))
             case "append":
-                self.overlay.append(path, _unpacked(change.get("data")))
+                self.overlay.append(path, _data(change.get("data")))
             case "mkdir":
                 self.overlay.make_directory(path)
             case "remove":
@@ -139,15 +137,11 @@ def _text(change: dict[str, Any], key: str) -> str:
     return value
 
 
-def _packed(data: bytes) -> JSONObject:
-    return {BYTES: base64.b64encode(data).decode("ascii")}
-
-
-def _unpacked(value: JSONValue) -> bytes:
-    text = value.get(BYTES) if isinstance(value, dict) else None
-    if not isinstance(text, str):
-        raise CodeInvalid("A change has no data.")
+def _data(value: JSONValue) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+        data = unpacked(value)
+    except ValueError as error:
         raise CodeInvalid("The data of a change is not base64.") from error
+    if data is None:
+        raise CodeInvalid("A change has no data.")
+    return data

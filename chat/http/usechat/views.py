@@ -15,7 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from chat.access.auth import open_key, recheck
 from chat.agent.base import InstanceKey
-from chat.errors import AgentNotFound, InputInvalid
+from chat.errors import BUSY, AgentNotFound, InputInvalid
 from chat.http.api.authentication import Caller, caller_of_page
 from chat.http.api.problems import problem, problem_of
 from chat.http.sse import CONTENT_TYPE, HEADERS, event_body
@@ -32,7 +32,6 @@ from thinkproject.kernel.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 MAX_KEY_CHARS = 128
-BUSY = Phrase("The server is very busy. Try again in a moment.")
 
 
 @csrf_exempt  # the transport knows no token; the Origin rule stands in its place

@@ -22,7 +22,7 @@ from chat.core.wire.extension_frames import (
     agent_tool_event,
 )
 from chat.reads.runs import RunTurn, RunView, ends_now, next_turn, read_run
-from chat.streams.frame_cache import FrameCache
+from chat.streams.frame_cache import shared_frames
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, Record, Reset
 from thinkproject.kernel.aio import db
@@ -43,7 +43,6 @@ _REASONS: Final = frozenset(
         "budget-exceeded",
     }
 )
-_shared_frames = FrameCache()
 
 
 class RunRelay:
@@ -166,7 +165,7 @@ class RunRelay:
             )
 
         kind = f"run {self._run.id} {self._is_replay}"
-        await self._send(_shared_frames.frame(turn.turn_id, record, build, kind))
+        await self._send(shared_frames.frame(turn.turn_id, record, build, kind))
 
     def _is_left_out(self, record: Record) -> bool:
         """Whether a chunk is beyond what is sent again. A message goes on at a step, not in the middle of a text."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from chat.conf import chat_settings
 from chat.errors import InputInvalid
+from chat.turns.state.client_tools import MAX_BYTES, MAX_TOOLS
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from thinkproject.kernel.phrases import Phrase
@@ -23,8 +24,6 @@ from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
 CALLER: Final = "caller"
 """The kind of a wait for the program that asked for the turn."""
 
-MAX_TOOLS: Final = 128
-MAX_BYTES: Final = 512 * 1024
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 """The most that one answer may be as JSON, with its files."""
 

@@ -256,7 +256,7 @@ def test_a_tab_shows_nothing_after_a_clear_whichever_transcript_is_late(
     async def play(stage: Stage, late: int) -> int:
         calls, held = 0, loop.create_future()
 
-        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> Transcript:
+        async def current(self: SharedTranscripts, key: Any, snapshot: Any = None) -> TranscriptText:
             nonlocal calls
             calls += 1
             is_late = calls == late

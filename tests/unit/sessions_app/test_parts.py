@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.parts import (
-    DENIED_TEXT,
     Approval,
     Result,
     apply_approval,
@@ -67,7 +67,7 @@ def test_a_result_waits_for_the_input() -> None:
 def test_an_error_result_has_a_text() -> None:
     failed = settle_part(call("input-available"), Result(is_error=True, error_text="no network"))
     assert failed == call("output-error", errorText="no network")
-    assert settle_part(call("input-available"), Result(is_error=True))["errorText"] == DENIED_TEXT
+    assert settle_part(call("input-available"), Result(is_error=True))["errorText"] == call_texts.DENIED
 
 
 @pytest.mark.parametrize("state", sorted(SETTLED))

@@ -1,14 +1,9 @@
 """Reads the fields of a call's argument, which is a stranger's, and shows entries to code."""
 
-import base64
-import binascii
-from typing import Final
-
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Entry
 from tools_app.errors import CodeInvalid
-
-BYTES: Final = "$bytes"
+from tools_app.sandbox.packing import unpacked
 
 
 def text(value: JSONObject, key: str, default: str | None = None) -> str:
@@ -40,12 +35,13 @@ def content(value: JSONObject, key: str = "content") -> str | bytes:
     found = value.get(key)
     if isinstance(found, str):
         return found
-    if isinstance(found, dict) and isinstance(found.get(BYTES), str):
-        try:
-            return base64.b64decode(found[BYTES], validate=True)
-        except binascii.Error as error:
-            raise CodeInvalid(f"{key!r} has bytes that are no base64.") from error
-    raise CodeInvalid(f"{key!r} must be a text or bytes.")
+    try:
+        data = unpacked(found)
+    except ValueError as error:
+        raise CodeInvalid(f"{key!r} has bytes that are no base64.") from error
+    if data is None:
+        raise CodeInvalid(f"{key!r} must be a text or bytes.")
+    return data
 
 
 def shown_entry(entry: Entry) -> JSONObject:

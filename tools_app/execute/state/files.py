@@ -1,6 +1,5 @@
 """Functions that are those of a workspace."""
 
-import base64
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
@@ -8,7 +7,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import FileFailed
-from tools_app.execute.state.arguments import BYTES, content, flag, number, shown_entry, text
+from tools_app.execute.state.arguments import content, flag, number, shown_entry, text
+from tools_app.sandbox.packing import packed
 
 MAX_FILES: Final = 1000
 
@@ -29,7 +29,7 @@ async def read_file(files: Workspace, value: JSONObject) -> JSONValue:
 async def read_bytes(files: Workspace, value: JSONObject) -> JSONValue:
     """Bytes of a file, or null."""
     data = await files.read_bytes(text(value, "path"))
-    return None if data is None else {BYTES: base64.b64encode(data).decode()}
+    return None if data is None else packed(data)
 
 
 async def write_file(files: Workspace, value: JSONObject) -> JSONValue:

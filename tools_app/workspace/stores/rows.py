@@ -27,13 +27,12 @@ from tools_app.workspace.stores.backups import FileBackups
 from tools_app.workspace.stores.inserting import insert_from
 from tools_app.workspace.stores.keys import HEAD_CHARS, below_prefix, key_of, relocated
 from tools_app.workspace.stores.planning import renamed
-from tools_app.workspace.stores.tree import Changes, Committed, Planned
+from tools_app.workspace.stores.tree import OPEN_TRIES, Changes, Committed, Planned
 
 BATCH_KEYS: Final = 500
 BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 _RANGES: Final = 20
-_OPEN_TRIES: Final = 3
 _COLUMNS: Final = ("path", "kind", "size", "media_type", "target", "version", "created_at", "modified_at", "origin")
 _KEPT: Final = ("kind", "media_type", "size", "target", "storage_name", "content", "origin")
 _REPLACED: Final = (*_KEPT, "version", "modified_at")
@@ -107,7 +106,7 @@ class DatabaseTree:
     def open(self, entry: Entry) -> IO[bytes]:
         """As `Tree.open`. A large file whose object is lost reads as empty, which is logged."""
         storage_name = ""
-        for _ in range(_OPEN_TRIES):
+        for _ in range(OPEN_TRIES):
             row = self._entries().filter(path_key=key_of(entry.path)).values_list("storage_name", "content").first()
             if row is None:
                 raise failed("ENOENT", entry.path)

@@ -18,11 +18,10 @@ from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.object_names import StoredObject, component, object_name, parse
 from tools_app.workspace.stores.planning import moved
-from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
+from tools_app.workspace.stores.tree import OPEN_TRIES, Changes, Committed, Planned, StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
 
 T = TypeVar("T")
-_OPEN_TRIES: Final = 3
 _locks: "weakref.WeakKeyDictionary[Storage, threading.RLock]" = weakref.WeakKeyDictionary()
 _guard: Final = threading.Lock()
 
@@ -98,7 +97,7 @@ class StorageTree:
 
     def open(self, entry: Entry) -> IO[bytes]:
         """As `Tree.open`."""
-        for _ in range(_OPEN_TRIES):
+        for _ in range(OPEN_TRIES):
             found = self._latest(entry.path)
             if found is None or found.kind is not EntryKind.FILE:
                 break

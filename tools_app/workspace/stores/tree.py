@@ -15,6 +15,7 @@ from tools_app.core.guard.reach import written_here
 from tools_app.core.origins import Origin
 
 PIECE_BYTES: Final = 256 * 1024
+OPEN_TRIES: Final = 3  # a file may be replaced between its listing and its opening
 
 
 @dataclass(slots=True, kw_only=True)

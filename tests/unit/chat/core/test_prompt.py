@@ -16,11 +16,8 @@ from chat.core.context.context_policy import (
     truncate,
 )
 from chat.core.context.prompt import (
-    DENIED_TEXT,
     FIRST_TEXT,
     GO_ON_TEXT,
-    INTERRUPTED_TEXT,
-    NOT_RUN_TEXT,
     NOTHING_TEXT,
     WAITING_TEXT,
     to_model_messages,
@@ -37,6 +34,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.errors import TurnConfigInvalid
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -146,20 +144,20 @@ def test_calls_of_two_messages_do_not_mix() -> None:
         (tool(output=None), None, False),
         (tool(output="x", preliminary=True), "x", False),
         (tool(state="output-error", errorText="boom"), "boom", True),
-        (tool(state="output-error"), INTERRUPTED_TEXT, True),
-        (tool(state="input-streaming"), INTERRUPTED_TEXT, True),
-        (tool(state="input-available"), INTERRUPTED_TEXT, True),
-        (tool(state="approval-requested", approval={"id": "p"}), INTERRUPTED_TEXT, True),
+        (tool(state="output-error"), call_texts.INTERRUPTED, True),
+        (tool(state="input-streaming"), call_texts.INTERRUPTED, True),
+        (tool(state="input-available"), call_texts.INTERRUPTED, True),
+        (tool(state="approval-requested", approval={"id": "p"}), call_texts.INTERRUPTED, True),
         (tool(state="approval-requested", approval={"id": "p", "descriptor": {"lasting": True}}), WAITING_TEXT, False),
-        (tool(state="approval-responded", approval={"id": "p", "approved": True}), NOT_RUN_TEXT, True),
-        (tool(state="approval-responded", approval={"id": "p", "approved": False}), DENIED_TEXT, True),
+        (tool(state="approval-responded", approval={"id": "p", "approved": True}), call_texts.NOT_RUN, True),
+        (tool(state="approval-responded", approval={"id": "p", "approved": False}), call_texts.DENIED, True),
         (
             tool(state="output-denied", approval={"id": "p", "approved": False, "reason": "too risky"}),
             "too risky",
             True,
         ),
-        (tool(state="output-denied"), DENIED_TEXT, True),
-        (tool(state="something-new"), INTERRUPTED_TEXT, True),
+        (tool(state="output-denied"), call_texts.DENIED, True),
+        (tool(state="something-new"), call_texts.INTERRUPTED, True),
     ],
     ids=str,
 )
