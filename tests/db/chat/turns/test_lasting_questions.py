@@ -8,13 +8,14 @@ import pytest
 from django.utils import timezone
 
 from chat.conversations.services import instance_page
-from chat.core.context.prompt import DECIDED_TEXT, NOT_RUN_TEXT, WAITING_TEXT
+from chat.core.context.prompt import DECIDED_TEXT, WAITING_TEXT
 from chat.models import Turn
 from chat.think import Tool
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.intake import ClientArray, Edit, Regenerate
 from fibers.testing import crash_after, run_until_idle
+from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from tools_app.models import ToolCallRecord
@@ -181,7 +182,7 @@ async def test_a_message_that_waits_when_it_is_approved_is_answered_first(asked_
     assert [text_of(m) for m in (await asked_clerk.room.transcript())[2:4]] == [NEXT, "Something else."]
     [turn] = await continuations()
     assert status_of(turn) == "completed"
-    assert NOT_RUN_TEXT not in str(await part(asked_clerk))
+    assert call_texts.NOT_RUN not in str(await part(asked_clerk))
 
 
 async def test_it_waits_for_every_question_of_its_answer(make_room: MakeRoom) -> None:
@@ -254,7 +255,7 @@ async def test_an_approved_action_whose_continuation_is_stopped_does_not_run_lat
     assert await db(cancel_turn, turn.pk)
     await asked_clerk.room.say(NEXT)
     assert EFFECTS == []
-    assert (await part(asked_clerk))["errorText"] == NOT_RUN_TEXT
+    assert (await part(asked_clerk))["errorText"] == call_texts.NOT_RUN
 
 
 # --- a question that messages were waiting behind ---------------------------------------------------------------------
