@@ -40,6 +40,7 @@ def database(url: str, data_dir: Path, *, pool_size: int) -> dict[str, Any]:
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 10, "max_idle": 120}
         entry["OPTIONS"] = {"pool": pool, "connect_timeout": 5, **entry.get("OPTIONS", {})}
         entry["CONN_MAX_AGE"] = 0  # connections go back to the pool after each call, and none is held while idle
+        entry["DISABLE_SERVER_SIDE_CURSORS"] = True  # a pooler may give the next rows another connection
         entry["CONN_HEALTH_CHECKS"] = False  # the engine looks by itself
     else:
         raise EnvError(_broken(url))

@@ -7,12 +7,9 @@ nothing and says why.
 import base64
 import binascii
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
-
-from django.db import connection, transaction
 
 from sessions_app.core.search.ranking import Snippet, snippet
 from sessions_app.core.search.search_query import Phrase, parse_query
@@ -187,17 +184,12 @@ def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place:
 def _texts(row_ids: Sequence[int], phrases: Sequence[Phrase]) -> dict[int, tuple[str, Snippet]]:
     """Beginnings and snippets of messages. Contents are read a few at a time and let go of once they are cut."""
     texts: dict[int, tuple[str, Snippet]] = {}
-    contents = Message.objects.filter(pk__in=row_ids).values_list("pk", "content")
-    with _cursor_lives():
-        for row_id, content in contents.iterator(chunk_size=READ_AT_ONCE):
+    for at in range(0, len(row_ids), READ_AT_ONCE):
+        some = Message.objects.filter(pk__in=row_ids[at : at + READ_AT_ONCE]).values_list("pk", "content")
+        for row_id, content in some:
             text = text_of(content["parts"])
             texts[row_id] = text[:TEXT_CHARS], snippet(text, phrases)
     return texts
-
-
-def _cursor_lives() -> AbstractContextManager[object]:
-    """A transaction where the server keeps the cursor: without one a pooler gives the next rows another connection."""
-    return transaction.atomic(savepoint=False) if connection.vendor == "postgresql" else nullcontext()
 
 
 def _hit(
