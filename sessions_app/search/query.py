@@ -182,13 +182,12 @@ def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place:
 
 
 def _texts(row_ids: Sequence[int], phrases: Sequence[Phrase]) -> dict[int, tuple[str, Snippet]]:
-    """Beginnings and snippets of messages. Contents are read a few at a time and let go of once they are cut."""
+    """Beginnings and snippets of messages. Contents are decoded a few at a time and let go of once they are cut."""
     texts: dict[int, tuple[str, Snippet]] = {}
-    for at in range(0, len(row_ids), READ_AT_ONCE):
-        some = Message.objects.filter(pk__in=row_ids[at : at + READ_AT_ONCE]).values_list("pk", "content")
-        for row_id, content in some:
-            text = text_of(content["parts"])
-            texts[row_id] = text[:TEXT_CHARS], snippet(text, phrases)
+    contents = Message.objects.filter(pk__in=row_ids).values_list("pk", "content")
+    for row_id, content in contents.iterator(chunk_size=READ_AT_ONCE):
+        text = text_of(content["parts"])
+        texts[row_id] = text[:TEXT_CHARS], snippet(text, phrases)
     return texts
 
 

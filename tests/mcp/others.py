@@ -26,7 +26,7 @@ UV = Path(sys.executable).with_name("uv")
 def _install_python(folder: Path) -> None:
     """Make an environment of the lock in a folder. Errors: `NpmFailed`, whose words fit any registry."""
     environ = {**trusting_this_machine(), "UV_NO_PROGRESS": "1"}
-    target = folder / "venv"
+    target = folder / ".venv"
     for command in (
         ["venv", "--quiet", "--clear", "--python", sys.executable, str(target)],
         ["pip", "sync", "--quiet", "--require-hashes", "--python", str(target / "bin" / "python"), "pypi.txt"],
@@ -41,6 +41,7 @@ def _install_python(folder: Path) -> None:
 PUBLISHED = HERE / "published"
 PUBLISHED_NPM = npm.installed(PUBLISHED, DIST / "published-npm")
 PUBLISHED_PYPI = npm.Made(DIST / "published-pypi", [PUBLISHED / "pypi.txt"], _install_python, salt=sys.version)
+"""The environment is in a hidden folder, which checks of types pass over."""
 PACKAGES = {
     "everything": "server-everything",
     "filesystem": "server-filesystem",
@@ -71,7 +72,7 @@ def published_npm(package: str, *arguments: str) -> list[str]:
 
 def published_pypi(program: str, *arguments: str) -> list[str]:
     """The command of a program of `published/pypi.txt`."""
-    return [str(PUBLISHED_PYPI.get() / "venv" / "bin" / program), *arguments]
+    return [str(PUBLISHED_PYPI.get() / ".venv" / "bin" / program), *arguments]
 
 
 def versions() -> dict[str, str]:
