@@ -84,7 +84,7 @@ def stream(text: str, *, size: int = 10_000, media_type: str = "text/event-strea
     async def pieces() -> AsyncIterator[bytes]:
         for at in range(0, len(data), size):
             yield data[at : at + size]
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # lets each piece go out by itself
 
     return StreamingResponse(pieces(), headers={"content-type": media_type})
 
