@@ -31,11 +31,9 @@ from thinkproject.kernel.threads import act_for
 
 logger = logging.getLogger(__name__)
 
-RETRY = RetryPolicy()
 SETTLE = RetryPolicy(first_seconds=0.25, max_seconds=4.0)
 SETTLE_TRIES = 4
 CALLBACK_SECONDS = 10.0
-ERROR_CHARACTERS = 2000
 
 
 async def run_fiber(fiber_id: str) -> None:
@@ -275,13 +273,11 @@ def _from_error(context: FiberContext, error: BaseException) -> Settlement | Non
     if context.interrupt is not None:
         return _interrupted(context)
     # What was foreseen needs no traceback: its code and its words say what happened.
-    extra = {"action": "fiber_error", "fiber_id": context.fiber_id, "error": str(error)[:ERROR_CHARACTERS]}
+    extra = {"action": "fiber_error", "fiber_id": context.fiber_id, "error": str(error)[: leases.ERROR_CHARACTERS]}
     logger.warning("fiber failed", exc_info=None if isinstance(error, ThinkError) else error, extra=extra)
     if isinstance(error, Failed):
         return _failure(context, error.error_code, error.message, is_final=error.is_final, ended_itself=True)
-    if isinstance(error, ThinkError):
-        return _failure(context, error.code, error.message)
-    return _failure(context, "internal", f"{type(error).__name__}: {error}")
+    return _failure(context, *leases.words_of(error))
 
 
 def _interrupted(context: FiberContext) -> Settlement:
@@ -302,12 +298,11 @@ def _failure(
     # The jitter spreads load; nothing secret hangs on it.
     jitter = random.random()  # noqa: S311 - not cryptography
     pauses = will_retry and not get_durable(context.name).retries_at_once
-    return Settlement(
-        event=FiberEvent.RETRY if will_retry else FiberEvent.FAIL,
+    return leases.failed(
+        code,
+        message,
+        will_retry=will_retry,
+        delay_seconds=(context.retry_policy or leases.RETRY).delay_seconds(failures, jitter=jitter) if pauses else 0.0,
         progress=context.progress,
-        error={"code": code, "message": message[:ERROR_CHARACTERS], "retryable": will_retry},
-        reason="retry" if will_retry else code[:64],
-        delay_seconds=(context.retry_policy or RETRY).delay_seconds(failures, jitter=jitter) if pauses else 0.0,
-        is_failure=True,
         ended_itself=ended_itself,
     )

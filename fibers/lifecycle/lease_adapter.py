@@ -22,11 +22,6 @@ from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_on_commit
 from fibers.queue.leases import Settlement
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.retry import RetryPolicy
-
-RETRY = RetryPolicy()
-ERROR_CHARACTERS = 2000
 
 
 class FiberLeaseAdapter(RunnerLifecycleAdapter):
@@ -108,16 +103,10 @@ def _fail(fiber_id: str, fence: int, error: BaseException) -> None:
     fiber = Fiber.objects.held(fiber_id, fence).first()
     if fiber is None:
         raise LeaseLost
-    code = error.code if isinstance(error, ThinkError) else "internal"
-    text = error.message if isinstance(error, ThinkError) else f"{type(error).__name__}: {error}"
-    again = fiber.retries < fiber.max_retries
-    settlement = Settlement(
-        event=FiberEvent.RETRY if again else FiberEvent.FAIL,
-        progress=0,
-        error={"code": code, "message": text[:ERROR_CHARACTERS], "retryable": again},
-        reason="retry" if again else code[:64],
-        delay_seconds=RETRY.delay_seconds(fiber.retries + 1, jitter=0.5) if again else 0.0,
-        is_failure=True,
+    settlement = leases.failed(
+        *leases.words_of(error),
+        will_retry=fiber.retries < fiber.max_retries,
+        delay_seconds=leases.RETRY.delay_seconds(fiber.retries + 1, jitter=0.5),
     )
     _settle(fiber_id, fence, settlement)
 

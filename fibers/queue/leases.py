@@ -24,10 +24,15 @@ from fibers.queue.dispatch import dispatch_on_commit
 from fibers.queue.enqueue import FiberSpec, insert_fiber
 from fibers.registry import find_durable, resume_windows
 from fibers.waits import RESUMED, Wait
+from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Columns, Statement
 
 RENEW_BATCH = 500
+ERROR_CHARACTERS: Final = 2000
+RETRY: Final = RetryPolicy()
+"""The pauses of a function that has no policy of its own."""
 SEALER_RETRIES = 8  # what an ended fiber leaves must not be lost to a server that is away for a moment
 
 
@@ -68,6 +73,34 @@ class Settlement:
     waits: tuple[Wait, ...] = ()  # of a fiber that parks
     is_failure: bool = False
     ended_itself: bool = True
+
+
+def failed(
+    code: str,
+    message: str,
+    *,
+    will_retry: bool,
+    delay_seconds: float = 0.0,
+    progress: int = 0,
+    ended_itself: bool = True,
+) -> Settlement:
+    """The outcome of a run that failed: again after a pause while it may, else for good. Long messages are cut."""
+    return Settlement(
+        event=FiberEvent.RETRY if will_retry else FiberEvent.FAIL,
+        progress=progress,
+        error={"code": code, "message": message[:ERROR_CHARACTERS], "retryable": will_retry},
+        reason="retry" if will_retry else code[:64],
+        delay_seconds=delay_seconds if will_retry else 0.0,
+        is_failure=True,
+        ended_itself=ended_itself,
+    )
+
+
+def words_of(error: BaseException) -> tuple[str, str]:
+    """The code and the message under which an error is stored."""
+    if isinstance(error, ThinkError):
+        return error.code, error.message
+    return "internal", f"{type(error).__name__}: {error}"
 
 
 class _Lost(Exception):

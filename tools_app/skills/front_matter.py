@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from sessions_app.core.context.documents import read_document
+from sessions_app.core.context.documents import begins_with_head, read_document, split_head
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.errors import SkillInvalid
 
@@ -20,7 +20,6 @@ MAX_HEAD_CHARS: Final = 16_384
 MAX_COMPATIBILITY_CHARS: Final = 500
 MAX_METADATA: Final = 50
 MAX_ALLOWED_TOOLS: Final = 100
-_FENCE: Final = "---"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +47,13 @@ class _Loader(yaml.SafeLoader):
 def read_skill(source: str) -> tuple[SkillHead, str]:
     """Split a `SKILL.md` into its head and its instructions. Errors: `SkillInvalid`, with the reason."""
     text = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    head, instructions = _split(text)
-    return _head(_fields(head, text)), instructions.strip()
-
-
-def _split(text: str) -> tuple[str, str]:
-    if text.split("\n", 1)[0].rstrip() != _FENCE:
+    if not begins_with_head(text):
         raise SkillInvalid("It does not begin with a head between two lines of '---'.")
-    lines = text[: MAX_HEAD_CHARS + len(_FENCE)].split("\n")
-    for number, line in enumerate(lines[1:], 1):
-        if line.rstrip() == _FENCE:
-            head = "\n".join(lines[1:number])
-            return head, text[len("\n".join(lines[: number + 1])) :]
-    raise SkillInvalid(f"Its head does not end within {MAX_HEAD_CHARS} characters.")
+    found = split_head(text, max_chars=MAX_HEAD_CHARS)
+    if found is None:
+        raise SkillInvalid(f"Its head does not end within {MAX_HEAD_CHARS} characters.")
+    head, instructions = found
+    return _head(_fields(head, text)), instructions.strip()
 
 
 def _fields(head: str, text: str) -> dict[str, Any]:

@@ -21,21 +21,28 @@ class Document:
 
 def read_document(source: str, *, name: str) -> Document:
     """Read a document. Without a head it has the given name, and its first line of words is the description."""
-    head, text = _split(source.removeprefix("\ufeff").replace("\r\n", "\n"))
-    fields = _fields(head)
+    text = source.removeprefix("\ufeff").replace("\r\n", "\n")
+    head, text = split_head(text) or ("", text)
+    fields = _fields(head.split("\n"))
     return Document(
         name=fields.get("name") or name, description=fields.get("description") or _first_words(text), text=text
     )
 
 
-def _split(source: str) -> tuple[list[str], str]:
-    lines = source.split("\n")
-    if lines[0].rstrip() != _FENCE:
-        return [], source
+def begins_with_head(source: str) -> bool:
+    """Whether the first line opens a head, which need not end."""
+    return source.split("\n", 1)[0].rstrip() == _FENCE
+
+
+def split_head(source: str, *, max_chars: int | None = None) -> tuple[str, str] | None:
+    """The head without its fences, and the text; nothing where no whole head is at the beginning, in `max_chars`."""
+    lines = source[: None if max_chars is None else max_chars + len(_FENCE)].split("\n")
+    if not begins_with_head(source):
+        return None
     for number, line in enumerate(lines[1:], 1):
         if line.rstrip() == _FENCE:
-            return lines[1:number], "\n".join(lines[number + 1 :]).lstrip("\n")
-    return [], source
+            return "\n".join(lines[1:number]), source[len("\n".join(lines[: number + 1])) :].lstrip("\n")
+    return None
 
 
 def _fields(head: list[str]) -> dict[str, str]:
