@@ -195,7 +195,7 @@ class ChatReader:
             return self._failed(from_error_object(self._provider, chunk.error, secrets=self._secrets))
         if not self._response_id:
             self._response_id, self._model_name, self._reported = _head(chunk)
-        self._count(chunk.usage or choice.usage or _of_groq(chunk).get("usage"))
+        self._count(chunk.usage or choice.usage or (chunk.x_groq and _of_groq(chunk).get("usage")))
         if choice.index:  # another alternative; ours may be behind it
             choice = next((other for other in chunk.choices or () if not other.index), choice)
         events = [] if choice.index else self._read_choice(choice)
@@ -243,8 +243,8 @@ class ChatReader:
             self._usage = completed(read_usage(usage), self._usage)
 
     def _read_choice(self, choice: WireChoice) -> list[ModelEvent]:
-        delta, ends = choice.delta or choice.message, bool(choice.finish_reason)
-        if delta is not None and (choice.delta is None or ends):
+        delta = choice.delta or choice.message
+        if delta is not None and (choice.finish_reason or choice.delta is None):
             self._leave_new(delta, is_whole=choice.delta is None)
         events = self._read_delta(delta) if delta is not None else []
         if choice.error:
