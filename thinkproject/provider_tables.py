@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from chat.core.model.abilities import Ability
-from chat.llm.adapters.overflow_words import ROWS, Row
+from chat.llm.adapters.overflow_others import Row
+from chat.llm.adapters.overflow_words import ROWS
 from chat.llm.probing.answers import extra_fields
 from chat.llm.scripted.manners import Manners, read_manners
 from chat.llm.scripted.recordings import Recording, read_recording

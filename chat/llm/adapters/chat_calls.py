@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from chat.core.model.language_model import ModelEvent, ToolCallDelta, ToolCallEnd, ToolCallStart
+from chat.core.model.language_model import ModelEvent, TextWasReasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from chat.core.model.provider_data import ProviderData, is_odd
 from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_same, is_whole
 from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras
 from chat.llm.adapters.chat_wire import HalfCharacters
+from chat.llm.adapters.spoken_calls import spoken_calls
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
@@ -69,6 +70,14 @@ class CallReader:
                 events.append(ToolCallDelta(call_id=call.call_id, text=text))
         if call.name and call.pieces and not call.started:
             events.extend(self._start(call))
+        return events
+
+    def speak(self, text: str, tools: frozenset[str]) -> list[ModelEvent]:
+        """Take the calls that a text is, which is none for people then."""
+        events: list[ModelEvent] = []
+        for place, (name, given) in enumerate(spoken_calls(text, tools)):
+            events += [] if events else [TextWasReasoning()]
+            events += self.read({"index": place, "function": {"name": name, "arguments": dump(given)}})
         return events
 
     def _find_call(self, index: int | None, wire_id: str, name: str, arguments: JSONValue) -> _Call:

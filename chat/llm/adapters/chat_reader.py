@@ -38,10 +38,9 @@ from chat.llm.adapters.chat_wire import (
 )
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
-from chat.llm.adapters.spoken_calls import spoken_calls
 from chat.llm.adapters.thought_tags import Kind, ThoughtTags, without_end_mark
 from chat.llm.adapters.usage import completed, read_usage
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 logger = logging.getLogger("chat.llm")
 
@@ -206,7 +205,7 @@ class ChatReader:
         """Close the calls and report the finish reason."""
         events = self._end_text()
         if self._tools and not self._calls and self._reason() in (FinishReason.STOP, FinishReason.OTHER):
-            events += self._read_spoken()
+            events += self._calls.speak("".join(self._tags.said), self._tools)
         events += self._calls.end(self._details)
         events.append(
             Finish(
@@ -217,14 +216,6 @@ class ChatReader:
                 provider_metadata={self._provider: self._reported} if self._reported else {},
             )
         )
-        return events
-
-    def _read_spoken(self) -> list[ModelEvent]:
-        """The calls that the text is, which is none for people then."""
-        events: list[ModelEvent] = []
-        for place, (name, given) in enumerate(spoken_calls("".join(self._tags.said), self._tools)):
-            events += [] if events else [TextWasReasoning()]
-            events += self._calls.read({"index": place, "function": {"name": name, "arguments": dump(given)}})
         return events
 
     def _read_rest(self, chunk: WireChunk, data: bytes) -> list[ModelEvent]:
@@ -245,7 +236,7 @@ class ChatReader:
     def _read_choice(self, choice: WireChoice) -> list[ModelEvent]:
         delta = choice.delta or choice.message
         if delta is not None and (choice.finish_reason or choice.delta is None):
-            self._leave_new(delta, is_whole=choice.delta is None)
+            _leave_new(delta, self._tags.said, is_whole=choice.delta is None)
         events = self._read_delta(delta) if delta is not None else []
         if choice.error:
             return events + self._failed(from_error_object(self._provider, choice.error, secrets=self._secrets))
@@ -268,21 +259,6 @@ class ChatReader:
         if reason is FinishReason.TOOL_CALLS and not self._calls:
             return FinishReason.STOP
         return reason
-
-    def _leave_new(self, delta: WireDelta, *, is_whole: bool) -> None:
-        """Leave what is new in a message that is whole, or may be: the last piece of some servers says all again."""
-        said = "".join(self._tags.said)
-        if not said or not isinstance(delta.content, str):
-            return
-        if is_whole and delta.content.startswith(said):
-            delta.content = delta.content[len(said) :]
-        elif (is_whole and delta.content.rstrip().endswith(said.rstrip())) or (
-            delta.content == said and len(self._tags.said) > 1 and len(said) >= _LEAST_REPEATED
-        ):
-            delta.content = None
-        else:
-            return
-        delta.reasoning_content = delta.reasoning = delta.reasoning_text = None
 
     # Text and reasoning
 
@@ -382,6 +358,22 @@ class ChatReader:
 
     def _data(self, fields: JSONObject) -> JSONObject:
         return ProviderData(model=self._model, fields=fields).metadata()
+
+
+def _leave_new(delta: WireDelta, pieces: list[str], *, is_whole: bool) -> None:
+    """Leave what is new in a message that is whole, or may be: the last piece of some servers says all again."""
+    said = "".join(pieces)
+    if not said or not isinstance(delta.content, str):
+        return
+    if is_whole and delta.content.startswith(said):
+        delta.content = delta.content[len(said) :]
+    elif (is_whole and delta.content.rstrip().endswith(said.rstrip())) or (
+        delta.content == said and len(pieces) > 1 and len(said) >= _LEAST_REPEATED
+    ):
+        delta.content = None
+    else:
+        return
+    delta.reasoning_content = delta.reasoning = delta.reasoning_text = None
 
 
 def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> ModelError:

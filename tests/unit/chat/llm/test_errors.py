@@ -20,7 +20,8 @@ from chat.errors import (
     RateLimited,
     StreamStalled,
 )
-from chat.llm.adapters.overflow_words import ROWS, Row, named_limit
+from chat.llm.adapters.overflow_others import Row
+from chat.llm.adapters.overflow_words import ROWS, named_limit
 from chat.llm.adapters.provider_errors import (
     Failure,
     classify,
