@@ -33,7 +33,7 @@ from sessions_app.errors import ExportInvalid
 from sessions_app.transfer.archives.container import Archive
 from sessions_app.transfer.archives.lines import conversation_lines
 from sessions_app.transfer.archives.reading import Found, read_archive
-from sessions_app.transfer.archives.shapes import Conversation, FileRef, LeftOut, Unreadable
+from sessions_app.transfer.archives.shapes import Conversation, FileRef, LeftOut, UnreadableItem
 from sessions_app.transfer.archives.values import text_part
 from sessions_app.transfer.import_session import ImportRules, import_session
 from thinkproject.kernel.aio import db
@@ -84,7 +84,7 @@ async def import_archive(context: FiberContext) -> None:
     except QuotaExceeded as error:
         stopped = error.message
     except ExportInvalid as invalid:
-        tally.add_unreadable(Unreadable(name=row.name, reason=invalid.message))
+        tally.add_unreadable(UnreadableItem(name=row.name, reason=invalid.message))
     await db(_finish_run, context, row, tally, stopped)
 
 
@@ -102,7 +102,7 @@ class _Tally:
     unreadable: list[JSONObject] = field(default_factory=list)
     unreadable_count: int = 0
 
-    def add_unreadable(self, found: Unreadable) -> None:
+    def add_unreadable(self, found: UnreadableItem) -> None:
         self.unreadable_count += 1
         if len(self.unreadable) < MAX_NAMED:
             self.unreadable.append({"name": found.name[:200], "reason": found.reason})
@@ -176,7 +176,7 @@ def _note_seen(context: FiberContext, import_id: str, count: int) -> None:
 def _count(row: ArchiveImport, archive: Archive, batch: list[Found], tally: _Tally) -> None:
     stored = _stored(row.owner_id, batch)
     for found in batch:
-        if isinstance(found, Unreadable):
+        if isinstance(found, UnreadableItem):
             tally.add_unreadable(found)
             continue
         if not tally.is_new(found):
@@ -219,7 +219,7 @@ def _finish_scan(context: FiberContext, row: ArchiveImport, tally: _Tally, error
 
 def _bring(job: _Job, found: Found, tally: _Tally) -> None:
     """Import one conversation, unless its owner has it."""
-    if isinstance(found, Unreadable):
+    if isinstance(found, UnreadableItem):
         tally.add_unreadable(found)
         return
     if not tally.is_new(found):
@@ -234,7 +234,7 @@ def _bring(job: _Job, found: Found, tally: _Tally) -> None:
     except IntegrityError:  # another import was faster
         tally.known += 1
     except ExportInvalid as error:
-        tally.add_unreadable(Unreadable(name=found.title or found.id, reason=error.message))
+        tally.add_unreadable(UnreadableItem(name=found.title or found.id, reason=error.message))
 
 
 def _write(job: _Job, conversation: Conversation) -> None:

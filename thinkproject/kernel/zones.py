@@ -190,7 +190,7 @@ def near_zones(name: str) -> tuple[str, ...]:
 
 
 def _of_offset(found: re.Match[str]) -> tuple[str, ...]:
-    """The zone of a fixed offset, whose name has the other sign; of one between hours, where people have it."""
+    """The zone of an offset: the name of a whole hour has the other sign, of others it is where people live with it."""
     sign, hours, minutes = found[1], int(found[2]), int(found[3] or 0)
     if minutes:
         known = _OFF_THE_HOUR.get(f"{sign}{hours}:{minutes:02}")

@@ -19,9 +19,9 @@ from sessions_app.transfer.archives.shapes import (
     ArchivedMessage,
     Content,
     FileRef,
-    Kind,
     LeftOut,
     Node,
+    NodeKind,
 )
 from sessions_app.transfer.archives.values import call_part, fitting_id, settle
 from thinkproject.kernel.jsonvalue import byte_size
@@ -126,8 +126,8 @@ class _Walk:
     def _visit(self, step: _Step) -> list[_Step]:
         node = self.nodes[step.node_id]
         match node.kind:
-            case Kind.NOTHING | Kind.HIDDEN:
-                self.left_out[LeftOut.EMPTY if node.kind is Kind.NOTHING else LeftOut.HIDDEN] += 1
+            case NodeKind.NOTHING | NodeKind.HIDDEN:
+                self.left_out[LeftOut.EMPTY if node.kind is NodeKind.NOTHING else LeftOut.HIDDEN] += 1
                 self._places[node.id] = step.parent_id if step.open is None else step.open.message.id
                 opened, carried = step.open, [*step.carried, *node.parts]
             case _:
@@ -148,7 +148,7 @@ class _Walk:
 
     def _take(self, step: _Step, node: Node) -> _Open:
         """Put a node's parts into the open message, or begin one."""
-        role = Role.USER if node.kind is Kind.PERSON else Role.ASSISTANT
+        role = Role.USER if node.kind is NodeKind.PERSON else Role.ASSISTANT
         opened, parent_id = step.open, step.parent_id
         if opened is not None and not (node.joins and role == Role.ASSISTANT and opened.has_room(node)):
             step.carried[:0] = self._calls_for(opened, [node.id])
@@ -185,7 +185,7 @@ class _Walk:
     def _calls_for(self, opened: _Open, children: Sequence[str]) -> list[Content]:
         """The calls of a message whose results come in what follows it: they go there."""
         kinds = {self.nodes[child].kind for child in children}
-        if Kind.RESULT not in kinds or Kind.PERSON in kinds:
+        if NodeKind.RESULT not in kinds or NodeKind.PERSON in kinds:
             return []
         calls = cast("list[Content]", opened.calls)
         opened.message.parts = [part for part in opened.message.parts if not any(part is call for call in calls)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from sessions_app.transfer.archives.shapes import Answer, Content, FileRef, Kind, Node
+from sessions_app.transfer.archives.shapes import Content, FileRef, Node, NodeKind, ToolAnswer
 from sessions_app.transfer.archives.values import (
     call_part,
     fitting_id,
@@ -46,24 +46,24 @@ def _node(node_id: str, entry: JSONObject) -> Node:
         id=node_id,
         parent_id=text_of(entry.get("parent")) or None,
         children=texts_of(entry.get("children")),
-        kind=Kind.NOTHING,
+        kind=NodeKind.NOTHING,
         created_at=instant_of(message.get("create_time")),
         model=text_of(metadata.get("model_slug")) if role == "assistant" else "",
     )
     parts = _parts(object_of(message.get("content")), _file_names(metadata))
     is_hidden = metadata.get("is_visually_hidden_from_conversation") is True
     if role == "tool":
-        node.kind, node.joins = Kind.RESULT, True
+        node.kind, node.joins = NodeKind.RESULT, True
         node.answer, node.parts = _answer(message, text_of(author.get("name")), parts)
     elif role == "assistant" and recipient != EVERYBODY:
-        node.kind, node.joins = Kind.MODEL, True
+        node.kind, node.joins = NodeKind.MODEL, True
         node.parts = [call_part(recipient, fitting_id(node_id), _arguments(parts))]
     elif not parts:
-        node.kind = Kind.NOTHING
+        node.kind = NodeKind.NOTHING
     elif is_hidden or role not in {"user", "assistant"} or _is_context(message):
-        node.kind, node.parts = Kind.HIDDEN, [hidden_part(role, _plain(parts))]
+        node.kind, node.parts = NodeKind.HIDDEN, [hidden_part(role, _plain(parts))]
     else:
-        node.kind = Kind.PERSON if role == "user" else Kind.MODEL
+        node.kind = NodeKind.PERSON if role == "user" else NodeKind.MODEL
         node.parts, node.joins = parts, role == "assistant"
     return node
 
@@ -172,9 +172,9 @@ def _arguments(parts: list[Content]) -> JSONValue:
     return value if isinstance(value, dict) else text
 
 
-def _answer(message: JSONObject, name: str, parts: list[Content]) -> tuple[Answer, list[Content]]:
+def _answer(message: JSONObject, name: str, parts: list[Content]) -> tuple[ToolAnswer, list[Content]]:
     """The answer of a tool, and the files that it made."""
     files: list[Content] = [part for part in parts if isinstance(part, FileRef)]
     output = _plain([part for part in parts if not isinstance(part, FileRef)])
     is_error = object_of(message.get("content")).get("content_type") == "system_error"
-    return Answer(tool=name, output=output, is_error=is_error), files
+    return ToolAnswer(tool=name, output=output, is_error=is_error), files

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sessions_app.core.messages.shapes import Part
-from sessions_app.transfer.archives.shapes import Content, FileRef, Kind, Node
+from sessions_app.transfer.archives.shapes import Content, FileRef, Node, NodeKind
 from sessions_app.transfer.archives.values import (
     call_part,
     fitting_id,
@@ -44,11 +44,11 @@ def claude_nodes(value: JSONObject) -> Iterator[Node]:
 
 def _node(node_id: str, parent_id: str | None, entry: JSONObject) -> Node:
     parts = _parts(node_id, entry)
-    kind = Kind.PERSON if entry.get("sender") == "human" else Kind.MODEL
+    kind = NodeKind.PERSON if entry.get("sender") == "human" else NodeKind.MODEL
     return Node(
         id=node_id,
         parent_id=parent_id,
-        kind=kind if parts else Kind.NOTHING,
+        kind=kind if parts else NodeKind.NOTHING,
         parts=parts,
         created_at=instant_of(entry.get("created_at")),
         model=text_of(entry.get("model")),

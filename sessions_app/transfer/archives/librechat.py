@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from sessions_app.transfer.archives.shapes import Content, FileRef, Kind, Node
+from sessions_app.transfer.archives.shapes import Content, FileRef, Node, NodeKind
 from sessions_app.transfer.archives.values import (
     call_part,
     fitting_id,
@@ -33,7 +33,7 @@ def librechat_nodes(value: JSONObject) -> Iterator[Node]:
     """The messages of a conversation as nodes, in the order of the file; children directly behind their parents."""
     system = text_of(object_of(value.get("options")).get("promptPrefix")).strip()
     if system:
-        yield Node(id=SYSTEM_NODE, parent_id=None, kind=Kind.HIDDEN, parts=[hidden_part("system", system)])
+        yield Node(id=SYSTEM_NODE, parent_id=None, kind=NodeKind.HIDDEN, parts=[hidden_part("system", system)])
     waiting: list[tuple[JSONObject, str | None]] = [
         (each, None) for each in reversed(objects_of(value.get("messagesTree", value.get("messages"))))
     ]
@@ -53,11 +53,11 @@ def _node(node_id: str, parent_id: str | None, entry: JSONObject) -> Node:
         "isCreatedByUser" not in entry and text_of(entry.get("sender")).lower() == "user"
     )
     parts = _files(entry) + _parts(node_id, entry)
-    kind = Kind.PERSON if is_person else Kind.MODEL
+    kind = NodeKind.PERSON if is_person else NodeKind.MODEL
     return Node(
         id=node_id,
         parent_id=parent_id,
-        kind=kind if parts else Kind.NOTHING,
+        kind=kind if parts else NodeKind.NOTHING,
         parts=parts,
         created_at=instant_of(entry.get("createdAt")),
         model="" if is_person else text_of(entry.get("model")),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sessions_app.core.messages.shapes import Part
-from sessions_app.transfer.archives.shapes import Content, FileRef, Kind, Node
+from sessions_app.transfer.archives.shapes import Content, FileRef, Node, NodeKind
 from sessions_app.transfer.archives.values import (
     call_part,
     fitting_id,
@@ -49,7 +49,7 @@ def open_webui_nodes(value: JSONObject) -> Iterator[Node]:
     entries = _messages(chat)
     system = text_of(chat.get("system")) or text_of(object_of(chat.get("params")).get("system"))
     if system.strip():
-        yield Node(id=SYSTEM_NODE, parent_id=None, kind=Kind.HIDDEN, parts=[hidden_part("system", system)])
+        yield Node(id=SYSTEM_NODE, parent_id=None, kind=NodeKind.HIDDEN, parts=[hidden_part("system", system)])
     for node_id, parent_id, entry in entries:
         node = _node(node_id, parent_id, entry)
         if node.parent_id is None and system.strip():
@@ -81,7 +81,7 @@ def _node(node_id: str, parent_id: str | None, entry: JSONObject) -> Node:
     node = Node(
         id=node_id,
         parent_id=parent_id,
-        kind=Kind.NOTHING,
+        kind=NodeKind.NOTHING,
         children=texts_of(entry.get("childrenIds")),
         created_at=instant_of(entry.get("timestamp")),
         model=text_of(entry.get("model")) if role == "assistant" else "",
@@ -90,9 +90,9 @@ def _node(node_id: str, parent_id: str | None, entry: JSONObject) -> Node:
     if not parts:
         return node
     if role in {"user", "assistant"}:
-        node.kind, node.parts = (Kind.PERSON if role == "user" else Kind.MODEL), parts
+        node.kind, node.parts = (NodeKind.PERSON if role == "user" else NodeKind.MODEL), parts
     else:
-        node.kind, node.parts = Kind.HIDDEN, [hidden_part(role, _content_text(entry.get("content")))]
+        node.kind, node.parts = NodeKind.HIDDEN, [hidden_part(role, _content_text(entry.get("content")))]
     return node
 
 

@@ -12,13 +12,13 @@ from sessions_app.transfer.archives.claude import claude_nodes, is_claude
 from sessions_app.transfer.archives.container import Archive, ListFile
 from sessions_app.transfer.archives.librechat import is_librechat, librechat_nodes
 from sessions_app.transfer.archives.open_webui import chat_of, is_open_webui, open_webui_nodes
-from sessions_app.transfer.archives.shapes import Conversation, Kind, LeftOut, Node, Product, Unreadable
+from sessions_app.transfer.archives.shapes import Conversation, LeftOut, Node, NodeKind, Product, UnreadableItem
 from sessions_app.transfer.archives.splitting import Flaw
 from sessions_app.transfer.archives.values import OTHER_PART, instant_of, object_of, text_of
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint, load
 
 MAX_TITLE: Final = 100
-Found: TypeAlias = Conversation | Unreadable
+Found: TypeAlias = Conversation | UnreadableItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def read_archive(archive: Archive) -> Iterator[Found]:
 
 def _read_file(file: ListFile) -> Iterator[Found]:
     """The conversations of a file; what is unreadable in it counts only where the file has conversations."""
-    flaws: list[Unreadable] = []
+    flaws: list[UnreadableItem] = []
     is_ours = file.is_expected
     for place, element in enumerate(file.elements(), 1):
         found = _found(element, f"{file.name}, {place}")
@@ -109,13 +109,13 @@ def _read_file(file: ListFile) -> Iterator[Found]:
 
 def _found(element: bytes | Flaw, name: str) -> Found | None:
     if isinstance(element, Flaw):
-        return Unreadable(name=name, reason=element.reason)
+        return UnreadableItem(name=name, reason=element.reason)
     try:
         value = load(element)
     except ValueError:
-        return Unreadable(name=name, reason="Its JSON is damaged, or nested too deeply.")
+        return UnreadableItem(name=name, reason="Its JSON is damaged, or nested too deeply.")
     if not isinstance(value, dict):
-        return Unreadable(name=name, reason="It is no conversation.")
+        return UnreadableItem(name=name, reason="It is no conversation.")
     return read_conversation(value, name)
 
 
@@ -123,7 +123,7 @@ def read_conversation(value: JSONObject, name: str) -> Found:
     """One conversation, as a product writes it. `name`: its place, for people, where it has no title."""
     reader = next((each for each in READERS if each.recognises(value)), None)
     if reader is None:
-        return Unreadable(name=name, reason="It is no conversation of a product that is known here.")
+        return UnreadableItem(name=name, reason="It is no conversation of a product that is known here.")
     head = value if reader.product is not Product.OPEN_WEBUI else {**chat_of(value), **_facts(value)}
     title = " ".join(_first(head, reader.titles).split())
     nodes = list(reader.nodes(value))
@@ -132,7 +132,7 @@ def read_conversation(value: JSONObject, name: str) -> Found:
     history = object_of(head.get("history"))
     tree = assemble(nodes, _first(head, reader.currents) or text_of(history.get("currentId")))
     if not tree.messages:
-        return Unreadable(name=title or name, reason="It has no messages.")
+        return UnreadableItem(name=title or name, reason="It has no messages.")
     begun = _instant(head, reader.begun)
     conversation = Conversation(
         product=reader.product,
@@ -158,9 +158,9 @@ def _facts(value: JSONObject) -> JSONObject:
 def _attach(nodes: list[Node], value: JSONObject) -> None:
     files = attached_files(value)
     for node in nodes:
-        if node.id in files and node.kind in {Kind.NOTHING, Kind.PERSON, Kind.MODEL}:
+        if node.id in files and node.kind in {NodeKind.NOTHING, NodeKind.PERSON, NodeKind.MODEL}:
             node.parts = [*files[node.id], *node.parts]
-            node.kind = Kind.PERSON if node.kind is Kind.NOTHING else node.kind
+            node.kind = NodeKind.PERSON if node.kind is NodeKind.NOTHING else node.kind
 
 
 def _count_unknown(conversation: Conversation) -> None:

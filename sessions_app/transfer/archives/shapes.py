@@ -34,7 +34,7 @@ class LeftOut(StrEnum):
     SHORTENED = "shortened"  # messages too large for a row
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """A node's role in the conversation."""
 
     PERSON = 1
@@ -61,7 +61,7 @@ Content: TypeAlias = Part | FileRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ToolAnswer:
     """The answer of a tool to a call of an earlier node. `call_id`: empty where the product does not say which."""
 
     tool: str
@@ -76,12 +76,12 @@ class Node:
 
     id: str
     parent_id: str | None
-    kind: Kind
+    kind: NodeKind
     parts: list[Content] = field(default_factory=list)
     children: tuple[str, ...] = ()  # the order of what hangs below it, as far as the product says it
     created_at: datetime | None = None
     model: str = ""
-    answer: Answer | None = None
+    answer: ToolAnswer | None = None
     joins: bool = False
 
 
@@ -119,7 +119,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class UnreadableItem:
     """A conversation, or the rest of a file, that could not be read. `reason`: a sentence for people, in English."""
 
     name: str

@@ -14,12 +14,12 @@ from sessions_app.transfer.archives import splitting
 from sessions_app.transfer.archives.container import Archive
 from sessions_app.transfer.archives.lines import conversation_lines
 from sessions_app.transfer.archives.reading import read_archive, read_conversation
-from sessions_app.transfer.archives.shapes import Conversation, FileRef, LeftOut, Product, Unreadable
+from sessions_app.transfer.archives.shapes import Conversation, FileRef, LeftOut, Product, UnreadableItem
 from sessions_app.transfer.archives.splitting import Flaw, elements
 from tests import archives
 
 
-def found_in(data: bytes) -> list[Conversation | Unreadable]:
+def found_in(data: bytes) -> list[Conversation | UnreadableItem]:
     return list(read_archive(Archive(io.BytesIO(data), "export.json")))
 
 
@@ -27,8 +27,8 @@ def read_in(data: bytes) -> list[Conversation]:
     return [each for each in found_in(data) if isinstance(each, Conversation)]
 
 
-def flaws_in(data: bytes) -> list[Unreadable]:
-    return [each for each in found_in(data) if isinstance(each, Unreadable)]
+def flaws_in(data: bytes) -> list[UnreadableItem]:
+    return [each for each in found_in(data) if isinstance(each, UnreadableItem)]
 
 
 def one(value: Any) -> Conversation:
@@ -132,7 +132,7 @@ def test_an_archive_in_many_files_goes_in_their_order_and_says_where_it_is_cut()
         "conversations-2.json, 2",
         *(f"conv-{place}" for place in range(5, 10)),
     ]
-    assert [each.reason for each in found if isinstance(each, Unreadable)] == [
+    assert [each.reason for each in found if isinstance(each, UnreadableItem)] == [
         "The file ends in the middle: what comes after this is missing."
     ]
 
@@ -156,7 +156,7 @@ def test_claude() -> None:
     assert isinstance(tree, Conversation)
     assert tree.leaf_id == "b"
     assert {message.id: message.parent_id for message in tree.messages} == {"q": None, "a": "q", "b": "q", "c": "a"}
-    assert empty == Unreadable(name="Empty", reason="It has no messages.")
+    assert empty == UnreadableItem(name="Empty", reason="It has no messages.")
 
 
 def test_open_webui() -> None:
@@ -183,7 +183,7 @@ def test_open_webui() -> None:
     assert [message.role for message in linear.messages] == ["user", "assistant"]
     assert linear.created_at is not None
     assert linear.created_at.year == 2025
-    assert empty == Unreadable(name="Empty", reason="It has no messages.")
+    assert empty == UnreadableItem(name="Empty", reason="It has no messages.")
 
 
 def test_librechat_flat() -> None:
@@ -253,7 +253,7 @@ def test_one_that_is_broken_does_not_take_the_others_along(element: bytes, reaso
     first, broken, last = found_in(b"\xef\xbb\xbf [" + good + b" , " + element + b"," + good + b"]")
     assert isinstance(first, Conversation)
     assert isinstance(last, Conversation)
-    assert broken == Unreadable(name="export.json, 2", reason=reason)
+    assert broken == UnreadableItem(name="export.json, 2", reason=reason)
 
 
 def test_numbers_and_surrogates_that_strict_parsers_refuse_are_read() -> None:
