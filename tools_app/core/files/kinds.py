@@ -110,7 +110,7 @@ _OTHER: Final = Phrase(
     name="",
 )
 
-_MAGIC: Final = (
+_MAGIC: Final[tuple[tuple[bytes, str | Unreadable], ...]] = (
     (b"II*\x00", TIFF),
     (b"MM\x00*", TIFF),
     (b"ID3", Unreadable(_AUDIO)),

@@ -67,8 +67,9 @@ def test_a_picture_for_a_printer_keeps_its_colour() -> None:
     ink = next(brought for brought in PICTURES if brought.name == "printer.jpg")
     with Image.open(io.BytesIO(convert(ink.data, ink.media_type).data)) as picture:
         assert picture.mode == "RGB"
-        red, green, blue = picture.getpixel((30, 20))
-    assert (red > 200, green < 60, blue < 60) == (True, True, True)
+        colour = picture.getpixel((30, 20))
+    assert isinstance(colour, tuple)
+    assert [each > 128 for each in colour] == [True, False, False]
 
 
 def zipped(**members: bytes | str) -> bytes:
