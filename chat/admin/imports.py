@@ -36,7 +36,7 @@ COUNTS: Final = (
     "unreadable_count",
     "left_out",
 )
-"""What is shown of a preview or report. Titles of conversations are not."""
+"""Counts of a preview or report that are shown. Titles of conversations are not."""
 
 
 @admin.register(ArchiveImport)
@@ -67,12 +67,12 @@ class ArchiveImportAdmin(ActionAdmin):
 
     @admin.display(description=_("state"))
     def condition(self, row: ArchiveImport) -> str:
-        """How far it is."""
+        """Name the state that it is in."""
         return state(*STATES[status_of(row)])
 
     @admin.display(description=_("conversations"))
     def conversations(self, row: ArchiveImport) -> str:
-        """How many were looked at, and how many there are."""
+        """Count those that were looked at, and all that there are."""
         total = (row.preview or {}).get("conversation_count")
         return f"{row.seen_count} / {total}" if total is not None else str(row.seen_count)
 
@@ -83,7 +83,7 @@ class ArchiveImportAdmin(ActionAdmin):
 
     @admin.display(description=_("brought"), ordering="created_at")
     def created(self, row: ArchiveImport) -> str:
-        """When it was uploaded."""
+        """Give the moment of the upload."""
         return moment(row.created_at)
 
     @admin.display(description=_("found in it"))

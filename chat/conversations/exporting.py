@@ -55,7 +55,7 @@ WORDS: Final = {
     "hidden": "hidden texts",
     "unknown": "parts that the format has no place for, such as sources",
 }
-"""What an export leaves out, by the kinds of `LeftOut`, in English."""
+"""Words for kinds of `LeftOut` in exports, in English."""
 WRITERS: Final = {
     ExportFormat.OPEN_WEBUI: (Product.OPEN_WEBUI, open_webui_record),
     ExportFormat.LIBRECHAT: (Product.LIBRECHAT, librechat_record),
@@ -126,7 +126,7 @@ def _zip(ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]],
 
 
 def sentence(left_out: Counter[str]) -> str:
-    """What was left out, in English: `2 hidden texts`."""
+    """Say in English what was left out: `2 hidden texts`."""
     return ", ".join(f"{count} {WORDS.get(kind, kind)}" for kind, count in left_out.items())
 
 

@@ -60,7 +60,7 @@ _MESSAGE: Final = ("message_id", "role", "parent__message_id", "content", "prune
 
 
 class MessageRow(NamedTuple):
-    """What an export takes of a message. `placed_at`: nothing while it is queued."""
+    """The columns of a message that an export takes. `placed_at`: nothing while it is queued."""
 
     message_id: str
     role: str

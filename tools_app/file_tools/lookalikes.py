@@ -72,7 +72,7 @@ async def naming_alike(operations: object) -> AsyncIterator[None]:
 
 
 async def refusal_of_double(operations: object, path: str) -> str:
-    """Why a file of this name is not made: another one looks the same, case apart. Empty where none does."""
+    """The reason why a file of this name is not made: another one looks the same, case apart. Empty where none does."""
     if not isinstance(operations, CanStat) or not isinstance(operations, ListOperations):
         return ""
     if await operations.stat(path) is not None:
@@ -87,7 +87,7 @@ async def refusal_of_double(operations: object, path: str) -> str:
         return ""
     return (
         f"{path} is not there, and {found} is, which looks the same ({_difference(path, found)}). Write to that name "
-        "exactly, or choose one that can be told apart."
+        "exactly, or choose one that looks different."
     )
 
 

@@ -31,7 +31,7 @@ SOURCES = {
 
 
 def kept_parts(parts: list[dict[str, Any]], form: ExportFormat) -> Iterator[Any]:
-    """What a format has a place for: texts, thoughts, calls with results, and files where it takes them."""
+    """The parts that a format has a place for: texts, thoughts, calls with results, and files where it takes them."""
     for part in parts:
         match part["type"]:
             case "text" | "reasoning":

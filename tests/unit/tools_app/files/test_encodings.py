@@ -142,7 +142,7 @@ def test_names_of_encodings_are_those_of_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "codec", "told"),
+    ("text", "codec", "shown_name"),
     [
         ('<!doctype html><meta charset="windows-1251"><p>Привет', "cp1251", "windows-1251"),
         ("<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>Привет", "koi8-r", "koi8-r"),
@@ -152,12 +152,12 @@ def test_names_of_encodings_are_those_of_texts() -> None:
     ],
 )
 async def test_a_text_that_declares_its_encoding_is_read_and_edited_in_it(
-    workspace: Workspace, file_tools: dict[str, Tool], text: str, codec: str, told: str
+    workspace: Workspace, file_tools: dict[str, Tool], text: str, codec: str, shown_name: str
 ) -> None:
     await workspace.write_file("/a.txt", text.encode(codec))
     shown = await call(file_tools["read"], path="/a.txt", limit=100)
     assert text.split("\n")[-2 if text.endswith("\n") else -1] in shown["content"]
-    assert shown["encoding"] == told
+    assert shown["encoding"] == shown_name
     old = text.rstrip("\n'/a<>")[-3:]
     await call(file_tools["edit"], path="/a.txt", old_string=old, new_string=old * 2)
     assert await workspace.read_bytes("/a.txt") == text.replace(old, old * 2).encode(codec)
