@@ -17,7 +17,8 @@ import pytest
 from tests import archives
 from tests.acceptance.product import ROOT, Product, wait_for
 
-COUNT = 90
+COUNT = 60
+END_SECONDS = 240.0
 OF_EACH = 40
 """Messages of each conversation."""
 
@@ -54,6 +55,9 @@ class Importing:
         assert found["status"] != "failed", found
         return found if found["status"] == status else None
 
+    def has_seen(self, import_id: str, count: int) -> bool:
+        return bool(self.found(import_id)["seen_count"] >= count)
+
     def start(self) -> str:
         import_id = self.upload()
         wait_for(partial(self.is_at, import_id, "ready"), what="a preview")
@@ -75,18 +79,18 @@ def importing(shared_product: Product) -> Iterator[Importing]:
 def test_a_worker_killed_while_it_imports_goes_on_where_it_was(importing: Importing) -> None:
     import_id = importing.start()
     worker = importing.product.workers[0]
-    for more in (10, 40):
-        wait_for(lambda more=more: importing.found(import_id)["seen_count"] >= more, what=f"{more} conversations")
+    for more in (5, 20):
+        wait_for(partial(importing.has_seen, import_id, more), what=f"{more} conversations")
         os.kill(worker.pid, signal.SIGKILL)
         assert worker.popen is not None
         worker.popen.wait()
         worker.start()
-    done = wait_for(partial(importing.is_at, import_id, "done"), what="the end of the import")
+    done = wait_for(partial(importing.is_at, import_id, "done"), what="the end of the import", seconds=END_SECONDS)
     assert (done["report"]["added_count"], done["report"]["unreadable_count"]) == (COUNT, 0)
     assert done["report"]["message_count"] == COUNT * OF_EACH
     assert len(set(importing.titles())) == len(importing.titles()) == COUNT
     again = importing.start()
-    report = wait_for(partial(importing.is_at, again, "done"), what="the second import")["report"]
+    report = wait_for(partial(importing.is_at, again, "done"), what="the second import", seconds=END_SECONDS)["report"]
     assert (report["added_count"], report["known_count"]) == (0, COUNT)
     assert len(importing.titles()) == COUNT
 
@@ -106,7 +110,7 @@ def test_a_command_killed_while_it_imports_is_run_again(importing: Importing, tm
     first.kill()
     first.communicate()
     done = subprocess.run(
-        command, cwd=ROOT, env=product.environ, capture_output=True, text=True, check=False, timeout=150
+        command, cwd=ROOT, env=product.environ, capture_output=True, text=True, check=False, timeout=END_SECONDS
     )
     assert done.returncode == 0, done.stderr
     assert "cannot be read; " in done.stdout
