@@ -47,7 +47,7 @@ class ZipSink:
         """Nothing waits."""
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes that were written since the last time."""
         found = b"".join(self._pieces)
         self._pieces.clear()
         return found
