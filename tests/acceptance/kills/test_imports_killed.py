@@ -106,7 +106,7 @@ def test_a_command_killed_while_it_imports_is_run_again(importing: Importing, tm
     path.write_bytes(importing.archive)
     command = [sys.executable, "manage.py", "import_archive", str(path), "--user", name]
     first = subprocess.Popen(command, cwd=ROOT, env=product.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    wait_for(lambda: len(importing.titles()) >= 5, what="five conversations")
+    wait_for(lambda: len(importing.titles()) >= 5, what="five conversations", seconds=END_SECONDS)
     first.kill()
     first.communicate()
     done = subprocess.run(
