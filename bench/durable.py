@@ -30,16 +30,16 @@ from django.utils import timezone  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row, milliseconds, row, table  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
+from chat.instance.handle import AgentHandle  # noqa: E402 - after the set-up
 from chat.llm.scripted import ScriptedModel  # noqa: E402 - after the set-up
-from chat.run_models import AgentRun  # noqa: E402 - after the set-up
-from chat.runtime.handle import AgentHandle  # noqa: E402 - after the set-up
+from chat.models.runs import AgentRun  # noqa: E402 - after the set-up
 from chat.think import InstanceKey, Think  # noqa: E402 - after the set-up
 from fibers.core.schedules.states import ScheduleStatus  # noqa: E402 - after the set-up
 from fibers.core.states import FiberStatus  # noqa: E402 - after the set-up
 from fibers.execution.recovery import sweep  # noqa: E402 - after the set-up
 from fibers.models import Fiber  # noqa: E402 - after the set-up
+from fibers.models.schedules import Schedule  # noqa: E402 - after the set-up
 from fibers.registry import durable  # noqa: E402 - after the set-up
-from fibers.schedule_models import Schedule  # noqa: E402 - after the set-up
 from fibers.schedules.firing import fire_due  # noqa: E402 - after the set-up
 from fibers.testing import run_until_idle  # noqa: E402 - after the set-up
 from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up

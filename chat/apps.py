@@ -27,7 +27,7 @@ class ChatConfig(AppConfig):
             remove_all_of_owner,
             remove_turns_of_session,
         )
-        from chat.runtime.abilities.declared_pass import start_passes  # noqa: PLC0415 - as above
+        from chat.schedules.reconciling import start_passes  # noqa: PLC0415 - as above
         from sessions_app.models import Session  # noqa: PLC0415 - as above
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:

@@ -31,8 +31,8 @@ class ChatSettings:
     )
     turn_policies = Setting(
         "THINK_TURN_POLICIES",
-        ["chat.turns.state.policies.TurnsPerMinute", "chat.turns.state.policies.SessionBudget"],
-        doc="Classes asked, in order, whether a turn may run (see chat.turns.state.policies.TurnPolicy).",
+        ["chat.turns.policies.TurnsPerMinute", "chat.turns.policies.SessionBudget"],
+        doc="Classes asked, in order, whether a turn may run (see chat.turns.policies.TurnPolicy).",
     )
     window_messages = Setting("THINK_WINDOW_MESSAGES", 500, doc="Messages in a transcript frame at most.")
     window_bytes = Setting("THINK_WINDOW_BYTES", 512 * 1024, doc="Bytes of messages in a transcript frame at most.")

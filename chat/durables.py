@@ -7,9 +7,13 @@ from functools import partial
 
 from django.utils import timezone
 
-from chat.agent.abilities.fiber_methods import CompletedFiber
 from chat.agent.base import Agent, InstanceKey
+from chat.agent.methods.background import CompletedFiber
 from chat.agent.think import INTERRUPTED_TEXT, Think
+from chat.background.queue import run_queued
+from chat.background.recovery import note_lost, recover_lost
+from chat.background.rows import id_of, members, routes
+from chat.background.runs import run_method
 from chat.conversations.archive_run import import_archive, look_through
 from chat.core.durable_names import (
     AGENT_FIBER,
@@ -41,26 +45,22 @@ from chat.core.loop.totals import TurnTotals, totals_of
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
+from chat.instance.factory import make_agent, started_agent
 from chat.instances.notifications import group_of, notify_waiters, send_conversation, send_notification
 from chat.instances.rows import key_of
 from chat.instances.runs import note_turn_end, stop_runs_of
+from chat.mcp_servers.background import connect_server, read_server
 from chat.models import AgentInstance, Turn, TurnTrigger
-from chat.reads.sub_agents import info_of
-from chat.run_models import AgentRun
-from chat.runtime.abilities.declared_pass import reconcile_class
-from chat.runtime.abilities.fiber_recovery import note_lost, recover_lost
-from chat.runtime.abilities.fiber_rows import id_of, members, routes
-from chat.runtime.abilities.fiber_runs import run_method
-from chat.runtime.abilities.queues import run_queued
-from chat.runtime.abilities.scheduled_runs import callable_members, run_scheduled
-from chat.runtime.agent_factory import make_agent, started_agent
+from chat.models.runs import AgentRun
+from chat.schedules.reconciling import reconcile_class
+from chat.schedules.runs import callable_members, run_scheduled
 from chat.streams.reader import close_stream, read
 from chat.streams.writing.writer import StreamWriter
+from chat.sub_agents.registry import info_of
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import write_costs
-from chat.turns.background.mcp import connect_server, read_server
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.delegation.ending import deliver, settle_run, wake_parent

@@ -24,10 +24,10 @@ from typing_extensions import Unpack
 from chat.agent.base import Agent, InstanceKey
 from chat.checks import problems_of_class
 from chat.core.model.language_model import LanguageModel
+from chat.instance.handle import AgentHandle, ChatResult
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
-from chat.runtime.handle import AgentHandle, ChatResult
-from chat.turns.state.caller_calls import ExtraTools
+from chat.turns.tools.caller_calls import ExtraTools
 from fibers.testing import worker
 from sessions_app.core.messages.shapes import Message, NewMessage, Part
 from thinkproject.kernel.aio import db

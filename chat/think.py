@@ -13,14 +13,14 @@ their own. Hooks return a value or `None` ("no opinion") and never mutate their 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from chat.agent.abilities.fiber_methods import CompletedFiber, FiberInspection, LostFiber, RunningFiber
-from chat.agent.abilities.queue_methods import QueuedCall
-from chat.agent.abilities.runs import AgentRunInfo, Detached, SubAgentInfo
-from chat.agent.abilities.schedule_methods import Occurrence, ScheduleCriteria, ScheduleView
-from chat.agent.approval_methods import PendingExecution
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
+from chat.agent.methods.approvals import PendingExecution
+from chat.agent.methods.background import CompletedFiber, FiberInspection, LostFiber, RunningFiber
+from chat.agent.methods.queue import QueuedCall
+from chat.agent.methods.run_values import AgentRunInfo, Detached, SubAgentInfo
+from chat.agent.methods.schedules import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.operations import SavedTurn, StoredSession, Submission
 from chat.agent.think import USE_LOOP, Think
 from chat.core.context.compaction_policy import CompactionPolicy
@@ -87,7 +87,7 @@ from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.core.wrappers import filtered, renamed, with_approval, with_output_limit, with_prefix, with_timeout
 
 if TYPE_CHECKING:
-    from chat.runtime.handle import AgentHandle
+    from chat.instance.handle import AgentHandle
     from tools_app.actions.undoing import undo_effect
 
 __all__ = [
@@ -194,7 +194,7 @@ __all__ = [
 ]
 
 
-_LATER = {"AgentHandle": "chat.runtime.handle", "undo_effect": "tools_app.actions.undoing"}
+_LATER = {"AgentHandle": "chat.instance.handle", "undo_effect": "tools_app.actions.undoing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ PUBLIC = {
     "chat.tools.web": "Tools that read the web.",
     "chat.tools.browser": "Tools that drive a browser.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
-    "chat.runtime.handle": "An agent as server code holds it.",
+    "chat.instance.handle": "An agent as server code holds it.",
     "chat.testing": "Tests of your agents.",
     "chat.client": "A client in Python.",
     "chat.http.api.router": "The JSON API in a project of your own.",

@@ -23,8 +23,8 @@ from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, ShownMessage, conversation_view
 from sessions_app.core.messages.messages import Role, is_message_id
 from sessions_app.models import Session
+from tools_app.calls.selectors import questions_in
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import questions_in
 
 TURNS_SHOWN: Final = 8
 QUESTIONS_SHOWN: Final = 20

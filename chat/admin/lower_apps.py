@@ -19,6 +19,7 @@ from chat.admin.columns import Text, about, agent_title, linked, noted, of_conve
 from chat.admin.durable.fibers import FiberButtons
 from chat.admin.durable.places import FiberPlace, places_of
 from chat.admin.tool_calls import ToolCallAdmin
+from chat.background.recovery import NOT_RESTARTED, RETRIES_EXHAUSTED
 from chat.conversations import compactions
 from chat.core.durable_names import (
     AGENT_FIBER,
@@ -45,11 +46,10 @@ from chat.core.durable_names import (
     TURN_FIBER,
 )
 from chat.models import AgentInstance
-from chat.runtime.abilities.fiber_recovery import NOT_RESTARTED, RETRIES_EXHAUSTED
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
 from fibers.models import Fiber
-from fibers.schedule_models import ScheduleRun
+from fibers.models.schedules import ScheduleRun
 from sessions_app.admin.changes import ChangeAdmin
 from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
 from sessions_app.admin.sessions import MessageAdmin, SessionAdmin, place_of

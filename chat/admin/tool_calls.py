@@ -23,9 +23,9 @@ from sessions_app.admin.words import VIA_WORDS, Words, worded
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
+from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
-from tools_app.services import Actor
 
 CALL_WORDS: dict[str, tuple[str, Text]] = {
     CallStatus.WAITING: ("pending", _("Waits for the page")),

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import Unpack
 
-from chat.agent.abilities.sub_agent_methods import AgentName, RunOptions, SubAgentDeclarations, route_of
 from chat.agent.appearance import appearance_of
+from chat.agent.methods.sub_agents import AgentName, RunOptions, SubAgentDeclarations, route_of
 from chat.agent.registry import get_agent_class
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import NAME_PATTERN, ApprovalRule, Tool, ToolContext

@@ -7,9 +7,9 @@ worker, so no call waits for it. Source: `ActionApprovalDescriptor` and its call
 from dataclasses import replace
 from typing import Any
 
-from chat.agent.approval_methods import ActionMethods, ExecutionDecision, PendingExecution
 from chat.agent.base import InstanceKey
 from chat.agent.callables import client_callable
+from chat.agent.methods.approvals import ActionMethods, ExecutionDecision, PendingExecution
 from thinkproject.kernel.jsonvalue import JSONObject
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from chat.agent import declared
-from chat.agent.abilities.fiber_methods import FiberDeclarations
-from chat.agent.abilities.mcp_methods import McpServerMethods
-from chat.agent.abilities.queue_methods import QueueMethods
-from chat.agent.abilities.recovery_methods import RetryMethods
-from chat.agent.abilities.schedule_methods import ScheduleMethods
-from chat.agent.abilities.sub_agent_methods import SubAgentDeclarations
-from chat.agent.approval_methods import ApprovalOperations
 from chat.agent.connection import ClientConnection
+from chat.agent.methods.approvals import ApprovalOperations
+from chat.agent.methods.background import FiberDeclarations
+from chat.agent.methods.mcp_servers import McpServerMethods
+from chat.agent.methods.queue import QueueMethods
+from chat.agent.methods.recovery import RetryMethods
+from chat.agent.methods.schedules import ScheduleMethods
+from chat.agent.methods.sub_agents import SubAgentDeclarations
 from chat.agent.operations import ChatOperations, ExtensionOperations, ExtensionState
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue

@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
-from chat.agent.abilities.mcp_methods import McpServerMethods
 from chat.agent.callables import client_callable
+from chat.agent.methods.mcp_servers import McpServerMethods
 from chat.errors import CallRefused
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.mcp.servers import McpServerSpec

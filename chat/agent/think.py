@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.abilities.extension_methods import ExtensionDeclarations
 from chat.agent.abilities.mcp_server import McpServerAttributes
-from chat.agent.abilities.recovery_methods import RecoveryMethods
-from chat.agent.abilities.schedule_methods import ScheduleDeclarations
 from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.agent_tools import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent, ChatHost
-from chat.agent.context_methods import ContextMethods
 from chat.agent.mcp_declarations import McpMethods
-from chat.agent.model_methods import ModelMethods
+from chat.agent.methods.context import ContextMethods
+from chat.agent.methods.extensions import ExtensionDeclarations
+from chat.agent.methods.model_choice import ModelMethods
+from chat.agent.methods.recovery import RecoveryMethods
+from chat.agent.methods.schedules import ScheduleDeclarations
+from chat.agent.methods.sessions import SessionMethods
+from chat.agent.methods.turns import SubmissionMethods, TurnMethods
 from chat.agent.operations import ChatOperations
-from chat.agent.session_methods import SessionMethods
-from chat.agent.turn_methods import SubmissionMethods, TurnMethods
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup

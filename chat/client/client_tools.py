@@ -6,10 +6,10 @@ from typing import Any
 
 from chat.client.turn import Call
 from chat.core.wire.frames import ClientTool, ToolResult
+from tools_app.calls.run import execute
 from tools_app.core import tool_calls
 from tools_app.core.tool import Tool, ToolContext, tool
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.executor import execute
 
 
 class ClientTools:

@@ -14,8 +14,8 @@ from chat.turns.execution.begin import LEAF
 from chat.turns.state.status import TurnStatus, fiber_statuses
 from thinkproject.kernel.jsonvalue import load
 from thinkproject.kernel.statements import instant
-from tools_app.guard_models import Guard
-from tools_app.selectors import ASKED_OR_WAITING
+from tools_app.calls.selectors import ASKED_OR_WAITING
+from tools_app.models.guard import Guard
 
 RECENT_TURNS: Final = 50
 LIVE: Final = ("pending", "running")

@@ -10,11 +10,11 @@ from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.turns.guarding.handed_down import guard_below, rules_of
+from tools_app.calls.services import Actor
 from tools_app.core.guard.rules import GuardDecision, InjectionGuard
 from tools_app.core.origins import UNTRUSTED
 from tools_app.guard.standings import Deciding, decide, view_of
-from tools_app.guard_models import GuardEvent
-from tools_app.services import Actor
+from tools_app.models.guard import GuardEvent
 
 SHOWN_TEXTS = 50
 

@@ -14,10 +14,10 @@ from chat.access.auth import OpenedAgent
 from chat.conf import AccessSettings
 from chat.conversations.services import create_instance, delete_instance, rename_instance
 from chat.errors import InputInvalid, QuotaExceeded
+from chat.instance.context import block_policy
 from chat.instances.quota import count_messages, recount_if_due
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance
-from chat.runtime.context import block_policy
 from chat.runtime.sessions import check_session_quota, choose, has_room_for_sessions, keeps_sessions, too_many_sessions
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session

@@ -17,11 +17,11 @@ from chat.core.model.language_model import LanguageModel
 from chat.crashing.outcome import CrashOutcome, counted, normalised, stream_faults
 from chat.crashing.points import Course
 from chat.errors import CallNotFound
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import find_instance
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
-from chat.runtime.handle import AgentHandle
 from chat.streams.reader import read
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.continuation import reply_to_call
@@ -35,9 +35,9 @@ from fibers.testing import has_crashed, is_anything_open, recover_crashed
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, load
+from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
-from tools_app.services import Actor
 
 LOOK_SECONDS = 0.02
 SWEEP_SECONDS = 0.2

@@ -16,12 +16,12 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
 from chat.http.auth_pages import home_url
-from chat.instances.mcp_servers import connect_soon
+from chat.mcp_servers.changes import connect_soon
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import translate
 from tools_app.errors import McpSignInFailed
 from tools_app.mcp import selectors, sign_in
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 logger = logging.getLogger(__name__)
 

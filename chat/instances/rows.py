@@ -15,7 +15,7 @@ from chat.models import AgentInstance
 from sessions_app.messages.services import create_session
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.statements import Columns, Statement, instant
-from tools_app.selectors import OPEN_CALLS
+from tools_app.calls.selectors import OPEN_CALLS
 
 BATCH = 200
 """How many rows one query is given the keys of."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from chat.core.durable_names import RUN_ENDED_FIBER, STOP_RUNS_FIBER
 from chat.instances.addresses import MAX_HOPS
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 

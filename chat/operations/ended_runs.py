@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 
 from chat.conf import chat_settings
 from chat.models import AgentInstance
+from chat.models.runs import AgentRun
 from chat.operations.families import busy_of, families_of
 from chat.operations.removal import delete_instance
-from chat.run_models import AgentRun
 
 BATCH: Final = 100
 """How many conversations go in one round."""

@@ -8,7 +8,7 @@ from chat.models import AgentInstance, Turn
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 
 
 def families_of(roots: Sequence[str]) -> dict[str, list[str]]:

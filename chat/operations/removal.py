@@ -16,9 +16,9 @@ from fibers.services import forget_scopes, stop_all_of_owner
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from tools_app.actions.ledger import forget_effects
+from tools_app.calls.services import forget_calls
 from tools_app.extensions.services import forget_extensions_of
 from tools_app.mcp.rows import forget_servers
-from tools_app.services import forget_calls
 from tools_app.workspace.services import forget_workspaces_of
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Turn
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.calls.selectors import questions_to
 from tools_app.core.questions import Question, question_of, title_of
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import questions_to
 
 MAX_CURSOR_CHARS = 18
 

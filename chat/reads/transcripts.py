@@ -20,7 +20,7 @@ from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.consistent_read import consistent_read
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
-from tools_app.selectors import call_durations
+from tools_app.calls.selectors import call_durations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

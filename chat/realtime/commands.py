@@ -14,10 +14,10 @@ from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
 from chat.errors import BUSY, ModelChoiceInvalid, StateRefused, TurnDropped
+from chat.instance.factory import model_choices
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
-from chat.runtime.agent_factory import model_choices
 from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state, is_read_only
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
@@ -31,7 +31,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.languages import translate
-from tools_app.services import Actor
+from tools_app.calls.services import Actor
 
 logger = logging.getLogger(__name__)
 

@@ -24,15 +24,15 @@ from chat.core.wire.handshake import (
     SendTranscript,
     to_frame,
 )
+from chat.instance.factory import make_agent, model_choices
+from chat.mcp_servers.frames import mcp_state
 from chat.models import TurnTrigger
 from chat.reads import snapshots
-from chat.reads.mcp_servers import mcp_state
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
 from chat.realtime.runs.feed import RunFeed
 from chat.realtime.turn_feed import TurnFeed
-from chat.runtime.agent_factory import make_agent, model_choices
 from chat.runtime.model_choice import ChoiceView
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db

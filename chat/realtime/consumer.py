@@ -19,6 +19,7 @@ from chat.agent.registry import is_served
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDenied, Unauthenticated
+from chat.instance.resolve import resolve, resolve_now
 from chat.instances.addresses import parse_address
 from chat.instances.notifications import EVERYONE, group_of, list_group, user_group
 from chat.realtime.commands import ClientCommands
@@ -26,7 +27,6 @@ from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connectio
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import FrameRefusal, Inbound
 from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list, zone_of_scope
-from chat.runtime.resolve import resolve, resolve_now
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.languages import language_of

@@ -5,6 +5,7 @@ A notification carries names and never content: each handler reads the rows or t
 
 from chat.core.wire import extension_frames
 from chat.core.wire.extension_frames import Compacted, SessionPhase
+from chat.instance.factory import model_choices
 from chat.instances.notifications import (
     AuthorityChanged,
     ChatCleared,
@@ -27,7 +28,6 @@ from chat.instances.notifications import (
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.list_lines import ListLines
-from chat.runtime.agent_factory import model_choices
 from thinkproject.kernel.aio import db
 
 

@@ -18,9 +18,9 @@ from chat.agent.base import InstanceKey
 from chat.conf import chat_settings
 from chat.instances.rows import parent_key
 from chat.models import AgentInstance
-from chat.reads.runs import run_count
 from chat.realtime.runs.feed import RunFeed
 from chat.realtime.turn_feed import TurnFeed
+from chat.sub_agents.views import run_count
 from thinkproject.kernel.aio import db
 
 logger = logging.getLogger(__name__)

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable
 
-from chat.agent.approval_methods import ExecutionDecision, PendingExecution
 from chat.agent.base import InstanceKey
+from chat.agent.methods.approvals import ExecutionDecision, PendingExecution
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from thinkproject.kernel.aio import db
+from tools_app.calls.selectors import find_question, questions_to
+from tools_app.calls.services import Actor
 from tools_app.core.questions import question_of, title_of
 from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import find_question, questions_to
-from tools_app.services import Actor
 
 
 class ApprovalsHost:

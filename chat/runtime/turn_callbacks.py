@@ -17,8 +17,8 @@ from chat.reads.snapshots import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import Reset
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
-from chat.turns.state.caller_calls import CallerTools, serving
 from chat.turns.state.status import TurnStatus
+from chat.turns.tools.caller_calls import CallerTools, serving
 from fibers.context import current_fiber
 from fibers.core.states import Interrupt
 from thinkproject.kernel.aio import call_user_code, db

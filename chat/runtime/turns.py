@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from chat.agent.base import InstanceKey
+from chat.agent.methods.turns import to_messages
 from chat.agent.operations import SKIPPED, MessageFunction, SavedTurn
-from chat.agent.turn_methods import to_messages
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from chat.agent.context_methods import configuring
+from chat.agent.methods.context import configuring
 from chat.agent.think import Think
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy, SiteChoice, compaction_policy

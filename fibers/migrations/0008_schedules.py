@@ -3,7 +3,7 @@
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import fibers.core.schedules.states
-import fibers.schedule_models
+import fibers.models.schedules
 import thinkproject.kernel.fields
 from django.conf import settings
 from django.db import migrations, models
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.CharField(
-                        default=fibers.schedule_models.new_schedule_id,
+                        default=fibers.models.schedules.new_schedule_id,
                         editable=False,
                         max_length=64,
                         primary_key=True,

@@ -18,7 +18,7 @@ from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance,
 from fibers.core.states import METHOD_MISSING, TERMINAL, UNKNOWN_DURABLE, FiberStatus
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules.clock import database_now
 
 logger = logging.getLogger(__name__)

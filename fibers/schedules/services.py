@@ -15,7 +15,7 @@ from fibers.core.schedules.timing import Timing
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, SchedulesFull
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules.clock import database_now
 from fibers.schedules.firing import start_run
 from fibers.services import cancel_fiber

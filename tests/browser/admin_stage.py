@@ -16,7 +16,7 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, AgentRun, StreamSegment, Turn
 from chat.runtime.add_messages import Author, edit_answer
 from fibers.models import Fiber, FiberStep
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import put_entry, write_text
@@ -24,10 +24,10 @@ from sessions_app.core.context.context_blocks import Entry
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from thinkproject.kernel.ids import new_id
+from tools_app.calls.services import pause_call
 from tools_app.core.files.workspace import Put
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import Execution, ExecutionCall, ToolCallRecord, WorkspaceEntry
-from tools_app.services import pause_call
 
 LONG_TITLE = "How the quarterly reconciliation of supplier invoices went wrong in the northern region, and what to do"
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"

@@ -21,13 +21,13 @@ from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import write_text
 from sessions_app.messages.services import append_messages, create_session, fork_session
 from sessions_app.models import ContextBlock
+from tools_app.calls.services import pause_call
 from tools_app.core.mcp.catalogue import CatalogueLimits, Listed, build_catalogue
 from tools_app.core.mcp.servers import McpState
 from tools_app.core.questions import Question
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.mcp_models import McpServer
 from tools_app.models import ToolCallRecord
-from tools_app.services import pause_call
+from tools_app.models.mcp import McpServer
 
 
 def seed(job: dict[str, Any]) -> str:

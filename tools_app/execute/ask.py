@@ -3,7 +3,7 @@
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import dump
-from tools_app.asking import question_for
+from tools_app.calls.asking import question_for
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.tool import AskedCall
 

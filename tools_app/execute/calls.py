@@ -10,7 +10,9 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.outages import is_outage
-from tools_app.asking import must_ask
+from tools_app.calls.asking import must_ask
+from tools_app.calls.run import execute
+from tools_app.calls.services import settle_inner_call
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.inner_calls import inner_call_id
@@ -20,10 +22,8 @@ from tools_app.errors import CodeInvalid, DatabaseAway
 from tools_app.execute import records
 from tools_app.execute.journal import Attempt, CallJournal, CallOutcome
 from tools_app.execute.state.functions import StateFunctions
-from tools_app.execution_models import ExecutionCallStatus
-from tools_app.executor import execute
+from tools_app.models.code_runs import ExecutionCallStatus
 from tools_app.sandbox.contract import Answer
-from tools_app.services import settle_inner_call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from fibers.context import current_fiber
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
-from tools_app.execution_models import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
+from tools_app.models.code_runs import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
 
 KEPT: Final = 50
 """Executions of a scope that are kept. Those that wait are kept besides."""

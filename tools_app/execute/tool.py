@@ -33,7 +33,7 @@ from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.journal import CallJournal, RunAborted
 from tools_app.execute.state import declared
 from tools_app.execute.state.functions import StateFunctions
-from tools_app.execution_models import Execution, ExecutionStatus
+from tools_app.models.code_runs import Execution, ExecutionStatus
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Limits, RunResult, Sandbox, Script
 from tools_app.sandbox.deno import DenoSandbox

@@ -10,7 +10,7 @@ from tools_app.core.extensions.manifest import Manifest, Permissions, parse_mani
 from tools_app.core.extensions.naming import tool_name
 from tools_app.core.extensions.surface import Surface, stored_surface
 from tools_app.errors import ExtensionUnloaded
-from tools_app.extension_models import BannedSource, Extension, ExtensionLevel, ExtensionVersion
+from tools_app.models.extensions import BannedSource, Extension, ExtensionLevel, ExtensionVersion
 
 STATIC: Final = "static"
 """The level of extensions that an agent's class brings."""

@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 
 from thinkproject.kernel.errors import ThinkError
 from tools_app.errors import ExtensionDenied, ExtensionUnloaded
-from tools_app.extension_models import ExtensionCall
 from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.fetching.errors import FetchFailed
+from tools_app.models.extensions import ExtensionCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

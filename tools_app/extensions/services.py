@@ -29,7 +29,12 @@ from tools_app.errors import (
     ExtensionNotFound,
     ToolDeclarationInvalid,
 )
-from tools_app.extension_models import (
+from tools_app.extensions.conf import extension_settings
+from tools_app.extensions.guest import clean_source
+from tools_app.extensions.loaded import LoadedExtension, loaded_of, visible, with_ban
+from tools_app.extensions.runs import describe
+from tools_app.fetching.urls import parse_rules
+from tools_app.models.extensions import (
     BannedSource,
     Extension,
     ExtensionAuthor,
@@ -37,11 +42,6 @@ from tools_app.extension_models import (
     ExtensionLevel,
     ExtensionVersion,
 )
-from tools_app.extensions.conf import extension_settings
-from tools_app.extensions.guest import clean_source
-from tools_app.extensions.loaded import LoadedExtension, loaded_of, visible, with_ban
-from tools_app.extensions.runs import describe
-from tools_app.fetching.urls import parse_rules
 
 HOUR: Final = timedelta(hours=1)
 MAX_TOOLS_TOGETHER: Final = 96

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from tools_app.core.guard.rules import CLEAN, GuardDecision, SeenText, Spot, Standing, noted
 from tools_app.core.origins import Origin
-from tools_app.guard_models import Guard, GuardEvent, GuardEventKind
+from tools_app.models.guard import Guard, GuardEvent, GuardEventKind
 
 HAS_GUARD: Final = "EXISTS (SELECT 1 FROM think_tools_guard g WHERE g.session_id = :session:)"
 """Whether text of others was in a conversation, as part of another statement; `:session:` stands for an expression."""

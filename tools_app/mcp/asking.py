@@ -13,6 +13,7 @@ import mcp_types as types
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size, dump, fingerprint
+from tools_app.calls.services import settle_inner_call
 from tools_app.core.inner_calls import inner_prefix
 from tools_app.core.mcp.sampling import Sampler, SamplingRequest
 from tools_app.core.questions import one_line
@@ -20,7 +21,6 @@ from tools_app.core.schema_check import problems
 from tools_app.core.tool import AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import SchemaInvalid
-from tools_app.services import settle_inner_call
 
 ELICITATION: Final = "mcp_question"
 SAMPLING: Final = "mcp_sampling"

@@ -17,7 +17,7 @@ from tools_app.core.mcp.variables import Variable
 from tools_app.errors import McpServerInvalid, McpServersFull
 from tools_app.mcp import rows
 from tools_app.mcp.rows import Place
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 _STAND_IN: Final = "x"
 _URL_STAND_IN: Final = "https://x.invalid/"

@@ -27,7 +27,7 @@ from tools_app.mcp import rows
 from tools_app.mcp.answers import ServerError
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.tokens import TokenAuth
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 if TYPE_CHECKING:
     from mcp.client import Client

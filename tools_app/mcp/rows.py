@@ -31,7 +31,7 @@ from tools_app.errors import McpServerInvalid, McpServerNotFound, McpServersFull
 from tools_app.fetching.errors import FetchFailed
 from tools_app.fetching.urls import checked_url
 from tools_app.mcp.conf import mcp_settings
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 logger = logging.getLogger(__name__)
 

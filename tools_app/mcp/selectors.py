@@ -9,7 +9,7 @@ from django.db.models import Q
 from tools_app.core.mcp.catalogue import unaccepted
 from tools_app.core.mcp.servers import McpScope, McpServerView, McpState, McpTransport
 from tools_app.errors import McpServerNotFound
-from tools_app.mcp_models import McpServer, McpSignIn
+from tools_app.models.mcp import McpServer, McpSignIn
 
 HAS_SERVERS: Final = """(
     EXISTS (SELECT 1 FROM think_tools_mcp_server m WHERE m.scope = 'site')

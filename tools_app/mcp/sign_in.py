@@ -19,7 +19,7 @@ from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.errors import McpServerInvalid, McpSignInFailed
 from tools_app.mcp import rows
 from tools_app.mcp.tokens import Grant, forget_grant, read_grant
-from tools_app.mcp_models import McpServer, McpSignIn
+from tools_app.models.mcp import McpServer, McpSignIn
 
 PENDING_MINUTES: Final = 15
 CALLBACK_PATH: Final = "/mcp/oauth/callback"

@@ -19,7 +19,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 from thinkproject.kernel.loading import load as load_module
 from thinkproject.kernel.secrets import decrypt, encrypt
 from tools_app.errors import GrantRefused, OAuthUnreachable
-from tools_app.mcp_models import McpSignIn
+from tools_app.models.mcp import McpSignIn
 
 EARLY_SECONDS: Final = 60.0
 """How long before its end a token is refreshed."""

@@ -20,7 +20,7 @@ from tools_app.errors import ToolError, ToolInputInvalid
 from tools_app.mcp.answers import ServerError, to_json
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.pool import Target, pool
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 if TYPE_CHECKING:
     from mcp.client import Client

@@ -10,8 +10,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.runtime.abilities.fiber_rows import can_restart
-from chat.runtime.abilities.fibers import notify_fiber
+from chat.background.rows import can_restart
+from chat.background.service import notify_fiber
 from fibers import services
 from fibers.admin import STATUS_WORDS, FiberAdmin
 from fibers.core.states import TERMINAL, FiberStatus

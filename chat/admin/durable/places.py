@@ -10,7 +10,7 @@ from typing import Final
 from chat.core import durable_names
 from chat.models import AgentInstance, AgentRun, Turn
 from fibers.models import Fiber
-from fibers.schedule_models import ScheduleRun
+from fibers.models.schedules import ScheduleRun
 
 _OURS: Final = frozenset(value for name, value in vars(durable_names).items() if name.isupper())
 _SEALS: Final = frozenset({durable_names.SEALED_TURN_FIBER, durable_names.AGENT_FIBER_SEALED})

@@ -12,7 +12,7 @@ from typing_extensions import override
 from chat.admin.base import ActionAdmin, AgentFilter
 from chat.admin.columns import Text, agent_title, amount, linked, noted, shortened, state, title_of
 from chat.models import AgentRun
-from chat.reads.runs import run_view, with_counts, with_status
+from chat.sub_agents.views import run_view, with_counts, with_status
 from chat.turns.delegation.stopping import stop_run
 from thinkproject.kernel.read_only_admin import NOTHING, block, moment
 

@@ -18,11 +18,11 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
-from chat.reads.schedules import OccurrenceView, last_runs, runs_of
-from chat.runtime.abilities.schedules import delete_schedule
+from chat.schedules.outcomes import OccurrenceView, last_runs, runs_of
+from chat.schedules.service import delete_schedule
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.errors import ScheduleError
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.read_only_admin import NOTHING, moment

@@ -13,8 +13,8 @@ from chat.admin.columns import Text, about, linked, noted, shortened, state
 from chat.models import Turn
 from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
-from tools_app.execution_models import ExecutionCallStatus, ExecutionStatus
 from tools_app.models import Execution, ExecutionCall
+from tools_app.models.code_runs import ExecutionCallStatus, ExecutionStatus
 
 SHOWN_CHARS: Final = 2_000
 

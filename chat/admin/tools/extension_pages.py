@@ -20,7 +20,6 @@ from thinkproject.kernel.jsonvalue import JSONObject, load
 from thinkproject.kernel.languages import translate
 from tools_app.core.files.diffs import unified
 from tools_app.errors import ExtensionConflict, FileFailed
-from tools_app.extension_models import Extension, ExtensionAuthor, ExtensionLevel
 from tools_app.extensions.services import (
     Author,
     Holder,
@@ -29,6 +28,7 @@ from tools_app.extensions.services import (
     load_extension,
     update_extension,
 )
+from tools_app.models.extensions import Extension, ExtensionAuthor, ExtensionLevel
 
 MAX_CHARS: Final = 400_000
 EMPTY: Final[JSONObject] = {"name": "", "version": "1.0.0", "description": "", "permissions": {}}

@@ -22,7 +22,6 @@ from tools_app.core.extensions.manifest import parse_manifest, parse_permissions
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.files.diffs import unified
 from tools_app.errors import FileFailed
-from tools_app.extension_models import BannedSource, Extension, ExtensionCall, ExtensionLevel, ExtensionVersion
 from tools_app.extensions.loaded import with_ban
 from tools_app.extensions.services import (
     allow_source,
@@ -33,6 +32,7 @@ from tools_app.extensions.services import (
     set_enabled,
     unload_extension,
 )
+from tools_app.models.extensions import BannedSource, Extension, ExtensionCall, ExtensionLevel, ExtensionVersion
 
 CALLS_SHOWN: Final = 100
 

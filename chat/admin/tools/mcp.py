@@ -19,7 +19,7 @@ from typing_extensions import override
 from chat.admin.base import PageAdmin
 from chat.admin.columns import Text, noted, state
 from chat.admin.tools.mcp_pasting import McpPasting
-from chat.instances.mcp_servers import connect_soon
+from chat.mcp_servers.changes import connect_soon
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.read_only_admin import NOTHING, moment
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from chat.admin.base import PageAdmin
 from chat.admin.columns import Text
-from chat.instances.mcp_servers import import_servers
+from chat.mcp_servers.changes import import_servers
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import translate
 from tools_app.core.mcp.configurations import MAX_CHARS

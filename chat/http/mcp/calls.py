@@ -39,9 +39,9 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
+from tools_app.calls.selectors import open_calls, questions_in
 from tools_app.core.questions import question_of, title_of
 from tools_app.errors import WorkspaceExists, WorkspaceNotFound
-from tools_app.selectors import open_calls, questions_in
 
 _SHOWN_INPUT: Final = 4_000
 """Characters of a call's arguments that its conversation shows before the call itself."""

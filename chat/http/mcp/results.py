@@ -18,9 +18,9 @@ from sessions_app.messages import selectors
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from thinkproject.kernel.languages import translate
+from tools_app.calls.selectors import questions_in
 from tools_app.core.questions import question_of, title_of
 from tools_app.core.tool_calls import details_in
-from tools_app.selectors import questions_in
 
 MAX_TEXT: Final = 400_000
 """Characters of a result at most; the whole is in the conversation."""

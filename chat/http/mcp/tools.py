@@ -13,12 +13,12 @@ from chat.agent.think import Think
 from chat.errors import AgentNotFound, WorkspaceMissing
 from chat.http.mcp.callers import McpCaller
 from chat.http.oauth.addresses import offered_agents, title_of
+from chat.instance.factory import started_agent
+from chat.instance.resolve import resolve
 from chat.instances.addresses import Address
 from chat.instances.rows import ensure_instance, ensure_session, key_of
 from chat.models import AgentInstance
-from chat.runtime.agent_factory import started_agent
-from chat.runtime.resolve import resolve
-from chat.turns.state.tool_providers import ToolRequest, gather_tools
+from chat.turns.tools.providers import ToolRequest, gather_tools
 from chat.user_code.workspace import workspace_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject

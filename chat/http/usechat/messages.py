@@ -18,9 +18,9 @@ from chat.errors import AgentNotFound
 from chat.http.api.authentication import caller_of_page
 from chat.http.api.problems import problem_of
 from chat.http.usechat.list_read_markers import list_for_page
+from chat.instance.resolve import resolve, resolve_now
 from chat.instances.addresses import Address, parse_address
 from chat.reads import snapshots
-from chat.runtime.resolve import resolve, resolve_now
 from thinkproject.kernel.errors import ThinkError
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")

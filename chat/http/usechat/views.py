@@ -22,8 +22,8 @@ from chat.http.sse import CONTENT_TYPE, HEADERS, event_body
 from chat.http.usechat import posts
 from chat.http.usechat.messages import address_of
 from chat.http.usechat.playback import CUT, Playback, play
+from chat.instance.resolve import resolve
 from chat.instances.addresses import Address
-from chat.runtime.resolve import resolve
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump

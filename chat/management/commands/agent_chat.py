@@ -17,13 +17,13 @@ from django.test.utils import override_settings
 from chat.agent import declared, registry
 from chat.agent.base import InstanceKey
 from chat.http.health import readiness
+from chat.instance.handle import AgentHandle
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
 from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
 from chat.reads import snapshots
-from chat.runtime.handle import AgentHandle
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.execution.inline import working_for

@@ -40,9 +40,9 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.browser.starting import browser_report
 from tools_app.core.guard.rules import ON
-from tools_app.extension_models import Extension
 from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.loaded import with_ban
+from tools_app.models.extensions import Extension
 from tools_app.processes.tool import processes_report
 from tools_app.sandbox.report import TierReport, sandbox_report
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.core.wire.recent_set import RecentSet
-from chat.reads import runs
-from chat.reads.runs import RunView
 from chat.realtime.runs.relay import RunRelay
+from chat.sub_agents import views as runs
+from chat.sub_agents.views import RunView
 from thinkproject.kernel.aio import db
 
 logger = logging.getLogger(__name__)

@@ -21,10 +21,10 @@ from chat.core.wire.extension_frames import (
     RunStarted,
     agent_tool_event,
 )
-from chat.reads.runs import RunTurn, RunView, ends_now, next_turn, read_run
 from chat.streams.frame_cache import shared_frames
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, Record, Reset
+from chat.sub_agents.views import RunTurn, RunView, ends_now, next_turn, read_run
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 

@@ -33,6 +33,7 @@ from chat.instances.rows import (
 )
 from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, TurnSeen, new_turn_id
+from chat.turns import policies
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -47,13 +48,13 @@ from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, wa
 from chat.turns.admission.oversized import fit_intake
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.guarding.handed_down import handed_down_to
-from chat.turns.state import input_reservation, policies
+from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns, lane_of
-from chat.turns.state.client_tools import remember_client_tools
 from chat.turns.state.compaction_queue import active_compactions
 from chat.turns.state.deferred_input import DEFERRED
 from chat.turns.state.merging import MERGED
 from chat.turns.state.status import SKIPPED_REASON
+from chat.turns.tools.client_tools import remember_client_tools
 from fibers.context import current_fiber
 from fibers.core.states import FiberStatus
 from fibers.services import cancel_fiber, hold_fiber, requeue_fiber, start_fiber
@@ -66,11 +67,11 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
+from tools_app.calls.services import Actor
 from tools_app.core.guard.reach import passed_on
 from tools_app.core.guard.rules import Spot
 from tools_app.core.tool_calls import OPEN
 from tools_app.guard.standings import GuardScope, forget_guards, see
-from tools_app.services import Actor
 
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5

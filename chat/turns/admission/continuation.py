@@ -27,12 +27,12 @@ from chat.turns.admission.tool_answers import (
     show_answers,
     wake_turn_of,
 )
-from chat.turns.state.client_tools import remember_client_tools
+from chat.turns.tools.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
+from tools_app.calls.selectors import expired_call, find_call
+from tools_app.calls.services import Actor, abandon_call
 from tools_app.models import ApprovalEventKind
-from tools_app.selectors import expired_call, find_call
-from tools_app.services import Actor, abandon_call
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from django.db import transaction
 from chat.instances.rows import hold_instance
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.tool_answers import show_answers
+from tools_app.calls.services import settle_call
 from tools_app.core.action_rules import ActionStatus
 from tools_app.core.tool_calls import CallStatus, ToolResult
 from tools_app.models import ActionRecord, ToolCallRecord
-from tools_app.services import settle_call
 
 
 @transaction.atomic

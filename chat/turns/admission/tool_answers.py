@@ -34,11 +34,11 @@ from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from thinkproject.kernel.phrases import Phrase
+from tools_app.calls.selectors import calls_of, find_call, find_question, open_calls
+from tools_app.calls.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
 from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
-from tools_app.selectors import calls_of, find_call, find_question, open_calls
-from tools_app.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
 
 ANSWERABLE: Final = OPEN - {CallStatus.APPROVED}
 """Calls that wait for an answer."""

@@ -33,7 +33,7 @@ from chat.instances.notifications import SessionFailed, SessionPhaseChanged, gro
 from chat.llm.registry import guarded, inquire_of, limits_of, resolve_model
 from chat.turns.background.ask_model import ask
 from chat.turns.background.costs import price_calls, usage_of_call
-from chat.turns.state.policies import check_call
+from chat.turns.policies import check_call
 from chat.user_code.call_hook import call_hook, user_code_boundary
 from chat.user_code.session_setup import configured_session, policy_of
 from fibers.context import current_fiber

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chat.agent.abilities.schedule_methods import check_method, checked_prompt
 from chat.agent.base import InstanceKey
+from chat.agent.methods.schedules import check_method, checked_prompt
 from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.errors import TurnConfigInvalid
@@ -19,7 +19,7 @@ from fibers.core.schedules.grammar import parse_sentence
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.services import ScheduleDraft
 from thinkproject.kernel.aio import db

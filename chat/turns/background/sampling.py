@@ -13,7 +13,7 @@ from chat.core.model.language_model import (
 )
 from chat.llm.registry import guarded, resolve_model
 from chat.turns.background.ask_model import ask, count_call
-from chat.turns.state.policies import check_call
+from chat.turns.policies import check_call
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.sampling import Sampled, Sampler, SamplingRequest
 

@@ -25,9 +25,9 @@ from chat.instances.rows import hold_instance, key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
+from chat.turns import policies
 from chat.turns.background.ask_model import ask, count_call, small_model
 from chat.turns.background.titles import OFF
-from chat.turns.state import policies
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus
 from fibers.errors import Failed

@@ -21,7 +21,7 @@ from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
 from chat.models import AgentInstance
 from chat.turns.background.ask_model import ask, count_call, small_model
-from chat.turns.state.policies import check_call
+from chat.turns.policies import check_call
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from sessions_app.core.messages.messages import Role, StoredMessage

@@ -9,24 +9,24 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from chat.agent.abilities.runs import failed, succeeded
+from chat.agent.methods.run_values import failed, succeeded
 from chat.core.loop.step_limit import STEP_LIMIT
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnOptions
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.delegation.starting import watch_key
-from chat.turns.state.policies import delegating
+from chat.turns.policies import delegating
 from fibers import services
 from fibers.selectors import find_by_key
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.calls.selectors import open_calls
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.guard.standings import GuardScope, see, texts_of
-from tools_app.selectors import open_calls
 
 ENDED_BY: Final = "ended_by"
 WAIT: Final = "wait"

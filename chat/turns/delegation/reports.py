@@ -15,7 +15,7 @@ from chat.agent.think import Think
 from chat.core.loop.turn_state import TurnState
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id

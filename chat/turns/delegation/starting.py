@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from chat.agent.abilities.runs import RunRequest, failed, input_text
 from chat.agent.base import InstanceKey
+from chat.agent.methods.run_values import RunRequest, failed, input_text
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
@@ -17,10 +17,10 @@ from chat.instances.notifications import group_of, notify_run
 from chat.instances.rows import ensure_instance, hold_instance
 from chat.instances.runs import MAX_RETRIES, end_run_as
 from chat.models import AgentInstance, Turn
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
-from chat.turns.state.policies import delegating
+from chat.turns.policies import delegating
 from fibers.context import current_fiber
 from fibers.services import start_fiber
 from thinkproject.kernel.ids import new_id

@@ -4,16 +4,16 @@ from typing import Final
 
 from django.db import transaction
 
-from chat.agent.abilities.runs import failed
+from chat.agent.methods.run_values import failed
 from chat.instances.rows import hold_if_there
 from chat.instances.runs import end_run_as
 from chat.models import AgentInstance
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.tool_answers import supersede_open_calls
 from chat.turns.state.active import active_turns
+from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import OPEN
-from tools_app.services import Actor
 
 STOPPED: Final = "The run was stopped."
 

@@ -8,14 +8,14 @@ from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from chat.agent.abilities.runs import BUDGET_EXCEEDED, NO_PROGRESS, Detached, failed
+from chat.agent.methods.run_values import BUDGET_EXCEEDED, NO_PROGRESS, Detached, failed
 from chat.instances.runs import end_run_as
 from chat.models import StreamSegment, Turn
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.turns.delegation.stopping import stop_instance
 from fibers.core.states import FiberStatus
 from fibers.models import FiberStep
-from tools_app.selectors import open_calls
+from tools_app.calls.selectors import open_calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

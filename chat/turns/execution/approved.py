@@ -27,10 +27,10 @@ from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.zones import in_zone
+from tools_app.calls.selectors import approved_calls, calls_of
+from tools_app.calls.services import settle_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolResult
 from tools_app.models import ToolCallRecord
-from tools_app.selectors import approved_calls, calls_of
-from tools_app.services import settle_call
 
 
 async def run_approved(context: FiberContext, facts: TurnFacts, tools: TurnTools, history: list[Message]) -> None:

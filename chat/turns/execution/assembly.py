@@ -45,7 +45,7 @@ from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.handed_down import Denied, denied_above, guard_below, negations
 from chat.turns.guarding.turn_guard import TurnGuard
-from chat.turns.state.output_reader import output_reader
+from chat.turns.tools.output_reader import output_reader
 from chat.user_code.call_hook import ask_hook, call_hook, is_overridden, notify_hook
 from fibers.context import FiberContext
 from sessions_app.core.compaction.compaction import Bounds

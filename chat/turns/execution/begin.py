@@ -36,12 +36,12 @@ from sessions_app.messages.services import Placed, place_input, update_message
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
+from tools_app.calls.selectors import OPEN_CALLS, lasting_calls
+from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import OPEN
 from tools_app.extensions.selectors import HAS_EXTENSIONS
 from tools_app.guard.standings import HAS_GUARD
 from tools_app.mcp.selectors import HAS_SERVERS
-from tools_app.selectors import OPEN_CALLS, lasting_calls
-from tools_app.services import Actor
 
 logger = logging.getLogger(__name__)
 

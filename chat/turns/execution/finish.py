@@ -22,9 +22,9 @@ from sessions_app.messages.services import archive_beyond, prune_outputs, put_as
 from sessions_app.messages.usage import SessionUsage, add_usage
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.statements import Columns, Statement, instant
+from tools_app.calls.selectors import calls_of
+from tools_app.calls.services import keep_open
 from tools_app.core.tool_calls import CallStatus
-from tools_app.selectors import calls_of
-from tools_app.services import keep_open
 from tools_app.workspace.turn_files import COUNT_OF_TURN
 
 COMPLETED: Final = "completed"

@@ -12,9 +12,9 @@ from chat.turns.guarding.turn_guard import TurnGuard
 from fibers.context import FiberContext
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import expiry_key, pause_call, settle_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ToolCallRecord
-from tools_app.services import expiry_key, pause_call, settle_call
 
 
 class TurnJournal:

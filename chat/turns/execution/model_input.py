@@ -21,10 +21,13 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.errors import TurnConfigInvalid, WorkspaceMissing
+from chat.extensions.tools import tools_of_extensions
 from chat.files.views import files_for_models
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
+from chat.mcp_servers.tools import tools_of_servers
+from chat.schedules.tools import tools_of_schedules
 from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
@@ -32,13 +35,10 @@ from chat.turns.execution.deferring import deferral_of
 from chat.turns.execution.prompting import Prompt
 from chat.turns.guarding.handed_down import denied_above
 from chat.turns.guarding.turn_guard import TurnGuard
-from chat.turns.state import caller_tools
-from chat.turns.state.client_tools import to_tools
 from chat.turns.state.merging import merge_history
-from chat.turns.state.providers.extensions import tools_of_extensions
-from chat.turns.state.providers.mcp import tools_of_servers
-from chat.turns.state.providers.schedules import tools_of_schedules
-from chat.turns.state.tool_providers import ToolRequest, gather_tools, register
+from chat.turns.tools import caller_tools
+from chat.turns.tools.client_tools import to_tools
+from chat.turns.tools.providers import ToolRequest, gather_tools, register
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of

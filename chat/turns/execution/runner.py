@@ -38,6 +38,7 @@ from chat.instances.notifications import send_conversation, send_notification, t
 from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
+from chat.turns import policies
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
@@ -59,9 +60,8 @@ from chat.turns.execution.tools import TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.handed_down import handing_down
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
-from chat.turns.state import policies
+from chat.turns.policies import StepsSoFar
 from chat.turns.state.input_reservation import wait_for_input
-from chat.turns.state.policies import StepsSoFar
 from chat.turns.state.sent_requests import sent_before
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import (

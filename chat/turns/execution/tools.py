@@ -41,7 +41,10 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.actions.running import RunAction
-from tools_app.asking import must_ask, question_for, refusal_of
+from tools_app.calls.asking import must_ask, question_for, refusal_of
+from tools_app.calls.run import execute
+from tools_app.calls.selectors import has_begun
+from tools_app.calls.services import begin_call, close_cut_calls, close_inner_calls
 from tools_app.core.action_rules import error_output
 from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall, check_call, to_json
@@ -49,9 +52,6 @@ from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.tool import CallGuard, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
-from tools_app.executor import execute
-from tools_app.selectors import has_begun
-from tools_app.services import begin_call, close_cut_calls, close_inner_calls
 
 APPROVED_AS_IT_IS = "A person approved this action as it was; its input cannot be changed any more."
 

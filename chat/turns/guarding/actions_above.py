@@ -13,7 +13,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.core.loop.hooks import AuthorizationContext
 from chat.models import Turn, TurnTrigger
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.user_code.authorization import AskedAction
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db

@@ -10,7 +10,7 @@ from chat.agent.registry import get_agent_class
 from chat.core.durable_names import COMPACT_FIBER
 from chat.instances.rows import hold_instance
 from chat.models import AgentInstance
-from chat.turns.state import policies
+from chat.turns import policies
 from chat.turns.state.active import lane_of
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber

@@ -5,8 +5,8 @@ from typing import Final
 from django.db.models import QuerySet
 
 from chat.models import AgentRun, StreamSegment, Turn, TurnSeen
+from tools_app.calls.services import forget_calls
 from tools_app.execute.records import forget_executions
-from tools_app.services import forget_calls
 from tools_app.workspace.turn_files import forget_backups
 
 BATCH = 200

@@ -4,7 +4,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
-from chat.runtime.handle import AgentHandle
+from chat.instance.handle import AgentHandle
 
 
 def save(person: str, agent: str, name: str, text: str) -> str:

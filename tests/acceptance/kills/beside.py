@@ -7,12 +7,12 @@ from django.contrib.auth import get_user_model
 from django.core.cache import cache
 
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, Turn
-from chat.runtime.handle import AgentHandle
-from tools_app.extension_models import Extension
 from tools_app.models import Execution, ToolCallRecord
+from tools_app.models.extensions import Extension
 from tools_app.workspace.turn_files import changed_in_turn, compared
 
 

@@ -3,10 +3,10 @@
 from asgiref.sync import async_to_sync
 from django.core.cache import cache
 
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
-from chat.run_models import AgentRun
-from chat.runtime.handle import AgentHandle
+from chat.models.runs import AgentRun
 from chat.turns.state.parking import answer_wait
 from tools_app.models import ActionRecord, ToolCallRecord
 

@@ -8,11 +8,11 @@ from django.contrib.auth import get_user_model
 from django.db.models import F
 
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.models import StreamSegment, Turn
-from chat.run_models import AgentRun
-from chat.runtime.handle import AgentHandle
+from chat.models.runs import AgentRun
 from fibers.models import Fiber, FiberStep
-from fibers.schedule_models import ScheduleRun
+from fibers.models.schedules import ScheduleRun
 from fibers.schedules import services
 from sessions_app.messages import selectors
 

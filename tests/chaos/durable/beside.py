@@ -3,9 +3,9 @@
 from asgiref.sync import async_to_sync
 from django.db import OperationalError, close_old_connections
 
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.runtime.handle import AgentHandle
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 

@@ -34,8 +34,8 @@ from thinkproject.api import api
 from thinkproject.kernel.ids import new_id
 from tools_app.core.extensions.manifest import parse_manifest
 from tools_app.core.extensions.surface import Surface
-from tools_app.extension_models import Extension, ExtensionAuthor
 from tools_app.extensions.services import hash_of
+from tools_app.models.extensions import Extension, ExtensionAuthor
 
 Reply = Any
 

@@ -19,20 +19,20 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
-from chat.agent.abilities.schedule_methods import Work
 from chat.agent.callables import client_callable
+from chat.agent.methods.schedules import Work
 from chat.agents import Assistant
 from chat.files import attachments
-from chat.instances.mcp_servers import read_soon
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
+from chat.mcp_servers.changes import read_soon
 from chat.models import AgentInstance, AgentRun, Attachment, Turn
-from chat.runtime.abilities.schedules import draft_of
+from chat.schedules.service import draft_of
 from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
@@ -42,12 +42,12 @@ from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
+from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.execution_models import Execution
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models import McpServer, ToolCallRecord
-from tools_app.services import pause_call
+from tools_app.models.code_runs import Execution
 from tools_app.workspace.services import attach, create_workspace
 
 SECRET = "text of alices-question"

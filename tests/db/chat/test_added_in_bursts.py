@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.reads import snapshots
 from chat.realtime.path_changes import PAUSE_SECONDS
-from chat.runtime.handle import AgentHandle
 from tests.db.chat.conftest import text_message
 from tests.db.chat.turns.agents import MODELS
 from tests.inprocess.stage import Stage, person, staged

@@ -10,9 +10,9 @@ from django.test import Client
 from chat.models import AgentInstance
 from tests.db.chat.conftest import say
 from tools_app.actions.ledger import BegunAction, Effect, begin_effect, settle_effect
+from tools_app.calls.services import begin_call
 from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ActionRecord, ToolCallRecord
-from tools_app.services import begin_call
 
 URL = "/admin/think_tools/actionrecord/"
 

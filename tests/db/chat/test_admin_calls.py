@@ -10,9 +10,9 @@ from django.test import Client
 from chat.models import AgentInstance, Turn
 from tests.db.chat.conftest import say
 from tests.db.chat.staff import staff
+from tools_app.calls.services import begin_call, pause_call, settle_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ToolCallRecord
-from tools_app.services import begin_call, pause_call, settle_call
 
 URL = "/admin/think_tools/toolcallrecord/"
 

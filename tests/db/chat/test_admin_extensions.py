@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from chat.admin.tools.highlighting import highlighted
 from chat.models import AgentInstance
 from tests.db.chat.staff import staff
-from tools_app.extension_models import BannedSource, Extension, ExtensionAuthor, ExtensionCall, ExtensionLevel
 from tools_app.extensions.loaded import load_stored
 from tools_app.extensions.services import Author, Holder, holder_of, load_extension, update_extension
+from tools_app.models.extensions import BannedSource, Extension, ExtensionAuthor, ExtensionCall, ExtensionLevel
 
 URL = "/admin/think_tools/extension/"
 SOURCE = "({ tools: { go: { description: '<b>Go</b>', execute: async () => 1 /* one */ } } })"

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat.agent.abilities.schedule_methods import Work
+from chat.agent.methods.schedules import Work
 from chat.core.durable_names import (
     AGENT_RUN,
     EXPIRY_FIBER,
@@ -19,10 +19,10 @@ from chat.core.durable_names import (
     TITLE_FIBER,
 )
 from chat.models import AgentInstance, AgentRun
-from chat.runtime.abilities.schedules import draft_of
+from chat.schedules.service import draft_of
 from fibers.core.schedules.timing import Timing
 from fibers.models import Fiber, FiberStep
-from fibers.schedule_models import ScheduleRun
+from fibers.models.schedules import ScheduleRun
 from fibers.schedules import services as schedules
 from fibers.services import start_fiber
 from tests.db.chat.conftest import say

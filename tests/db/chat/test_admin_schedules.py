@@ -7,12 +7,12 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from chat.agent.abilities.schedule_methods import Work
+from chat.agent.methods.schedules import Work
 from chat.models import AgentInstance
-from chat.runtime.abilities.schedules import draft_of
+from chat.schedules.service import draft_of
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.schedules.timing import Timing
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import services
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,9 +17,9 @@ from chat.agent import declared
 from chat.agent.think import INTERRUPTED_TEXT
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta
 from chat.errors import TurnTimeout, TurnWaits
+from chat.instance import handle
+from chat.instance.factory import started_agent
 from chat.llm.scripted import ScriptedModel
-from chat.runtime import handle
-from chat.runtime.agent_factory import started_agent
 from chat.testing import agent_client, think_test_settings
 from chat.think import AgentHandle, Think, Tool, ToolContext, tool
 from chat.tools import code

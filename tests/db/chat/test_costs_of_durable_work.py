@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.models import AgentInstance
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import FiberStatus
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from tests.db.chat.conftest import ApiClient
 from tests.db.chat.openings import kinds, opened
 

@@ -18,7 +18,7 @@ from chat.operations.removal import delete_instance
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from tests.db.chat.conftest import ApiClient
 from tests.db.chat.notes import keys
 from tests.db.chat.runs_by_hand import end_run, start_run

@@ -12,9 +12,9 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, new_turn_id
 from chat.reads.snapshots import snapshot
 from chat.reads.transcripts import transcript
+from chat.turns import policies
 from chat.turns.admission.admission import TurnRequest, admit, clear_instance
 from chat.turns.admission.intake import Submit
-from chat.turns.state import policies
 from fibers.models import Fiber, new_fiber_id
 from fibers.queue import leases
 from sessions_app.core.messages.shapes import NewMessage

@@ -8,9 +8,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.agents import Assistant
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.runtime.handle import AgentHandle
 from chat.think import ChosenModel
 from tests.db.chat.conftest import ApiClient
 from tests.db.chat.sockets import connection, cookie_of

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
-from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import text_message

@@ -28,9 +28,9 @@ from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, make_turn, text_message
 from tests.db.races import together
 from thinkproject.kernel.object_storage import object_storage
-from tools_app import services
+from tools_app.calls import services
+from tools_app.calls.services import Actor
 from tools_app.models import ToolCallRecord
-from tools_app.services import Actor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,11 +14,11 @@ from chat.agent.base import InstanceKey, StateSource
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
 from chat.errors import CallRefused, StateRefused
+from chat.instance.factory import make_agent
 from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime import rpc as realtime_rpc
 from chat.realtime.connection import Connection
-from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.jsonvalue import JSONValue

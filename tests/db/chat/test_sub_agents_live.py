@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from chat.agent import registry
 from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound, AgentUnavailable
+from chat.instance.factory import make_agent
+from chat.instance.handle import AgentHandle
+from chat.instance.resolve import resolve
 from chat.instances.addresses import MAX_HOPS, parse_address
 from chat.instances.rows import ensure_instance, find_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.realtime import monitor
-from chat.runtime.agent_factory import make_agent
-from chat.runtime.handle import AgentHandle
-from chat.runtime.resolve import resolve
 from chat.streams.logs.log import close_logs
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Submit

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.instances.notifications import SessionSwitched
 from chat.llm.scripted import ScriptedModel
 from chat.realtime import monitor
 from chat.realtime.events import InstanceEvents
-from chat.runtime.handle import AgentHandle
 from chat.testing import worker
 from tests.db.chat.socket_requests import submit
 from tests.db.chat.sockets import frames_until, opening_sockets

@@ -11,13 +11,13 @@ from fibers.waits import Wait, WaitEnd
 from tests.filled_workspace import filled
 from tests.unit.tools_app.sandbox.conftest import sandbox
 from thinkproject.kernel.aio import db
+from tools_app.calls.run import execute
 from tools_app.core.code.truncation import MARK
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.execute import records
 from tools_app.execute.tool import create_execute_tool, scope_of
-from tools_app.execution_models import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
-from tools_app.executor import execute
+from tools_app.models.code_runs import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
 from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.workspace.services import open_for_scope

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.turn_methods import TurnMethods, to_messages
+from chat.agent.methods.turns import TurnMethods, to_messages
 from chat.errors import InputInvalid
 from sessions_app.core.messages.shapes import Message, NewMessage
 

@@ -7,7 +7,7 @@ import pytest
 
 from fibers.errors import LeaseLost
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.asking import must_ask, question_for, refusal_of
+from tools_app.calls.asking import must_ask, question_for, refusal_of
 from tools_app.core.inner_calls import MAX_ID_CHARS, inner_call_id, inner_prefix
 from tools_app.core.tool import AnyRule, Tool, ToolContext, tool
 from tools_app.core.tool_calls import ToolCall

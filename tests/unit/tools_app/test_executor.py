@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tools_app import executor
+from tools_app.calls import run as executor
+from tools_app.calls.run import execute
 from tools_app.core.tool import Tool, ToolContext, tool
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import ToolError
-from tools_app.executor import execute
 
 CONTEXT = ToolContext(
     call_id="c",

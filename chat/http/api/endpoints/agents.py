@@ -15,9 +15,9 @@ from chat.http.api.endpoints.instances import shown_agent, shown_instance
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import AgentDetailOut, SubAgentIn
 from chat.http.api.schemas.models import InstanceDetailOut
+from chat.instance.resolve import resolve_below
 from chat.instances.rows import key_of
 from chat.reads.declarations import declarations
-from chat.runtime.resolve import resolve_below
 
 router = Router(tags=["agents"])
 

@@ -22,9 +22,9 @@ from chat.http.api.schemas.context import (
     EntryOut,
     EntryPageOut,
 )
+from chat.instance import context as runtime_context
+from chat.instance.context import ContextView
 from chat.instances.rows import key_of
-from chat.runtime import context as runtime_context
-from chat.runtime.context import ContextView
 from sessions_app.context.history import Actor, Change, ContextOwner, list_changes
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.context.context_blocks import Block, Entry

@@ -44,6 +44,7 @@ from chat.http.api.schemas.models import (
     PricesOut,
 )
 from chat.http.api.schemas.sessions import EditedAnswerIn, EditedAnswerOut
+from chat.instance.factory import model_choices
 from chat.instances.model_choice import store_choice
 from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
@@ -51,7 +52,6 @@ from chat.models import AgentInstance
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import Author, add_messages, edit_answer
-from chat.runtime.agent_factory import model_choices
 from chat.runtime.model_choice import OfferedModel
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message

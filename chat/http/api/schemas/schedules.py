@@ -7,7 +7,7 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input, Title
-from chat.reads.schedules import RunStatus
+from chat.schedules.outcomes import RunStatus
 
 Kind = Literal["delay", "instant", "cron", "interval"]
 Zone = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x20]+$")]

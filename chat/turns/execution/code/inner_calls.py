@@ -25,6 +25,8 @@ from fibers.context import FiberContext
 from fibers.waits import Wait
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.selectors import expired_call, find_inner_call
+from tools_app.calls.services import Actor, abandon_call, begin_inner_call, close_inner_calls
 from tools_app.core.guard.rules import ORIGIN, Spot, noted, texts_in
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.questions import question_of, title_of
@@ -32,8 +34,6 @@ from tools_app.core.tool import AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.tool_output import Media
 from tools_app.models import ApprovalEventKind, ToolCallRecord
-from tools_app.selectors import expired_call, find_inner_call
-from tools_app.services import Actor, abandon_call, begin_inner_call, close_inner_calls
 
 APPROVAL: Final = "approval"
 NOT_ENDED: Final = "The code that made this call ended before it did."

@@ -6,11 +6,11 @@ from chat.models import AgentInstance, Turn
 from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import update_message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import pause_call
 from tools_app.core.questions import Question
 from tools_app.core.tool import tool
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ToolCallRecord
-from tools_app.services import pause_call
 
 
 @tool(editable=("amount",))

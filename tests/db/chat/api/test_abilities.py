@@ -13,7 +13,7 @@ from chat.think import StreamResult, Think, client_callable
 from chat.tools.skills import SkillsInCode
 from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient
-from tools_app.execution_models import Execution, ExecutionCall
+from tools_app.models.code_runs import Execution, ExecutionCall
 from tools_app.workspace.services import create_workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)

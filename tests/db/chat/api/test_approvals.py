@@ -16,9 +16,9 @@ from sessions_app.messages import selectors
 from tests.db.chat.api.questions import ARGUMENTS, QUESTION, ask, pay
 from tests.db.chat.conftest import ApiClient, make_turn, say
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import pause_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ApprovalEvent, ToolCallRecord
-from tools_app.services import pause_call
 
 Make = Callable[..., AgentInstance]
 

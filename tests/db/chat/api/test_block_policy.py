@@ -8,17 +8,17 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from chat.agents import Assistant
+from chat.instance.context import open_session_context
+from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.runtime.context import open_session_context
-from chat.runtime.handle import AgentHandle
 from chat.think import SessionSetup
 from sessions_app.errors import BlockNotWritable, SessionError
 from sessions_app.models import ContextBlock
 from tests.db.chat.conftest import ApiClient
+from tools_app.calls.run import execute
 from tools_app.core.tool import ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.executor import execute
 from tools_app.session_tools import SET_TOOL, session_tools
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,9 +12,9 @@ from sessions_app.messages import selectors
 from sessions_app.messages.services import update_message
 from tests.db.chat.conftest import ApiClient, make_turn, say
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import pause_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ToolCallRecord
-from tools_app.services import pause_call
 
 Ask = Callable[..., ToolCallRecord]
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from chat.models import AgentInstance
 from tests.db.chat.conftest import ApiClient
-from tools_app.extension_models import Extension, ExtensionCall
+from tools_app.models.extensions import Extension, ExtensionCall
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

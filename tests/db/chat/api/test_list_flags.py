@@ -13,9 +13,9 @@ from django.utils import timezone
 from chat.models import AgentInstance, Turn
 from sessions_app.messages.services import append_messages, create_session, select_leaf
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
+from tools_app.calls.services import pause_call
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.models import ToolCallRecord
-from tools_app.services import pause_call
 
 Make = Callable[..., AgentInstance]
 

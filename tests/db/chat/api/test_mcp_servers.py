@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from tests.db.chat.conftest import ApiClient
 from tools_app.core.mcp.servers import McpState
-from tools_app.mcp_models import McpServer, McpSignIn
+from tools_app.models.mcp import McpServer, McpSignIn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,8 +15,8 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import put_assistant, queue_messages
 from sessions_app.models import CompactionTrigger
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
+from tools_app.calls.services import begin_call, settle_call
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.services import begin_call, settle_call
 
 Make = Callable[..., AgentInstance]
 

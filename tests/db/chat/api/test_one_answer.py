@@ -11,9 +11,9 @@ from fibers.models import Fiber, FiberStep
 from sessions_app.messages.services import put_assistant
 from tests.db.chat.conftest import ApiClient, make_turn, text_message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import begin_call
 from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ToolCallRecord
-from tools_app.services import begin_call
 
 
 def continued(instance: AgentInstance, parent: Turn, message_id: str, **fields: Any) -> Turn:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, AgentRun, Turn
-from chat.reads import runs
+from chat.sub_agents import views as runs
 from fibers.models import Fiber
 from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient, make_turn

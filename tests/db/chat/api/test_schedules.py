@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent.abilities.schedule_methods import Work
+from chat.agent.methods.schedules import Work
 from chat.models import AgentInstance
-from chat.runtime.abilities.schedules import draft_of
+from chat.schedules.service import draft_of
 from fibers.core.schedules.timing import Timing
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import services
 from fibers.testing import run_until_idle
 from tests.db.chat.conftest import ApiClient

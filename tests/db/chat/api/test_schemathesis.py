@@ -16,13 +16,13 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from chat.access import api_tokens
-from chat.agent.abilities.schedule_methods import Work
+from chat.agent.methods.schedules import Work
 from chat.agents import Assistant
 from chat.files import attachments
-from chat.instances.mcp_servers import read_soon
 from chat.llm.scripted.model import ScriptedModel
+from chat.mcp_servers.changes import read_soon
 from chat.models import AgentInstance, AgentRun, TurnTrigger
-from chat.runtime.abilities.schedules import draft_of
+from chat.schedules.service import draft_of
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
@@ -32,11 +32,11 @@ from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
 from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, looked_through, say, stored_extension
 from thinkproject.kernel.ids import new_id
+from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.execution_models import Execution
 from tools_app.mcp.rows import Place, add_server
-from tools_app.services import pause_call
+from tools_app.models.code_runs import Execution
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

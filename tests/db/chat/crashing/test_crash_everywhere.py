@@ -7,7 +7,7 @@ import pytest
 
 from chat.agents import Assistant
 from chat.crashing.everywhere import CrashEverywhere
-from chat.runtime.handle import AgentHandle
+from chat.instance.handle import AgentHandle
 
 from .shop import DONE, KEYED, FickleShop, NoisyShop, Shop, TwiceShop, effects, empty
 

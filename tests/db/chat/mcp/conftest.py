@@ -14,7 +14,7 @@ from tests.db.chat.turns.agents import MODELS
 from tests.db.chat.turns.conftest import Room
 from thinkproject.kernel.aio import db
 from tools_app.mcp.pool import McpPool, pool
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 from .agents import DECLARED
 from .serving import ODD

@@ -15,7 +15,7 @@ from tests.mcp.others import of_npm
 from thinkproject.kernel.aio import db
 from tools_app.mcp import contents, rows
 from tools_app.mcp.pool import McpPool
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 from .agents import DECLARED
 from .conftest import only_server

@@ -17,7 +17,7 @@ from tools_app.errors import McpUnavailable
 from tools_app.mcp.answers import ServerError
 from tools_app.mcp.pool import McpPool, Target
 from tools_app.mcp.rows import Place, add_server
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 from .conftest import only_server, until
 

@@ -11,10 +11,10 @@ import pytest
 
 from chat.agent.base import InstanceKey
 from chat.core.model.language_model import ModelEvent, ModelRequest
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent
 from chat.think import McpServerSpec
 from fibers.testing import run_until_idle
 from tests.db.chat.turns.agents import MODELS

@@ -21,11 +21,11 @@ from tests.db.chat.turns.conftest import Room, status_of
 from tests.mcp.others import of_npm
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
-from tools_app.guard_models import Guard
 from tools_app.mcp import rows
 from tools_app.mcp.pool import McpPool, Target, pool
 from tools_app.mcp.tools import mcp_tools
 from tools_app.models import McpServer, ToolCallRecord
+from tools_app.models.guard import Guard
 
 from .agents import DECLARED
 from .conftest import count, only_server, tools_offered, until

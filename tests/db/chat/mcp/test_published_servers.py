@@ -19,7 +19,7 @@ from tools_app.core.mcp.servers import McpState
 from tools_app.errors import McpUnavailable
 from tools_app.mcp.pool import McpPool, Target
 from tools_app.mcp.rows import Place, add_server
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 from .agents import Declaring
 from .conftest import only_server

@@ -19,8 +19,8 @@ from fibers.testing import die, run_until_idle
 from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.calls.services import Actor
 from tools_app.models import ApprovalEvent, ToolCallRecord
-from tools_app.services import Actor
 
 from .agents import CALLS, MODELS, SEEN, add
 from .conftest import MakeRoom, Room, text_of

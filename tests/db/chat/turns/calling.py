@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.runtime.handle import ChatResult
+from chat.instance.handle import ChatResult
 from chat.testing import worker
 from chat.think import (
     Think,

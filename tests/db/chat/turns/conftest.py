@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.reads.snapshots import current_transcript
-from chat.runtime.handle import AgentHandle
 from chat.turns.admission.admission import Admission, TurnRequest, admit
 from chat.turns.admission.intake import Intake, Submit
 from chat.turns.state.status import turn_status

@@ -9,7 +9,7 @@ from chat.agent.base import InstanceKey
 from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Turn
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.think import (
     AgentRunInfo,
     ChatOptions,

@@ -31,9 +31,9 @@ from chat.think import (
 from chat.tools.web import create_fetch_tools
 from sessions_app.core.messages.shapes import Part
 from thinkproject.kernel.aio import db
+from tools_app.calls.services import Actor
 from tools_app.core.guard.reach import written_as
 from tools_app.core.guard.rules import GuardDecision
-from tools_app.services import Actor
 
 from .agents import MODELS
 from .answering import Desk

@@ -9,7 +9,7 @@ import pytest
 from django.db.models.functions import Now
 
 from chat.think import Occurrence, ScheduleView, Think
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.retry import RetryPolicy

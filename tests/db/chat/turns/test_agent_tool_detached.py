@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from chat.agent import declared
 from chat.models import StreamSegment, Turn
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from chat.think import Detached, Tool
 from fibers.execution import recovery
 from fibers.models import Fiber, FiberStep

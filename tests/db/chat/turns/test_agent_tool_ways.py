@@ -17,8 +17,8 @@ from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
-from tools_app.mcp_models import McpServer
 from tools_app.models import ToolCallRecord
+from tools_app.models.mcp import McpServer
 
 from .agents import MODELS
 from .coding import sandbox_closed

@@ -19,9 +19,9 @@ from chat.think import (
     client_tool,
     tool,
 )
-from chat.turns.state import caller_tools
-from chat.turns.state.caller_calls import CallerTools, ExtraTools
-from chat.turns.state.caller_tools import CallerRequest
+from chat.turns.tools import caller_tools
+from chat.turns.tools.caller_calls import CallerTools, ExtraTools
+from chat.turns.tools.caller_tools import CallerRequest
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import ToolCall

@@ -11,7 +11,7 @@ from chat.think import (
     tool,
     with_timeout,
 )
-from chat.turns.state.caller_calls import CallerTools, serve_calls
+from chat.turns.tools.caller_calls import CallerTools, serve_calls
 from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle

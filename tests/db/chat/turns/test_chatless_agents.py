@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chat.agent.abilities.runs import Detached
+from chat.agent.methods.run_values import Detached
 from chat.errors import FiberMethodMissing, InputInvalid, TurnConflict
-from chat.runtime.agent_factory import started_agent
+from chat.instance.factory import started_agent
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
 from fibers.testing import run_until_idle

@@ -7,10 +7,10 @@ from django.test import override_settings
 
 from chat.core.context.compaction_policy import PRESETS, CompactionPolicy
 from chat.core.model.overflow import Formula
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent
 from chat.turns.state.compaction_queue import request_compaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle

@@ -8,11 +8,11 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.agent.base import InstanceKey
 from chat.errors import ConfigChanged, ConfigInvalid
+from chat.instance.factory import make_agent
+from chat.instance.handle import AgentHandle
 from chat.instances import config
 from chat.instances.config import load_config, save_config
 from chat.models import AgentInstance
-from chat.runtime.agent_factory import make_agent
-from chat.runtime.handle import AgentHandle
 from thinkproject.kernel.aio import db
 
 from .agents import SEEN, Tone

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from chat.errors import InputInvalid
-from chat.runtime.agent_factory import make_agent
-from chat.runtime.handle import AgentHandle
+from chat.instance.factory import make_agent
+from chat.instance.handle import AgentHandle
 from chat.think import SessionSetup, StoredSearch, StoredSkills, Think, TurnConfig, TurnContext, client_tool, tool
 from sessions_app.context.diffs import session_diff
 from sessions_app.errors import BlockExists, BlockNotWritable, SessionError

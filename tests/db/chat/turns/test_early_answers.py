@@ -11,7 +11,7 @@ from chat.streams.reader import read
 from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
-from tools_app import services
+from tools_app.calls import services
 
 from .agents import CALLS, MODELS
 from .answering import GATE, Desk, desk, last_text, turns_of

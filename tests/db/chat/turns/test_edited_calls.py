@@ -12,9 +12,9 @@ from chat.turns.admission.tool_answers import Reply
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.calls.services import Actor
 from tools_app.errors import EditInvalid
 from tools_app.models import ToolCallRecord
-from tools_app.services import Actor
 
 from .agents import CALLS
 from .answering import GATE, Desk, desk, on_record

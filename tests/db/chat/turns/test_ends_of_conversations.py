@@ -13,11 +13,11 @@ from chat.conversations.pruning import PruneRule, prune_by_rule
 from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
-from chat.run_models import AgentRun
+from chat.models.runs import AgentRun
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.schedules.services import run_now
 from fibers.testing import run_until_idle
 from sessions_app.models import Message, Session

@@ -9,7 +9,7 @@ from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.think import TurnConfig, TurnContext
 from thinkproject.kernel.aio import db
-from tools_app.extension_models import ExtensionCall
+from tools_app.models.extensions import ExtensionCall
 
 from .agents import SEEN
 from .conftest import MakeRoom, Room

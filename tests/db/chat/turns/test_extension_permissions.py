@@ -10,18 +10,18 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from chat.agent.think import Think
-from chat.runtime.agent_factory import started_agent
+from chat.instance.factory import started_agent
 from chat.user_code.extension_services import AgentServices
 from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionUnloaded, ToolError
-from tools_app.extension_models import Extension, ExtensionCall, ExtensionLevel
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import load_stored
 from tools_app.extensions.runs import run_tool
 from tools_app.extensions.services import Holder, ban_source, grant, set_enabled
+from tools_app.models.extensions import Extension, ExtensionCall, ExtensionLevel
 
 from . import extending  # noqa: F401 - serves the agents
 from .conftest import MakeRoom, Room

@@ -8,18 +8,18 @@ import pytest
 from channels.layers import get_channel_layer
 
 from chat.conversations.services import delete_instance
+from chat.instance.factory import make_agent
 from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
-from chat.runtime.agent_factory import make_agent
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
 from tools_app.execute.tool import shared_sandbox
-from tools_app.extension_models import Extension, ExtensionCall, ExtensionVersion
 from tools_app.extensions.services import ban_source, hash_of
-from tools_app.guard_models import Guard
+from tools_app.models.extensions import Extension, ExtensionCall, ExtensionVersion
+from tools_app.models.guard import Guard
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room

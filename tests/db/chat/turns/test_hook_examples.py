@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from chat.agent.callables import client_callable
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import (
     Block,

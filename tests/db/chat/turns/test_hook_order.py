@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 
 from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import Think
 from chat.turns.admission.admission import cancel_turn

@@ -13,10 +13,11 @@ from chat.models import AgentInstance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import Submit
 from chat.turns.admission.tool_answers import Reply
-from chat.turns.state import tool_providers
+from chat.turns.tools import providers as tool_providers
 from fibers.testing import run_until_idle, worker
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
+from tools_app.calls.services import Actor
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.rules import SeenText
 from tools_app.core.origins import Origin
@@ -24,7 +25,6 @@ from tools_app.core.source import Source
 from tools_app.core.tool import Tool, with_name
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
-from tools_app.services import Actor
 
 from .agents import MODELS
 from .conftest import MakeRoom

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import pytest
 from django.test import override_settings
 
+from chat.instance.factory import make_agent
 from chat.llm.model_memory import model_memory
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent
 from chat.think import ModelSettings, Tool, TurnConfig, TurnContext, tool
 from fibers.testing import run_until_idle
 from tests.odd_provider import JSON, OddProvider, Reply, odd_provider, refused

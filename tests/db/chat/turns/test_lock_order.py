@@ -16,7 +16,7 @@ from chat.turns.admission.tool_answers import Reply
 from fibers.services import hold_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import db
-from tools_app.services import Actor
+from tools_app.calls.services import Actor
 
 from . import gated  # noqa: F401 - serves the agent named below
 from .coding import sandbox_closed, script

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from chat.instance.factory import make_agent, model_choices
 from chat.llm.adapters.transport import close_clients
 from chat.llm.scripted import ScriptedServer
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent, model_choices
 from chat.think import ChosenModel, ModelSettings, StepConfig, StepContext, Think, Tool, TurnConfig, TurnContext
 from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db

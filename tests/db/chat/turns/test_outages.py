@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, InterfaceError, connection
 
 from chat.models import Turn
-from chat.runtime.abilities import sub_agents
+from chat.sub_agents import service as sub_agents
 from chat.think import Think, Tool, ToolContext, tool
 from fibers.queue import leases
 from fibers.testing import run_until_idle

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from chat.instance.factory import make_agent
 from chat.llm.registry import replaced_models
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import Think
 from chat.tools.browser import create_browser_tools

@@ -17,7 +17,7 @@ from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.mcp.rows import Place, add_server
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room

@@ -7,9 +7,9 @@ from django.db.backends.utils import CursorWrapper
 
 from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound
+from chat.instance.factory import make_agent
 from chat.models import AgentInstance
 from chat.reads.preview import Preview, preview
-from chat.runtime.agent_factory import make_agent
 from chat.think import SessionSetup, StoredSkills, TurnConfig
 from sessions_app.compactions.services import add_compaction
 from sessions_app.errors import SessionNotFound

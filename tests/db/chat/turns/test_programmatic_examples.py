@@ -14,10 +14,10 @@ import pytest
 from django.utils import timezone
 
 from chat.agent.operations import SKIPPED
+from chat.instance.factory import make_agent
+from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentRun, Turn
-from chat.runtime.agent_factory import make_agent
-from chat.runtime.handle import AgentHandle
 from chat.streams.reader import read
 from chat.testing import worker
 from chat.think import Think, Tool, tool

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from chat.runtime.context import open_session_context
+from chat.instance.context import open_session_context
 from chat.think import SessionSetup, StoredSkills, Think, Tool, TurnConfig, TurnContext, tool
 from sessions_app.context.history import Actor
 from sessions_app.core.context.prompt_head import CHANGED_TEXT

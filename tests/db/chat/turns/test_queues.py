@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from chat.agent.abilities.fiber_methods import RunningFiber
+from chat.agent.methods.background import RunningFiber
 from chat.conversations.services import delete_instance
 from chat.errors import FiberInvalid, FiberMethodMissing, QuotaExceeded
+from chat.instance.factory import make_agent
 from chat.instances.rows import ensure_instance
-from chat.runtime.agent_factory import make_agent
 from chat.think import RetryPolicy, Think
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber

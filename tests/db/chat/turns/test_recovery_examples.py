@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from chat.instance.factory import make_agent
 from chat.models import Turn
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import RecoveryContext, RecoveryDecision, Think, Tool, TurnContext, client_tool
 from fibers.context import stash

@@ -11,11 +11,12 @@ from django.db.models.functions import Now
 from chat import durables
 from chat.conversations.services import delete_instance
 from chat.errors import QuotaExceeded
+from chat.instance.factory import make_agent
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
-from chat.reads.schedules import LEFT_OUT_REASON
-from chat.runtime.abilities import declared_pass, scheduled_runs
-from chat.runtime.agent_factory import make_agent
+from chat.schedules import reconciling as declared_pass
+from chat.schedules import runs as scheduled_runs
+from chat.schedules.outcomes import LEFT_OUT_REASON
 from chat.think import ScheduleCriteria
 from fibers.context import FiberContext
 from fibers.core.schedules.grammar import parse_sentence
@@ -23,7 +24,7 @@ from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import FiberStatus
 from fibers.errors import ScheduleInvalid, SchedulesFull
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import services
 from fibers.services import expire_wait
 from fibers.testing import die, run_until_idle, worker

@@ -15,12 +15,12 @@ from django.utils import timezone
 from chat.agent import declared
 from chat.conversations.pruning import PruneRule, prune_by_rule
 from chat.models import AgentInstance
-from chat.reads.schedules import WAITS_FOR_DEPLOY, runs_of
+from chat.schedules.outcomes import WAITS_FOR_DEPLOY, runs_of
 from chat.think import Think
 from fibers.core.states import METHOD_MISSING, FiberStatus
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import services
 from fibers.schedules.firing import prune_ended
 from fibers.selectors import without_function

@@ -13,9 +13,9 @@ from chat.core.model.language_model import (
     ReasoningDelta,
     TextDelta,
 )
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
-from chat.runtime.agent_factory import make_agent
 from sessions_app.core.messages import shapes
 from sessions_app.core.messages.oversized import ROW_MAX_BYTES
 from sessions_app.messages.services import freeze_prompt

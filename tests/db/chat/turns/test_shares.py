@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent import declared
+from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
-from chat.runtime.handle import AgentHandle
 from chat.think import InstanceKey, Think
 from fibers.models import Fiber
 from fibers.testing import worker

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
-from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from chat.tools.skills import SkillsInCode, WorkspaceSkills
 from tools_app.core.guard.reach import written_as

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from bench.typical_agents import TYPICAL
+from chat.instance.factory import make_agent
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.transport import close_clients
 from chat.llm.endpoint import Endpoint
 from chat.llm.local_server import MODEL_ALIAS
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent
 from chat.think import Think, Tool, tool
 from fibers.testing import run_until_idle
 from tests.house.repository import ROOT

@@ -8,10 +8,10 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from chat.agent.abilities.fiber_methods import RunningFiber
+from chat.agent.methods.background import RunningFiber
 from chat.errors import FiberConflict, FiberInvalid
+from chat.instance.factory import make_agent
 from chat.instances.rows import ensure_instance
-from chat.runtime.agent_factory import make_agent
 from chat.think import Think
 from fibers.context import current_fiber
 from fibers.errors import FiberStopped, OutsideFiber

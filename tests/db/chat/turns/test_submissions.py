@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from chat.agent.base import InstanceKey
 from chat.agent.operations import SavedTurn, Submission
 from chat.errors import InputInvalid, NestedTurn, TurnConflict
+from chat.instance.factory import make_agent
 from chat.models import Turn
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from chat.turns.admission.intake import Submit

@@ -23,9 +23,9 @@ from chat.think import (
 from chat.tools.browser import create_browser_tools
 from chat.tools.code import create_execute_tool, create_python_tool
 from chat.tools.files import create_workspace_tools
-from chat.turns.state import tool_providers
-from chat.turns.state.caller_tools import declarations_of
-from chat.turns.state.tool_providers import ToolRequest, register, unregister
+from chat.turns.tools import providers as tool_providers
+from chat.turns.tools.caller_tools import declarations_of
+from chat.turns.tools.providers import ToolRequest, register, unregister
 from tests.house.repository import ROOT
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.source import Source

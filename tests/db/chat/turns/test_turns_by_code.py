@@ -7,9 +7,9 @@ import pytest
 
 from chat.agent.operations import SKIPPED, SavedTurn
 from chat.errors import InputInvalid
+from chat.instance.factory import make_agent
 from chat.models import AgentInstance, Turn
 from chat.reads.transcripts import transcript, turn_page
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance
 from chat.turns.state import input_reservation

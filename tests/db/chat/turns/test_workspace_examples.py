@@ -17,8 +17,8 @@ from typing import Any, Final
 import pytest
 from django.core.files.storage import default_storage
 
+from chat.instance.factory import make_agent
 from chat.llm.scripted import ScriptedModel
-from chat.runtime.agent_factory import make_agent
 from chat.testing import worker
 from chat.think import (
     McpServerSpec,

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
+from chat.instance.factory import make_agent
 from chat.models import AgentInstance
 from chat.reads.preview import preview
-from chat.runtime.agent_factory import make_agent
 from chat.think import Think, Tool, TurnConfig, TurnContext, tool
 from fibers.execution.runner import run_fiber
 from tests.db.statements import statements

@@ -18,8 +18,8 @@ from fibers.core.states import FiberStatus
 from fibers.errors import Failed
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.registry import durable
-from fibers.schedule_models import Schedule, ScheduleRun
 from fibers.schedules import firing, services
 from fibers.schedules.clock import database_now
 from fibers.schedules.services import ScheduleDraft

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance, sources
 from fibers.core.schedules.timing import Timing
 from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, SchedulesFull
-from fibers.schedule_models import Schedule, ScheduleRun
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import firing, services
 from fibers.schedules.services import ScheduleDraft
 

@@ -10,10 +10,10 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.actions.ledger import Effect
 from tools_app.actions.running import RunAction
+from tools_app.calls.run import execute
 from tools_app.core.action_rules import ActionRules
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.executor import execute
 from tools_app.models import ActionRecord
 
 EFFECT = Effect(

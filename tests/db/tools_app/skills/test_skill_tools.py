@@ -10,11 +10,11 @@ from tests.files_people_bring import DOCUMENTS, REFUSED, Brought
 from tests.unit.tools_app.files.calling import call
 from tests.unit.tools_app.sandbox.probes import PROBES
 from tests.unit.tools_app.skills.skill_texts import text_of
+from tools_app.calls.run import execute
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import SkillInvalid, ToolError
-from tools_app.executor import execute
 from tools_app.skills.library import load_skills
 from tools_app.skills.sources import SkillsInCode
 from tools_app.skills.tools import create_skill_tools

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.filled_workspace import contents, filled
+from tools_app.calls.run import execute
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import SandboxUnavailable
 from tools_app.execute.python import create_python_tool, for_scripts, python_limits, python_program
-from tools_app.executor import execute
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.packages import python_folder

@@ -7,10 +7,10 @@ import pytest
 from tests.edited_files import NEW, OLD, edited_files
 from tests.unit.tools_app.processes.conftest import Command
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, texts
+from tools_app.calls.run import execute
 from tools_app.core.files.workspace import MakeDirectory
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import FileFailed
-from tools_app.executor import execute
 from tools_app.processes.copying import MAX_FILE_BYTES
 from tools_app.processes.isolation import Isolation
 from tools_app.processes.running import RunningCommand

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, Shell, texts
+from tools_app.calls.run import execute
 from tools_app.core.files.workspace import Entry, EntryKind, MakeDirectory, Put
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import FileFailed, SandboxUnavailable
-from tools_app.executor import execute
 from tools_app.sandbox.contract import RunResult
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.shell import tool as shell_tool

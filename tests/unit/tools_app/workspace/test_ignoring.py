@@ -7,11 +7,11 @@ import pytest
 
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from thinkproject.kernel.threads import acting_for
+from tools_app.calls.run import execute
 from tools_app.core.files.gitignore import MAX_RULES, IgnoreRules
 from tools_app.core.files.workspace import MakeDirectory, Put
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import FileFailed
-from tools_app.executor import execute
 from tools_app.file_tools.finding import create_list_tool
 from tools_app.workspace import ignoring
 from tools_app.workspace.ignoring import searches

@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from chat.access.auth import open_instance
+from chat.background import rows
+from chat.background.service import cancel_row, resolve_row, restart_row
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import CancelOut
@@ -22,8 +24,6 @@ from chat.http.api.schemas.fibers import (
     FiberStatusName,
     FiberWaitOut,
 )
-from chat.runtime.abilities import fiber_rows as rows
-from chat.runtime.abilities.fibers import cancel_row, resolve_row, restart_row
 from fibers.core.states import FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber

@@ -9,16 +9,16 @@ from ninja import Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance, open_run
-from chat.agent.abilities.runs import Detached, RunRequest
+from chat.agent.methods.run_values import Detached, RunRequest
 from chat.errors import RunNotFound
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import RunIn
 from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
+from chat.instance.resolve import resolve_below
 from chat.instances.rows import key_of
 from chat.models import AgentRun
-from chat.reads import runs
-from chat.runtime.resolve import resolve_below
+from chat.sub_agents import views as runs
 from chat.turns.delegation.starting import start_run as begin_run
 from chat.turns.delegation.stopping import stop_run
 from thinkproject.kernel.ids import new_id

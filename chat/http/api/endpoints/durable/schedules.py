@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from chat.access.auth import open_instance
-from chat.agent.abilities.schedule_methods import Work, checked_prompt
+from chat.agent.methods.schedules import Work, checked_prompt
 from chat.agent.registry import get_agent_class
 from chat.conf import chat_settings
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
@@ -24,11 +24,11 @@ from chat.http.api.schemas.schedules import (
     TimesIn,
 )
 from chat.models import AgentInstance
-from chat.reads.schedules import OccurrenceView, last_runs, runs_of
-from chat.runtime.abilities.schedules import delete_schedule, draft_of, find_schedule, schedules_of
+from chat.schedules.outcomes import OccurrenceView, last_runs, runs_of
+from chat.schedules.service import delete_schedule, draft_of, find_schedule, schedules_of
 from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
 from fibers.errors import ScheduleInvalid
-from fibers.schedule_models import Schedule
+from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.clock import database_now
 from thinkproject.kernel.aio import db

@@ -9,7 +9,7 @@ from chat.access.auth import open_instance
 from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.abilities import ExecutionDetailOut, ExecutionPageOut
 from tools_app.errors import ExecutionNotFound
-from tools_app.execution_models import Execution
+from tools_app.models.code_runs import Execution
 
 router = Router(tags=["code"])
 Limit = Annotated[int, Query(ge=1, le=200)]

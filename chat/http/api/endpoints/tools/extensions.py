@@ -15,6 +15,7 @@ from pydantic import StringConstraints
 
 from chat.access.auth import open_instance
 from chat.errors import InputInvalid
+from chat.extensions.service import InstanceExtensions
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.extensions import (
@@ -27,11 +28,10 @@ from chat.http.api.schemas.extensions import (
     ExtensionToolOut,
     ExtensionVersionsOut,
 )
+from chat.instance.factory import extensions_of
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.runtime.abilities.extensions import InstanceExtensions
-from chat.runtime.agent_factory import extensions_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.phrases import Phrase
@@ -39,11 +39,11 @@ from tools_app.core.extensions.naming import tool_name
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.files.diffs import unified
 from tools_app.errors import ExtensionNotFound, FileFailed
-from tools_app.extension_models import Extension, ExtensionAuthor, ExtensionLevel, ExtensionVersion
 from tools_app.extensions import services
 from tools_app.extensions.loaded import LEVELS, STATIC, LoadedExtension, distinct, loaded_of, visible
 from tools_app.extensions.records import calls_of
 from tools_app.extensions.services import Author, Holder
+from tools_app.models.extensions import Extension, ExtensionAuthor, ExtensionLevel, ExtensionVersion
 
 router = Router(tags=["extensions"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]+$")]

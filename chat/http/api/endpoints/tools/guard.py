@@ -7,8 +7,8 @@ from chat.access.auth import open_instance
 from chat.conversations.guarding import GuardState, decide_guard, guard_state
 from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.guard import GuardIn, GuardOut, GuardTextOut, RelaxedOut
+from tools_app.calls.services import Actor
 from tools_app.core.guard.rules import ON, GuardDecision
-from tools_app.services import Actor
 
 router = Router(tags=["guard"])
 

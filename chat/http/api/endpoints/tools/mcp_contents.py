@@ -10,7 +10,7 @@ from chat.errors import InputInvalid
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.mcp import McpContentIn, McpContentOut
-from chat.instances.mcp_servers import find_reading, read_soon
+from chat.mcp_servers.changes import find_reading, read_soon
 from fibers.core.states import TERMINAL
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db

@@ -10,8 +10,8 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.mcp import McpImportedOut, McpImportIn, McpImportOut, McpVariableOut
-from chat.instances.mcp_servers import import_servers, place_of
-from chat.runtime.abilities.mcp import may_add
+from chat.mcp_servers.changes import import_servers, place_of
+from chat.mcp_servers.service import may_add
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.languages import translate
 from tools_app.core.mcp.variables import Variable

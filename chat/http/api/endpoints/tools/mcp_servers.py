@@ -14,9 +14,9 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.mcp import McpServerIn, McpServerOut, McpServerPatch, McpSkippedOut, McpToolOut
-from chat.instances.mcp_servers import connect_soon, place_of
+from chat.mcp_servers.changes import connect_soon, place_of
+from chat.mcp_servers.service import may_add, remove
 from chat.models import AgentInstance
-from chat.runtime.abilities.mcp import may_add, remove
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpServerView
 from tools_app.errors import McpServerNotFound, McpServerRefused
@@ -24,7 +24,7 @@ from tools_app.mcp import rows, selectors
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.rows import Place
 from tools_app.mcp.sign_in import CALLBACK_PATH, sign_out
-from tools_app.mcp_models import McpServer
+from tools_app.models.mcp import McpServer
 
 router = Router(tags=["mcp"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 _CHANGES = declares(403, 404, 409, 429)

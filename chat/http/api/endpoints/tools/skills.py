@@ -8,8 +8,8 @@ from chat.agent.think import Think
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import SkillOut
+from chat.instance.factory import started_agent
 from chat.instances.rows import key_of
-from chat.runtime.agent_factory import started_agent
 from chat.user_code.skills import skills_of
 from thinkproject.kernel.aio import db
 

@@ -30,12 +30,12 @@ from chat.turns.admission.continuation import Replied, reply_to_call, require_ca
 from chat.turns.admission.tool_answers import Reply, pending_calls
 from thinkproject.kernel.jsonvalue import fingerprint
 from thinkproject.kernel.languages import translate
+from tools_app.calls.selectors import approval_events
+from tools_app.calls.services import Actor
 from tools_app.core.action_rules import ActionStatus, UndoStatus
 from tools_app.core.questions import Question, question_of, title_of
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ActionRecord, ToolCallRecord
-from tools_app.selectors import approval_events
-from tools_app.services import Actor
 
 router = Router(tags=["calls"])
 Limit = Annotated[int, Query(ge=1, le=200)]

@@ -36,9 +36,9 @@ from chat.http.api.schemas.workspace import (
     WorkspaceEntryOut,
     WorkspaceOut,
 )
+from chat.instance.workspaces import ViewedWorkspace, view_workspace
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.runtime.workspaces import ViewedWorkspace, view_workspace
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.threads import acting_for

@@ -1,0 +1,30 @@
+"""Workspaces of instances: the one that each instance has, and the one that its agent names instead."""
+
+from dataclasses import dataclass
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
+from chat.instance.factory import started_agent
+from chat.instances.workspaces import InstanceWorkspace
+from chat.user_code.workspace import workspace_of
+from tools_app.core.files.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewedWorkspace:
+    """The workspace of a conversation as people see it. `can_write`: not those of a class that is gone."""
+
+    workspace: Workspace
+    can_write: bool
+
+
+async def view_workspace(key: InstanceKey, instance_id: str) -> ViewedWorkspace:
+    """Open the workspace of an instance for people. Errors: `WorkspaceMissing`, `AgentCodeFailed`."""
+    if not is_served(key.agent):
+        return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=False)
+    cls = get_agent_class(key.agent)
+    if not issubclass(cls, Think) or cls.get_workspace is Think.get_workspace:  # its code has nothing to say
+        return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=True)
+    agent, _host = await started_agent(key)
+    return ViewedWorkspace(workspace=await workspace_of(agent), can_write=True)

@@ -1,0 +1,42 @@
+"""Tables of the chat app. Columns, constraints and derived properties only: writes happen in services."""
+
+from chat.models.conversations import (
+    AgentInstance,
+    ApiToken,
+    Attachment,
+    MessageCount,
+    SignInLink,
+    StreamSegment,
+    Turn,
+    TurnOptions,
+    TurnSeen,
+    TurnTrigger,
+    new_attachment_id,
+    new_instance_id,
+    new_turn_id,
+)
+from chat.models.imports import ArchiveImport, ImportedConversation
+from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
+from chat.models.runs import AgentRun
+
+__all__ = [
+    "AgentInstance",
+    "AgentRun",
+    "ApiToken",
+    "ArchiveImport",
+    "Attachment",
+    "ImportedConversation",
+    "MessageCount",
+    "OAuthClient",
+    "OAuthGrant",
+    "OAuthToken",
+    "SignInLink",
+    "StreamSegment",
+    "Turn",
+    "TurnOptions",
+    "TurnSeen",
+    "TurnTrigger",
+    "new_attachment_id",
+    "new_instance_id",
+    "new_turn_id",
+]
