@@ -28,7 +28,10 @@ class ChatConfig(AppConfig):
             remove_turns_of_session,
         )
         from chat.schedules.reconciling import start_passes  # noqa: PLC0415 - as above
+        from chat.wiring import wire  # noqa: PLC0415 - as above
         from sessions_app.models import Session  # noqa: PLC0415 - as above
+
+        wire()
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:
             remove_all_of_owner(instance.pk)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.abilities.mcp_server import McpServerAttributes
-from chat.agent.abilities.skill_methods import SkillMethods
 from chat.agent.agent_tools import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent, ChatHost
@@ -53,9 +51,7 @@ class Think(
     SessionMethods,
     ModelMethods,
     ApprovalCallables,
-    SkillMethods,
     McpMethods,
-    McpServerAttributes,
     ExtensionDeclarations,
     SubAgentTools,
     ScheduleDeclarations,
@@ -156,6 +152,12 @@ class Think(
     the conversation, calls that change something or send something ask a person first. A class that needs less says
     why: `Relaxed(reason="Reads our own wiki only", trusts=[Origin.WEB])`."""
 
+    mcp_server: ClassVar[bool | Sequence[str]] = False
+    """Whether programs that a person has authorised may talk to the agent as an MCP server: `True` offers the tool
+    `chat` and the person's conversations. Names and patterns, as in `enabled_tools`, offer tools of the class besides,
+    and those of extensions and servers where a pattern names their source (`"mcp:notes_*"`): a program that calls one
+    gets what a model would, after the same hooks and approvals."""
+
     host: ChatHost
 
     model_choice: ChosenModel = NOTHING
@@ -192,6 +194,14 @@ class Think(
 
     def get_tools(self) -> Any:
         """Give the tools: an iterable of `@tool` functions, or a mapping whose keys name them. Runs every turn."""
+        return ()
+
+    def get_skills(self) -> Any:
+        """Give the sources of skills: `SkillDirectory`, `WorkspaceSkills`, `SkillsInCode`, or your own (`SkillSource`).
+
+        Runs once an attempt. The system prompt lists the skills, and the model gets tools to read them and to run their
+        scripts. Of two with one name that of the later source counts. A source that fails blocks nothing: it is logged.
+        """
         return ()
 
     def get_max_steps(self) -> Any:

@@ -1,9 +1,8 @@
 """Sub-agents and runs of the instance of a host: the database side of `chat.agent.methods.sub_agents`."""
 
-import importlib
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from django.db.models.functions import Now
 
@@ -46,19 +45,28 @@ class Reports(Protocol):
         ...
 
 
+class MakeHandle(Protocol):
+    """Makes a handle of an instance."""
+
+    def __call__(self, key: InstanceKey) -> Any:
+        """Make it. No query is made."""
+        ...
+
+
 class SubAgentsHost:
     """The sub-agents of the instance of a host."""
 
+    handle_of: ClassVar[MakeHandle]  # set by `chat.wiring`: handles lie above, and have this host
     key: InstanceKey
     reports: Reports | None = None  # of the turn that the agent object works for
 
     def open_sub_agent(self, route: str, name: str) -> Any:
         """A handle of a sub-agent."""
-        return make_handle(child_key(self.key, route, name))
+        return self.handle_of(child_key(self.key, route, name))
 
     def open_parent(self) -> Any:
         """A handle of the parent."""
-        return None if self.key.parent is None else make_handle(self.key.parent)
+        return None if self.key.parent is None else self.handle_of(self.key.parent)
 
     async def abort_sub_agent(self, route: str, name: str, reason: str) -> bool:
         """Stop a sub-agent and all below it."""
@@ -114,11 +122,6 @@ class SubAgentsHost:
         """Keep a milestone in the answer."""
         if self.reports is not None:
             self.reports.milestone(name, data)
-
-
-def make_handle(key: InstanceKey) -> Any:
-    """A handle of an instance."""
-    return importlib.import_module("chat.instance.handle").AgentHandle(key)  # which has these operations itself
 
 
 def child_key(key: InstanceKey, route: str, name: str) -> InstanceKey:

@@ -170,7 +170,7 @@ class SessionBudget:
 
 @lru_cache(maxsize=8)
 def _load(names: tuple[str, ...]) -> tuple[TurnPolicy, ...]:
-    return tuple(import_string(name)() for name in names)
+    return tuple(import_string(name.replace(".turns.state.policies.", ".turns.policies."))() for name in names)
 
 
 def check_admission(instance: AgentInstance) -> None:

@@ -21,13 +21,10 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.fallbacks import models_of
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, ToolSpec
 from chat.errors import TurnConfigInvalid, WorkspaceMissing
-from chat.extensions.tools import tools_of_extensions
 from chat.files.views import files_for_models
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
-from chat.mcp_servers.tools import tools_of_servers
-from chat.schedules.tools import tools_of_schedules
 from chat.turns.background.sampling import sampler_for
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
@@ -36,9 +33,7 @@ from chat.turns.execution.prompting import Prompt
 from chat.turns.guarding.handed_down import denied_above
 from chat.turns.guarding.turn_guard import TurnGuard
 from chat.turns.state.merging import merge_history
-from chat.turns.tools import caller_tools
-from chat.turns.tools.client_tools import to_tools
-from chat.turns.tools.providers import ToolRequest, gather_tools, register
+from chat.turns.tools.providers import ToolRequest, gather_tools
 from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundary
 from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
@@ -57,13 +52,10 @@ from tools_app.core.schema import declared_schema
 from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
-from tools_app.core.toolset import Toolset, ToolSource, named_tools
+from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME as CODE_TOOL
-from tools_app.file_tools.workspace_tools import create_workspace_tools
-from tools_app.session_tools import session_tools, skill_reader
-from tools_app.shell.tool import create_bash_tool
-from tools_app.skills.tools import create_skill_tools
+from tools_app.session_tools import skill_reader
 
 logger = logging.getLogger(__name__)
 
@@ -252,49 +244,6 @@ async def _workspace(agent: Think) -> Workspace | None:
         return await workspace_of(agent)
     except WorkspaceMissing:
         return None
-
-
-async def _tools_of_workspace(request: ToolRequest) -> ToolSource:
-    if request.workspace is None:
-        return ()
-    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
-
-
-async def _tools_of_agent(request: ToolRequest) -> ToolSource:
-    given: ToolSource = await call_hook(request.agent, "get_tools")
-    of = f"{type(request.agent).__name__}.get_tools()"
-    try:
-        with user_code_boundary("get_tools", type(request.agent)):  # a generator runs now
-            return named_tools(given)
-    except ToolDeclarationInvalid as error:
-        raise TurnConfigInvalid(f"{of}: {error.message}") from error
-
-
-async def _tools_of_session(request: ToolRequest) -> ToolSource:
-    return session_tools(request.context, request.state)
-
-
-async def _tools_of_skills(request: ToolRequest) -> ToolSource:
-    return create_skill_tools(request.skills, request.workspace)
-
-
-async def _tools_of_client(request: ToolRequest) -> ToolSource:
-    return to_tools(request.client_tools)
-
-
-async def _tools_of_caller(request: ToolRequest) -> ToolSource:
-    return caller_tools.to_tools(request.caller_tools)
-
-
-register(Source.WORKSPACE, _tools_of_workspace)
-register(Source.SCHEDULES, tools_of_schedules)
-register(Source.AGENT, _tools_of_agent)
-register(Source.EXTENSIONS, tools_of_extensions)
-register(Source.SESSION, _tools_of_session)
-register(Source.SKILLS, _tools_of_skills)
-register(Source.MCP, tools_of_servers)
-register(Source.CLIENT, _tools_of_client)
-register(Source.CALLER, _tools_of_caller)
 
 
 def _enabled(agent: Think, tools: Toolset) -> Toolset:

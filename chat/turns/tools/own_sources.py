@@ -1,0 +1,51 @@
+"""Providers of the tools of a conversation itself: its workspace, class, session, skills, client and caller."""
+
+from chat.errors import TurnConfigInvalid
+from chat.turns.tools import caller_tools
+from chat.turns.tools.client_tools import to_tools
+from chat.turns.tools.providers import ToolRequest
+from chat.user_code.call_hook import call_hook, user_code_boundary
+from tools_app.core.toolset import ToolSource, named_tools
+from tools_app.errors import ToolDeclarationInvalid
+from tools_app.file_tools.workspace_tools import create_workspace_tools
+from tools_app.session_tools import session_tools
+from tools_app.shell.tool import create_bash_tool
+from tools_app.skills.tools import create_skill_tools
+
+
+async def tools_of_workspace(request: ToolRequest) -> ToolSource:
+    """Tools for the files of the workspace, where the agent works in one."""
+    if request.workspace is None:
+        return ()
+    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
+
+
+async def tools_of_agent(request: ToolRequest) -> ToolSource:
+    """Tools that the agent's class gives. Errors: `TurnConfigInvalid` for what is none."""
+    given: ToolSource = await call_hook(request.agent, "get_tools")
+    of = f"{type(request.agent).__name__}.get_tools()"
+    try:
+        with user_code_boundary("get_tools", type(request.agent)):  # a generator runs now
+            return named_tools(given)
+    except ToolDeclarationInvalid as error:
+        raise TurnConfigInvalid(f"{of}: {error.message}") from error
+
+
+async def tools_of_session(request: ToolRequest) -> ToolSource:
+    """Tools for the memory and the texts of the session."""
+    return session_tools(request.context, request.state)
+
+
+async def tools_of_skills(request: ToolRequest) -> ToolSource:
+    """Tools that read skills and run their scripts."""
+    return create_skill_tools(request.skills, request.workspace)
+
+
+async def tools_of_client(request: ToolRequest) -> ToolSource:
+    """Tools that the client runs."""
+    return to_tools(request.client_tools)
+
+
+async def tools_of_caller(request: ToolRequest) -> ToolSource:
+    """Tools that the program runs which asked for the turn."""
+    return caller_tools.to_tools(request.caller_tools)
