@@ -178,7 +178,7 @@ class InstancePages:
 
     def _stored(self, request: HttpRequest, instance: AgentInstance, noted: Text, said: Text) -> HttpResponse:
         self.admin.log_change(request, instance, str(noted))
-        self.admin.message_user(request, said, messages.SUCCESS)
+        self.admin.message_user(request, str(said), messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:think_chat_agentinstance_change", args=[instance.pk]))
 
 

@@ -103,7 +103,7 @@ async def test_a_real_small_model_answers_hello_in_one_step(
     """The one that can be had from package registries: it is sent no tools, as it could call none."""
     endpoint = Endpoint(provider="local", base_url=local_base_url, can_call_tools=False, accepts_images=False)
     room = make_room(agent)
-    MODELS["current"] = ChatCompletionsModel(endpoint, MODEL_ALIAS)
+    MODELS["current"] = ChatCompletionsModel(endpoint, MODEL_ALIAS)  # type: ignore[assignment]  # not scripted
     settings.THINK_MODEL_STALL_SECONDS = 300.0  # its words take as long as the machine is busy
     admitted = await room.admit("Hello")
     await run_until_idle(timeout_seconds=300.0, skip_delays=True)
