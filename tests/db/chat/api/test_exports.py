@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ SOURCES = {
 }
 
 
-def kept_parts(parts: list[dict[str, Any]], form: ExportFormat) -> Iterator[Any]:
+def kept_parts(parts: Iterable[Any], form: ExportFormat) -> Iterator[Any]:
     """The parts that a format has a place for: texts, thoughts, calls with results, and files where it takes them."""
     for part in parts:
         match part["type"]:

@@ -17,7 +17,6 @@ from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import Entry
-from tools_app.file_tools.making import not_found
 from tools_app.models import StoredWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -28,6 +27,8 @@ from .working import call, offered, outputs, parts_of_calls
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FILE_TOOLS = ["read", "write", "edit", "list", "find", "grep", "delete"]
+
+NOT_FOUND = {"error": "File not found: /a.txt (in the workspace: / or /workspace; list and find show what is there)."}
 
 
 class FilesDesk(Think):
@@ -122,7 +123,7 @@ async def test_instances_are_apart(make_room: MakeRoom) -> None:
     room = make_room("files-desk", "one")
     await outputs(room, call("write", path="/a.txt", content="of one"))
     other = Room(InstanceKey(owner_id=room.key.owner_id, agent="files-desk", name="two"), room.model)
-    assert await outputs(other, call("read", path="/a.txt")) == [not_found("/a.txt")]
+    assert await outputs(other, call("read", path="/a.txt")) == [NOT_FOUND]
     bob = await db(User.objects.create_user, "bob", password="bob-password")
     same_name = Room(InstanceKey(owner_id=bob.pk, agent="files-desk", name="one"), room.model)
     assert await outputs(same_name, call("list")) == [{"path": "/", "count": 0, "entries": []}]
@@ -180,7 +181,7 @@ async def test_a_tool_of_the_client_does_not_win_over_a_file_tool(make_room: Mak
     declared = {"name": "read", "description": "Read in the browser", "parameters": {}}
     await room.say(f"{call('read', path='/a.txt')}\nsay: {{result}}", client_tools=[declared])
     (part,) = await parts_of_calls(room)
-    assert (part["state"], part["output"]) == ("output-available", not_found("/a.txt"))
+    assert (part["state"], part["output"]) == ("output-available", NOT_FOUND)
 
 
 async def statements_of_a_turn(room: Room, request_id: str) -> list[str]:
