@@ -1,4 +1,4 @@
-"""What an agent class declares, for clients and for staff: its methods, its sub-agents, its limits."""
+"""Declarations of an agent class, for clients and for staff: its methods, its sub-agents, its limits."""
 
 import inspect
 from dataclasses import dataclass
