@@ -48,7 +48,7 @@ def _text(path: str, data: bytes) -> tuple[str, Encoding]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredText:
+class KeptText:
     """The text of a file for an editor, of one version. `can_be_saved`: encoding it again gives the same bytes."""
 
     text: str
@@ -57,7 +57,7 @@ class StoredText:
     can_be_saved: bool
 
 
-async def stored_text(workspace: Workspace, path: str) -> StoredText:
+async def stored_text(workspace: Workspace, path: str) -> KeptText:
     """A file's text without its mark.
 
     Errors: `ENOENT`, `EISDIR`, `EFBIG` beyond `MAX_TEXT_BYTES`; `EILSEQ` for what is no text.
@@ -74,7 +74,7 @@ async def stored_text(workspace: Workspace, path: str) -> StoredText:
     text = found.decode(data, path=path)
     can_be_saved = not found.strays and found.encode(text, path=path) == data
     shown = text if can_be_saved else text.encode(errors="surrogateescape").decode(errors="replace")
-    return StoredText(text=shown, encoding=found, version=entry.version, can_be_saved=can_be_saved)
+    return KeptText(text=shown, encoding=found, version=entry.version, can_be_saved=can_be_saved)
 
 
 async def replace_text(

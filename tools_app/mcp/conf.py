@@ -46,7 +46,7 @@ class McpSettings:
 
     @property
     def opening_seconds(self) -> float:
-        """How long making a connection of any kind may take."""
+        """Seconds that making a connection of any kind may take."""
         return max(self.connect_seconds, self.start_seconds)
 
     @property

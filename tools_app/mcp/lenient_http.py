@@ -77,7 +77,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _said(answer: JSONValue, body: bytes, kind: str) -> str:
-    """What an error of HTTP says for people, in front of it a space; nothing of a page."""
+    """The words of an error of HTTP for people, in front of them a space; nothing of a page."""
     found: Any = ""
     if isinstance(answer, dict):
         found = next((answer[name] for name in ("error", "message", "detail") if isinstance(answer.get(name), str)), "")

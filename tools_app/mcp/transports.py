@@ -64,7 +64,7 @@ class Way:
 
     @property
     def seconds(self) -> float:
-        """How long it may take to connect."""
+        """Seconds that it may take to connect."""
         is_program = self._spec.transport is McpTransport.STDIO
         return mcp_settings.start_seconds if is_program else mcp_settings.connect_seconds
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _near(settings: Any) -> None:
+def _habits_near(settings: Any) -> None:
     settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
 
 
