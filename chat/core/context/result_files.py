@@ -65,6 +65,8 @@ def _file(entry: JSONObject, sight: Sight) -> FileContent | str:
         return f"[The tool returned {title}. It is no longer available.]"
     if not sight.sees(loaded.media_type):  # the part was written by a client, and is wrong about the file
         return f"[The tool returned {title}. You cannot see its content; the user can.]"
+    if not loaded.data and loaded.text is not None:  # a picture that cannot be opened, or a document
+        return f"[The tool returned {title}: {loaded.text}]"
     if not loaded.data:
         return f"[The tool returned {title}. It is not sent again: this request has too many files.]"
     return loaded

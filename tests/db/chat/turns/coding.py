@@ -29,6 +29,7 @@ from chat.think import (
 )
 from fibers.context import current_fiber
 from fibers.testing import die, run_until_idle
+from tests.pictures import PNG
 from tools_app.execute.tool import create_execute_tool, shared_sandbox
 from tools_app.sandbox.contract import Limits
 
@@ -36,7 +37,6 @@ from .agents import MODELS
 from .answering import Desk
 from .conftest import MakeRoom, Room
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 NOTED: list[str] = []
 """What tools and hooks did, in order."""
 

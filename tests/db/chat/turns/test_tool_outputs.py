@@ -1,5 +1,6 @@
 """Long outputs and files of tools: what the model is sent, what is stored, and what a crash leaves."""
 
+import base64
 from typing import Any, ClassVar
 
 import pytest
@@ -25,6 +26,7 @@ from chat.think import (
 from fibers.context import current_fiber
 from fibers.testing import die
 from sessions_app.core.messages.shapes import OURS
+from tests.pictures import PNG
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.models import ToolCallRecord
@@ -33,7 +35,6 @@ from .agents import MODELS
 from .answering import Desk, on_record
 from .conftest import MakeRoom, Room, status_of, text_of
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 PDF = b"%PDF-1.7 a plan"
 RUNS: list[int] = []
 
@@ -270,7 +271,7 @@ async def test_an_output_that_cannot_be_kept_is_cut_and_says_so(make_room: MakeR
 
 SHOWN = [
     {"type": "text", "text": "[Files that the tool draw returned for the call one:]"},
-    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgpwaXhlbHM="}},
+    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}"}},
     {"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjcgYSBwbGFu"}},
 ]
 

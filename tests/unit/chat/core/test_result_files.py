@@ -12,6 +12,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 PICTURE = FileContent(media_type="image/png", data=b"\x89PNG", filename="a.png")
 TOO_MUCH = FileContent(media_type="image/png", data=b"", filename="a.png")
+DAMAGED = FileContent(media_type="image/png", data=b"", filename="a.png", text="It cannot be opened.")
 ENTRY: JSONObject = {"url": "/files/1", "mediaType": "image/png", "filename": "a.png"}
 PLAN: JSONObject = {"url": "/files/2", "mediaType": "application/pdf", "filename": "b.pdf"}
 
@@ -57,6 +58,7 @@ def test_a_file_that_the_model_can_see_goes_with_the_result() -> None:
         (ENTRY, PICTURE, {"sees": False}, '"a.png" (image/png). You cannot see its content; the user can.]'),
         (ENTRY, PICTURE, {"sends": False}, '"a.png" (image/png). It is shown to the user.]'),
         (ENTRY, None, {}, '"a.png" (image/png). It is no longer available.]'),
+        (ENTRY, DAMAGED, {}, '"a.png" (image/png): It cannot be opened.]'),
         (ENTRY, TOO_MUCH, {}, '"a.png" (image/png). It is not sent again: this request has too many files.]'),
         (PLAN, None, {}, '"b.pdf" (application/pdf). You cannot see its content; the user can.]'),
         ({**ENTRY, "mediaType": "text/csv"}, None, {}, '"a.png" (text/csv). It is shown to the user.]'),
