@@ -101,13 +101,13 @@ async def visit(session: BrowserContext, text: str) -> Visit:
     url = str(session.policy.check_url(text))
     page = await session.page()
     control = await page.control
-    for domain in ("Network.enable", "BrowserPage.enable"):
+    for domain in ("Network.enable", "Page.enable"):
         await session.send(page, domain)
-    await session.send(page, "BrowserPage.setLifecycleEventsEnabled", {"enabled": True})
+    await session.send(page, "Page.setLifecycleEventsEnabled", {"enabled": True})
     before = set(session.refused)
     old = (await _frame(session, page)).get("loaderId")
     async with session.events_of(control) as events:
-        gone = await session.send(page, "BrowserPage.navigate", {"url": url}, seconds=LOAD_SECONDS)
+        gone = await session.send(page, "Page.navigate", {"url": url}, seconds=LOAD_SECONDS)
         if gone.get("errorText"):
             raise _not_reached(session, before, url, str(gone["errorText"]))
         frame = gone.get("frameId")
@@ -116,7 +116,7 @@ async def visit(session: BrowserContext, text: str) -> Visit:
             """Whether a document of this page has loaded, perhaps a further one that the first led to."""
             return event.get("name") == "load" and event.get("frameId") == frame and event.get("loaderId") != old
 
-        is_whole = await events.wait("BrowserPage.lifecycleEvent", LOAD_SECONDS, is_load) is not None
+        is_whole = await events.wait("Page.lifecycleEvent", LOAD_SECONDS, is_load) is not None
         if is_whole:
             await events.quiet(QUIET_SECONDS, SETTLE_SECONDS)
     there = await _frame(session, page)
@@ -151,14 +151,14 @@ async def _described(session: BrowserContext, page: BrowserPage, *, status: int,
 
 async def _frame(session: BrowserContext, page: BrowserPage) -> JSONObject:
     """The main frame of a page: `id`, `loaderId` (of its document), `url`, and `unreachableUrl` of an error."""
-    tree = await session.send(page, "BrowserPage.getFrameTree")
+    tree = await session.send(page, "Page.getFrameTree")
     return dict(tree["frameTree"]["frame"])
 
 
 async def run(session: BrowserContext, page: BrowserPage, expression: str) -> JSONValue:
     """The value of an expression in our own world within the page. Errors: `BrowserFailed`."""
     frame_id = (await _frame(session, page))["id"]
-    made = await session.send(page, "BrowserPage.createIsolatedWorld", {"frameId": frame_id, "worldName": "think"})
+    made = await session.send(page, "Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "think"})
     wanted = {"expression": expression, "contextId": made["executionContextId"], "returnByValue": True}
     answer = await session.send(page, "Runtime.evaluate", wanted, seconds=SCRIPT_SECONDS)
     details = answer.get("exceptionDetails")
@@ -189,10 +189,10 @@ async def picture_of(session: BrowserContext, control: str, *, full_page: bool) 
     """A picture (PNG) of what is seen of a page, or of all of it down to a height. Errors: `BrowserFailed`."""
     wanted: JSONObject = {"format": "png", "optimizeForSpeed": True}
     if full_page:
-        metrics = await session.connection.send("BrowserPage.getLayoutMetrics", {}, control)
+        metrics = await session.connection.send("Page.getLayoutMetrics", {}, control)
         size = metrics.get("cssContentSize", {})
         width, height = min(int(size.get("width", 1280)), WIDTHS[1]), min(int(size.get("height", 800)), MAX_HEIGHT)
         clip = {"x": 0, "y": 0, "width": max(1, width), "height": max(1, height), "scale": 1}
         wanted |= {"captureBeyondViewport": True, "clip": clip}
-    answer = await session.connection.send("BrowserPage.captureScreenshot", wanted, control, seconds=LOAD_SECONDS)
+    answer = await session.connection.send("Page.captureScreenshot", wanted, control, seconds=LOAD_SECONDS)
     return base64.b64decode(str(answer.get("data", "")))

@@ -257,9 +257,9 @@ class BrowserContext:
     def _take(self, method: str, params: JSONObject, session_id: str) -> None:
         for events in self._events.get(session_id, ()):
             events.take(method, params)
-        if method == "BrowserPage.javascriptDialogOpening" and self._is_control(session_id):
+        if method == "Page.javascriptDialogOpening" and self._is_control(session_id):
             accept = {"accept": params.get("type") == "beforeunload"}
-            self._do(self.connection.send("BrowserPage.handleJavaScriptDialog", accept, session_id))
+            self._do(self.connection.send("Page.handleJavaScriptDialog", accept, session_id))
         elif not session_id and method.startswith("Target."):
             self._take_target(method, params)
 
@@ -303,7 +303,7 @@ class BrowserContext:
             control = str((await self.connection.send("Target.attachToTarget", wanted))["sessionId"])
             if self.guard is not None:
                 await self.guard.watch(self, page, control)
-            await self.connection.send("BrowserPage.enable", {}, control)
+            await self.connection.send("Page.enable", {}, control)
         except (ToolError, KeyError):
             page.control.set_exception(BrowserFailed("The page is gone."))
             page.control.exception()  # read once, so that it may be left alone
@@ -327,7 +327,7 @@ async def _log_in(session: BrowserContext, proxy: Proxy, control: str) -> None:
     await send("Fetch.enable", {"handleAuthRequests": True, "patterns": [{"urlPattern": LOGIN_URL}]}, control)
     login = {"response": "ProvideCredentials", "username": USER, "password": proxy.password}
     async with session.events_of(control) as events:
-        going = asyncio.create_task(send("BrowserPage.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
+        going = asyncio.create_task(send("Page.navigate", {"url": LOGIN_URL}, control, seconds=LOGIN_SECONDS))
         try:
             if paused := await events.wait("Fetch.requestPaused", LOGIN_SECONDS):
                 await send("Fetch.continueRequest", {"requestId": paused["requestId"]}, control)
@@ -341,8 +341,8 @@ async def _log_in(session: BrowserContext, proxy: Proxy, control: str) -> None:
         raise BrowserFailed("The browser could not be connected to its proxy.")
     await send("Fetch.disable", {}, control)
     async with session.events_of(control) as events:
-        await send("BrowserPage.navigate", {"url": ABOUT_BLANK}, control)
-        await events.wait("BrowserPage.loadEventFired", LOGIN_SECONDS)
+        await send("Page.navigate", {"url": ABOUT_BLANK}, control)
+        await events.wait("Page.loadEventFired", LOGIN_SECONDS)
 
 
 async def _watch_memory(session: BrowserContext, chrome: starting.Chrome) -> None:
