@@ -199,7 +199,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
 
     def manage(self, *words: str, lines: str = "") -> str:

@@ -14,6 +14,7 @@ from sessions_app.core.compaction.pruning import CLEARED_TEXT
 from sessions_app.core.messages import shapes
 from sessions_app.messages import services
 from sessions_app.models import Message, Session
+from tests.pictures import PNG
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -21,7 +22,7 @@ from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
 from .overflows import OVERFLOWS, compactions, limits, talked, text
 
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 16).decode()
+PICTURE = base64.b64encode(PNG).decode()
 
 
 class Kept(Plain):
@@ -234,15 +235,15 @@ async def test_pictures_are_named_when_they_do_not_fit(make_room: MakeRoom) -> N
         "type": "file",
         "mediaType": "image/png",
         "filename": "cat.png",
-        "url": f"data:image/png;base64,{PNG}",
+        "url": f"data:image/png;base64,{PICTURE}",
     }
     said: shapes.Part = {"type": "text", "text": "marker: pic\ncontext overflow 1 times\nsay: a cat"}
     message: shapes.NewMessage = {"role": "user", "parts": [said, part]}
     turn = await room.say(Submit(message=message))
     assert (status_of(turn), (await room.texts())[-1]) == ("completed", ("assistant", "a cat"))
     refused, again = (dump(request) for request in room.model.requests)
-    assert PNG in refused
-    assert PNG not in again
+    assert PICTURE in refused
+    assert PICTURE not in again
     assert "[Attached image/png: cat.png]" in again
     assert [p["type"] for p in (await room.transcript())[0]["parts"]] == ["text", "file"]
 
