@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.files_people_bring import DOCUMENTS, REFUSED, Brought
+from tests.pictures import PNG
 from tests.unit.tools_app.files.calling import call
 from tests.unit.tools_app.sandbox.probes import PROBES
 from tests.unit.tools_app.skills.skill_texts import text_of
@@ -22,7 +23,6 @@ from tools_app.workspace.stores.memory import MemoryWorkspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 SUM = (
     "export default async (input, {files}) => ({sum: input.numbers.reduce((a, b) => a + b), about: files['notes.txt']})"
 )
