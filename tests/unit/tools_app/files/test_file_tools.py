@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.pictures import PNG
 from tests.unit.tools_app.files.calling import call
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
@@ -14,7 +15,6 @@ from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
 CYRILLIC = "Привет, это обычный русский текст\n".encode("cp1251")
-PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 16
 
 
 @pytest.fixture
@@ -156,8 +156,7 @@ async def test_read_describes_other_files_without_their_bytes(workspace: Workspa
         "mediaType": "application/octet-stream",
         "sizeBytes": 6,
         "unsupported": True,
-        "note": "a.zip is no text, picture or document of a known kind. Save it as PDF, text or CSV, or put it into "
-        "the files of the conversation.",
+        "note": "a.zip is damaged or not complete. Make or download it again, then attach it again.",
     }
     await workspace.write_file("/big.png", PNG + b"x" * 3_670_016)
     big = await call(tools["read"], path="/big.png")

@@ -29,7 +29,7 @@ from django.conf import settings
 settings.configure(THINK_SANDBOX_COPIES_DIR=sys.argv[1])
 from tools_app.sandbox.contract import Answer, Script
 from tools_app.sandbox.deno import DenoSandbox
-from tools_app.sandbox.process import Program, deno_path
+from tools_app.sandbox.process import SandboxProgram, deno_path
 from tools_app.shell.bundling import RUNNER
 
 async def main():
@@ -40,7 +40,7 @@ async def main():
         return Answer(value=1)
     script = Script(source="async () => await tools.look()", namespaces=("tools",))
     results = [await sandbox.run(script, calls=look) for _ in range(2)]
-    shell = DenoSandbox(program=Program(script=RUNNER / "bash_runner.js", folder=RUNNER))
+    shell = DenoSandbox(program=SandboxProgram(script=RUNNER / "bash_runner.js", folder=RUNNER))
     walls = [await sandbox.walls(), await shell.walls()]
     await sandbox.close()
     print(json.dumps({
