@@ -11,6 +11,7 @@ from typing import Final
 from tools_app.core.files.editing import plain_form
 from tools_app.core.files.operations import CanStat, ListOperations
 from tools_app.core.files.paths import name_of, normalise, parent_of
+from tools_app.core.guard.reach import reaching
 from tools_app.errors import FileFailed
 
 MAX_FOUND: Final = 3
@@ -77,14 +78,17 @@ async def refusal_of_double(operations: object, path: str) -> str:
         return ""
     if await operations.stat(path) is not None:
         return ""
+    folder = parent_of(path)
     try:
-        children = await operations.read_dir(parent_of(path), limit=MAX_LISTED)
+        with reaching(None):  # names that are only compared are not read by the model
+            children = await operations.read_dir(folder, limit=MAX_LISTED)
     except FileFailed:
         return ""
     wanted = plain_form(name_of(path))
     found = next((child.path for child in children if plain_form(child.name) == wanted), "")
     if not found:
         return ""
+    await operations.read_dir(folder, limit=MAX_LISTED)  # now one of them is
     return (
         f"{path} is not there, and {found} is, which looks the same ({_difference(path, found)}). Write to that name "
         "exactly, or choose one that looks different."
