@@ -128,7 +128,7 @@ def with_last_calls(history: Sequence[Message], policy: ContextPolicy) -> list[M
     tail = [message for message in to_model_messages(last, policy=None) if message != _GO_ON]
     kept = [item for message in tail[-policy.keep_calls_of :] for item in _call_ids(message)]
     going_on = filled[newest(filled, 1) :] if filled and filled[-1]["role"] == "assistant" else []
-    kept += [part["toolCallId"] for message in going_on for part in message["parts"] if "toolCallId" in part]
+    kept += [call_id for message in going_on for part in message["parts"] if (call_id := _call_id(part))]
     return without_calls(history, set(kept))
 
 
@@ -351,6 +351,12 @@ def _result(part: Part) -> tuple[JSONValue, bool]:
 def _denial(approval: JSONValue) -> str:
     reason = approval.get("reason") if isinstance(approval, dict) else None
     return clean_text(reason) if isinstance(reason, str) and reason.strip() else call_texts.DENIED
+
+
+def _call_id(part: object) -> str:
+    """The id of a part's call; empty for other parts, and for what was imported and is no part."""
+    found = part.get("toolCallId") if isinstance(part, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _safe_name(name: str) -> str:
