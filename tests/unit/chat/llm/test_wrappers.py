@@ -145,7 +145,7 @@ async def test_nothing_is_retried_once_something_was_yielded(
     http_model: LanguageModel, server: ScriptedServer, output: str
 ) -> None:
     with pytest.raises(NetworkLost):
-        await collect(Retrying(http_model, policy=QUICK), make_request(f"{output}\ndrop after 1"))
+        await collect(Retrying(http_model, policy=QUICK), make_request(f"{output}\ndrop after 2"))
     assert sent(server) == 1
 
 
