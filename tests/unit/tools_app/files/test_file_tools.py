@@ -158,7 +158,7 @@ async def test_read_describes_other_files_without_their_bytes(workspace: Workspa
         "unsupported": True,
         "note": "a.zip is damaged or not complete. Make or download it again, then attach it again.",
     }
-    await workspace.write_file("/big.png", PNG + b"x" * 3_670_016)
+    await workspace.write_file("/big.png", PNG[:8] + bytes(16) + b"x" * 3_670_016)
     big = await call(tools["read"], path="/big.png")
     assert (big["kind"], big["unsupported"]) == ("image", True)
 

@@ -196,10 +196,10 @@ from tests.unit.tools_app.processes.conftest import SMALL
 from tests.unit.tools_app.processes.test_escapes import processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.processes import tool
-from tools_app.processes.isolation import Bounds
+from tools_app.processes.isolation import CommandBounds
 from tools_app.workspace.stores.memory import MemoryWorkspace
 tool._TRIED["", ""] = next(each for each in tool.WALLS if each.name == sys.argv[1])
-runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=Bounds(**SMALL))
+runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=CommandBounds(**SMALL))
 text = "setsid nohup sleep 77.5 > /dev/null 2>&1 & (sleep 77.5 &); echo ready; sleep 77.5"
 async def main():
     task = asyncio.create_task(runner.run(CONTEXT, text))
