@@ -121,11 +121,11 @@ def test_a_question_that_is_sent_after_any_frame_stays_above_its_answer(loop: Qu
 
     opening = 3
     for first in range(opening + 1):
-        on_a_new_stage(loop, f"first-{first}", lambda stage, first=first: play(stage, first, AFTER_ALL), user)  # type: ignore[misc]
+        on_a_new_stage(loop, f"first-{first}", lambda stage, first=first: play(stage, first, AFTER_ALL), user)  # type: ignore[misc]  # defaults
     all_frames = on_a_new_stage(loop, "all", lambda stage: play(stage, opening, AFTER_ALL), user)
     assert all_frames > 2 * opening
     for second in range(all_frames - opening):
-        on_a_new_stage(loop, f"second-{second}", lambda stage, second=second: play(stage, opening, second), user)  # type: ignore[misc]
+        on_a_new_stage(loop, f"second-{second}", lambda stage, second=second: play(stage, opening, second), user)  # type: ignore[misc]  # defaults
 
 
 def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
@@ -168,7 +168,7 @@ def test_a_question_stays_above_its_answer_whichever_transcript_is_late(
     number = on_a_new_stage(loop, "none", lambda stage: play(stage, 0), user)
     assert number >= 5, "one for the opening, and two for each turn"
     for late in range(1, number + 1):
-        on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]
+        on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]  # defaults
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -223,7 +223,7 @@ def test_a_tab_that_clears_after_any_frame_shows_nothing(loop: QuietLoop) -> Non
     """All later frames of a turn are under way to the tab when it clears, also the transcript of one that is over."""
     user = person()
 
-    async def play(stage: Stage, heard: int, *, is_over: bool) -> int:
+    async def play(stage: Stage, taken: int, *, is_over: bool) -> int:
         page = Page(stage)
         await page.open()
         await page.hear()
@@ -232,7 +232,7 @@ def test_a_tab_that_clears_after_any_frame_shows_nothing(loop: QuietLoop) -> Non
         if is_over:
             await stage.work()
             await stage.quiet()
-        await page.hear(heard)
+        await page.hear(taken)
         received = page.received - opening
         await page.clear()
         await page.rest()
@@ -240,9 +240,9 @@ def test_a_tab_that_clears_after_any_frame_shows_nothing(loop: QuietLoop) -> Non
         return received
 
     for is_over in (False, True):
-        frames = on_a_new_stage(loop, f"all-{is_over}", lambda s, o=is_over: play(s, AFTER_ALL, is_over=o), user)  # type: ignore[misc]
-        for heard in range(frames):
-            on_a_new_stage(loop, f"{heard}-{is_over}", lambda s, h=heard, o=is_over: play(s, h, is_over=o), user)  # type: ignore[misc]
+        frames = on_a_new_stage(loop, f"all-{is_over}", lambda s, o=is_over: play(s, AFTER_ALL, is_over=o), user)  # type: ignore[misc]  # defaults
+        for taken in range(frames):
+            on_a_new_stage(loop, f"{taken}-{is_over}", lambda s, h=taken, o=is_over: play(s, h, is_over=o), user)  # type: ignore[misc]  # defaults
     assert frames > 5
 
 
@@ -284,4 +284,4 @@ def test_a_tab_shows_nothing_after_a_clear_whichever_transcript_is_late(
     number = on_a_new_stage(loop, "none", lambda stage: play(stage, 0), user)
     assert number >= 3
     for late in range(1, number + 1):
-        on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]
+        on_a_new_stage(loop, f"late-{late}", lambda stage, late=late: play(stage, late), user)  # type: ignore[misc]  # defaults
