@@ -72,17 +72,26 @@ async function conflictWith(api: FilesApi, path: string, text: string): Promise<
   return { version: entry?.version ?? "", lines: patch ? diffLines(patch) : [] };
 }
 
-export function FileEditor({ file, present, instanceId, path, api, actions, done }: Props) {
-  const draft = useFileDraft(file, instanceId, path);
-  const field = useRef<HTMLTextAreaElement>(null);
+interface Saved {
+  draft: ReturnType<typeof useFileDraft>;
+  path: string;
+  api: FilesApi;
+  actions: FileActions;
+  leave: () => void;
+}
+
+/** Storing the draft: where the file has changed meanwhile there is a conflict to decide instead. */
+function useSaving({ draft, path, api, actions, leave }: Saved) {
   const [isSaving, setSaving] = useState(false);
   const [problem, setProblem] = useState("");
   const [canConvert, setConvert] = useState(false);
   const [conflict, setConflict] = useState<Conflict | null>(null);
-  useEffect(() => field.current?.focus(), [conflict === null]);
-  const leave = () => {
-    draft.forget();
-    done();
+  const compare = async () => {
+    try {
+      setConflict(await conflictWith(api, path, draft.asStored()));
+    } catch (error) {
+      setProblem(messageOf(error));
+    }
   };
   const save = async (version = draft.version, asUtf8 = false) => {
     setSaving(true);
@@ -101,13 +110,18 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
     }
     setSaving(false);
   };
-  const compare = async () => {
-    try {
-      setConflict(await conflictWith(api, path, draft.asStored()));
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
+  return { isSaving, problem, canConvert, conflict, save, cancel: () => setConflict(null) };
+}
+
+export function FileEditor({ file, present, instanceId, path, api, actions, done }: Props) {
+  const draft = useFileDraft(file, instanceId, path);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const leave = () => {
+    draft.forget();
+    done();
   };
+  const { isSaving, problem, canConvert, conflict, save, cancel } = useSaving({ draft, path, api, actions, leave });
+  useEffect(() => field.current?.focus(), [conflict === null]);
   const giveUp = async () => {
     if (!draft.isChanged() || await actions.discards()) leave();
   };
@@ -130,7 +144,7 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
         isSaving={isSaving}
         keepMine={() => save(conflict.version)}
         takeTheirs={leave}
-        cancel={() => setConflict(null)}
+        cancel={cancel}
       />
     );
   }
