@@ -16,7 +16,7 @@ from bench.rows import Row, table  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
 from bench.typical_agents import TYPICAL  # noqa: E402 - after the set-up
 from chat.agent.base import InstanceKey  # noqa: E402 - after the set-up
-from chat.instance.factory import make_agent  # noqa: E402 - after the set-up
+from chat.instance.instance import make_agent  # noqa: E402 - after the set-up
 from chat.instances.rows import ensure_instance  # noqa: E402 - after the set-up
 from chat.reads.preview import Preview, preview  # noqa: E402 - after the set-up
 from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up

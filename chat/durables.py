@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.methods.background import CompletedFiber
 from chat.agent.think import Think
+from chat.agent.values.background import CompletedFiber
 from chat.background.queue import run_queued
 from chat.background.recovery import note_lost, recover_lost
 from chat.background.rows import id_of, members, routes
@@ -40,7 +40,7 @@ from chat.core.durable_names import (
 from chat.core.loop.hooks import ChatResponse, ResponseStatus
 from chat.core.model.chosen_model import stored_choice
 from chat.errors import AgentNotFound
-from chat.instance.factory import make_agent, started_agent
+from chat.instance.instance import make_agent, started_agent
 from chat.instances.notifications import notify_waiters
 from chat.instances.rows import key_of
 from chat.mcp_servers.background import connect_server, read_server
@@ -151,13 +151,13 @@ async def tidy_agent_fiber(context: FiberContext) -> JSONValue:
 @durable(AGENT_FIBER, members=members, sealed=AGENT_FIBER_SEALED, retries_at_once=True, interrupts_when_lost=True)
 async def run_agent_fiber(context: FiberContext) -> JSONValue:
     """Call a method of an agent in the background."""
-    return await run_method(context, _started)
+    return await run_method(context, started_agent)
 
 
 @durable(AGENT_QUEUE, members=members)
 async def run_queued_call(context: FiberContext) -> JSONValue:
     """Run a call of an agent's queue."""
-    return await run_queued(context, _started)
+    return await run_queued(context, started_agent)
 
 
 @durable(AGENT_RUN, sealed=AGENT_FIBER_SEALED, interrupts_when_lost=True)
@@ -178,7 +178,7 @@ async def run_completed_hook(context: FiberContext) -> JSONValue:
             payload=payload["payload"],
             result=payload["result"],
         )
-        await notify_hook(await _started(key_of(instance)), "on_fiber_complete", done)
+        await notify_hook(await started_agent(key_of(instance)), "on_fiber_complete", done)
     return None
 
 
@@ -187,14 +187,10 @@ async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
     """Call the hooks of an agent for the fibers that lost their workers."""
     instance = await db(lambda: AgentInstance.objects.filter(pk=context.payload["instance_id"]).first())
     if instance is not None:
-        agent = await _started(key_of(instance))
+        agent = await started_agent(key_of(instance))
         if agent.fibers:
             await recover_lost(instance.pk, agent)
     return None
-
-
-async def _started(key: InstanceKey) -> Agent:
-    return (await started_agent(key))[0]
 
 
 @durable(SCHEDULED_FIBER, members=callable_members)

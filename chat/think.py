@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
-from chat.agent.methods.approvals import PendingExecution
-from chat.agent.methods.background import CompletedFiber, FiberInspection, LostFiber, RunningFiber
-from chat.agent.methods.queue import QueuedCall
-from chat.agent.methods.run_values import AgentRunInfo, Detached, SubAgentInfo
-from chat.agent.methods.schedules import Occurrence, ScheduleCriteria, ScheduleView
-from chat.agent.operations import SavedTurn, StoredSession, Submission
 from chat.agent.think import USE_LOOP, Think
+from chat.agent.values.approvals import PendingExecution
+from chat.agent.values.background import CompletedFiber, FiberInspection, LostFiber, QueuedCall, RunningFiber
+from chat.agent.values.runs import AgentRunInfo, Detached, SubAgentInfo
+from chat.agent.values.schedules import Occurrence, ScheduleCriteria, ScheduleView
+from chat.agent.values.turns import SavedTurn, StoredSession, Submission
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup

@@ -4,7 +4,7 @@ from chat.extensions.tools import tools_of_extensions
 from chat.instance.handle import AgentHandle
 from chat.mcp_servers.tools import tools_of_servers
 from chat.schedules.tools import tools_of_schedules
-from chat.sub_agents.service import SubAgentsHost
+from chat.sub_agents.service import InstanceSubAgents
 from chat.turns.tools import own_sources
 from chat.turns.tools.providers import register
 from tools_app.core.source import Source
@@ -21,4 +21,4 @@ def wire() -> None:
     register(Source.MCP, tools_of_servers)
     register(Source.CLIENT, own_sources.tools_of_client)
     register(Source.CALLER, own_sources.tools_of_caller)
-    SubAgentsHost.handle_of = AgentHandle
+    InstanceSubAgents.handle_of = AgentHandle

@@ -21,7 +21,7 @@ from chat.admin.columns import Text, reads_messages, title_of
 from chat.agent.registry import is_served
 from chat.conversations.pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
 from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid, StateOutdated, StateRefused
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.config import save_config, view_config
 from chat.instances.rows import key_of
 from chat.models import AgentInstance

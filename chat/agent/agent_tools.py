@@ -87,7 +87,7 @@ class SubAgentTools(SubAgentDeclarations):
         From any thread, at any rate: at most one in 200 ms is sent, and one of 1 or more always. Not stored in the
         answer. Outside of a turn it does nothing.
         """
-        self._sub_agents.report_progress(fraction, message)
+        self.instance.sub_agents.report_progress(fraction, message)
 
     def milestone(self, name: str, data: JSONObject | None = None) -> None:
         """Note that something was reached: a part of the answer, stored with it, and an event of the run.
@@ -95,7 +95,7 @@ class SubAgentTools(SubAgentDeclarations):
         A milestone of the same name replaces the earlier one of this answer, so a call that runs again after a crash
         notes it once. From any thread. Outside of a turn it does nothing.
         """
-        self._sub_agents.report_milestone(name, data or {})
+        self.instance.sub_agents.report_milestone(name, data or {})
 
 
 def _checked(name: str) -> str:

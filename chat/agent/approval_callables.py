@@ -9,7 +9,8 @@ from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.agent.callables import client_callable
-from chat.agent.methods.approvals import ActionMethods, ExecutionDecision, PendingExecution
+from chat.agent.methods.approvals import ActionMethods
+from chat.agent.values.approvals import ExecutionDecision, PendingExecution
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -60,12 +61,12 @@ class ApprovalCallables(ActionMethods):
         return await self._decided(execution_id, decision, {"status": "rejected", "reason": reason or ""})
 
     async def _asked(self, execution_id: str | None) -> list[PendingExecution]:
-        asked = await self._approvals.read_pending_approvals()
+        asked = await self.instance.approvals.pending()
         return asked if execution_id is None else [each for each in asked if each.id == execution_id]
 
     async def _decided(self, execution_id: str, decision: ExecutionDecision, outcome: JSONObject) -> JSONObject:
         decision = replace(decision, by=self.key.owner_id, via="socket")
-        if await self._approvals.decide_execution(execution_id, decision):
+        if await self.instance.approvals.decide(execution_id, decision):
             return {**outcome, "executionId": execution_id}
         error = "It is not waiting any more: decided elsewhere, over, or unknown."
         return {"status": "error", "executionId": execution_id, "error": error}

@@ -2,33 +2,29 @@
 
 A fresh object is made for each turn, callable or connection and thrown away; nothing about a turn lives on `self`. What
 must outlive it goes to the state, the session or a model of the developer's own. The object reaches the product through
-its `host`, the same protocol in web processes and in workers. How agents without a chat work:
+its `instance` (`chat.agent.ports`), in web processes and in workers alike. How agents without a chat work:
 `docs/howto/agents-without-a-chat.md`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from chat.agent import declared
 from chat.agent.connection import ClientConnection
-from chat.agent.methods.approvals import ApprovalOperations
 from chat.agent.methods.background import FiberDeclarations
 from chat.agent.methods.mcp_servers import McpServerMethods
 from chat.agent.methods.queue import QueueMethods
 from chat.agent.methods.recovery import RetryMethods
 from chat.agent.methods.schedules import ScheduleMethods
 from chat.agent.methods.sub_agents import SubAgentDeclarations
-from chat.agent.operations import ChatOperations, ExtensionOperations, ExtensionState
-from sessions_app.core.messages.shapes import Message
+from chat.agent.ports import Instance
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
     from pydantic import BaseModel
-
-    from sessions_app.context.session_context import SessionContext
 
 ConfigAccess: TypeAlias = Literal["private", "read", "write"]
 """What clients may do with a configuration."""
@@ -60,61 +56,13 @@ class InstanceKey:
         return InstanceKey(owner_id=self.owner_id, agent=agent, name=name, parent=self)
 
 
-class Host(Protocol):
-    """The services an agent object can use, implemented by the product. Methods are async and safe in hooks.
-
-    `turn_id`: the turn that the agent object works for; empty outside of one.
-    """
-
-    turn_id: str
-
-    async def load_state(self, default: JSONValue = None) -> JSONValue:
-        """Give the stored state, or the default when none was ever stored."""
-        ...
-
-    async def change_state(self, agent: "Agent", value: JSONValue) -> None:
-        """Have the agent validate a state, store it, notify every connection, run the hook. Errors: `StateRefused`."""
-        ...
-
-    async def load_config(self) -> Any:
-        """Give the stored configuration as its class types it, or `None` when it was never set."""
-        ...
-
-    async def save_config(self, value: Any) -> None:
-        """Check the configuration against its class and store it, as a whole. Errors: `ConfigInvalid`."""
-        ...
-
-    async def messages(self) -> list[Message]:
-        """Read the shown path of the current session, oldest first."""
-        ...
-
-    def open_workspace(self, name: str = "default") -> Workspace:
-        """Open the workspace that the instance knows by a name. No query is made before it is used."""
-        ...
-
-
-class ChatHost(Host, ChatOperations, ApprovalOperations, Protocol):
-    """The services that chat agents have in addition."""
-
-    extension_state: ExtensionState
-    reports: Any  # takes progress and milestones during a turn; `None` outside of one
-
-    def extensions_of(self, agent: "Agent") -> ExtensionOperations:
-        """The operations on the extensions of the agent's conversation."""
-        ...
-
-    async def open_context(self, agent: "Agent", session_id: str | None = None) -> "SessionContext":
-        """Open a session's context and keep it for this object. `None`: the object's session, else the current one."""
-        ...
-
-
 class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclarations, McpServerMethods, RetryMethods):
     """Base of everything that is served at `/agents/{route name}/{instance name}`.
 
     Subclasses register themselves under their kebab-cased name; `class Base(Agent, abstract=True)` opts out.
     """
 
-    host: Host
+    instance: Instance
 
     is_abstract: ClassVar[bool] = True
     title: "ClassVar[_StrOrPromise]" = ""
@@ -152,8 +100,8 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
         if not abstract:
             declared.register(cls)
 
-    def __init__(self, host: Host, key: InstanceKey) -> None:
-        self.host = host
+    def __init__(self, instance: Instance, key: InstanceKey) -> None:
+        self.instance = instance
         self.key = key
 
     @classmethod
@@ -214,11 +162,11 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
 
         Nothing is read or made before it is used; the first write makes it.
         """
-        return self.host.open_workspace()
+        return self.instance.open_workspace()
 
     async def get_state(self) -> JSONValue:
         """Read the synced state; `initial_state` when it was never set."""
-        return await self.host.load_state(self.initial_state)
+        return await self.instance.state.load(self.initial_state)
 
     async def set_state(self, value: JSONValue) -> None:
         """Replace the synced state; every connected client gets it.
@@ -226,7 +174,7 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
         Durability: stored when this returns. Errors: `StateRefused` when `validate_state_change` raises, when the
         state is too large or not JSON, and inside a call of a client for which `is_read_only` holds.
         """
-        await self.host.change_state(self, value)
+        await self.instance.state.change(value)
 
     async def configure(self, config: Any) -> None:
         """Store the instance's private configuration, replacing the previous one. Survives restarts.
@@ -234,7 +182,7 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
         Shape: any JSON, or an object of `config_model`. Errors: `ConfigInvalid`, whose text says what was expected;
         then nothing has changed.
         """
-        await self.host.save_config(config)
+        await self.instance.state.save_config(config)
 
     async def get_config(self) -> Any:
         """Read the private configuration; `None` when it was never set. Usable inside `configure_session`.
@@ -242,4 +190,4 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
         An object of `config_model` where the class has one. What is returned is the caller's own copy. Errors:
         `ConfigInvalid` when what is stored does not fit a class that has changed since.
         """
-        return await self.host.load_config()
+        return await self.instance.state.load_config()

@@ -37,11 +37,11 @@ class McpMethods(McpServerMethods):
         headers = given.get("headers") or (transport.get("headers") if isinstance(transport, dict) else None) or {}
         if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
             raise CallRefused("The headers of a server are texts by name.")
-        view = await self._mcp.add_mcp_server(McpServerSpec(name=name, url=url, headers=headers), agent=self)
+        view = await self.instance.mcp_servers.add(McpServerSpec(name=name, url=url, headers=headers), by_client=True)
         found: JSONObject = {"id": view.id, "state": view.state.value}
         return found if view.auth_url is None else {**found, "authUrl": view.auth_url}
 
     @client_callable(name="removeMcpServer")
     async def remove_mcp_server_by_client(self, server_id: str) -> None:
         """Remove a server for a client."""
-        await self._mcp.remove_mcp_server(server_id, agent=self)
+        await self.instance.mcp_servers.remove(server_id, by_client=True)

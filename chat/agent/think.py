@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from chat.agent.agent_tools import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
-from chat.agent.base import Agent, ChatHost
+from chat.agent.base import Agent
 from chat.agent.mcp_declarations import McpMethods
 from chat.agent.methods.context import ContextMethods
 from chat.agent.methods.extensions import ExtensionDeclarations
@@ -14,7 +14,6 @@ from chat.agent.methods.recovery import RecoveryMethods
 from chat.agent.methods.schedules import ScheduleDeclarations
 from chat.agent.methods.sessions import SessionMethods
 from chat.agent.methods.turns import SubmissionMethods, TurnMethods
-from chat.agent.operations import ChatOperations
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
@@ -158,20 +157,14 @@ class Think(
     and those of extensions and servers where a pattern names their source (`"mcp:notes_*"`): a program that calls one
     gets what a model would, after the same hooks and approvals."""
 
-    host: ChatHost
-
     model_choice: ChosenModel = NOTHING
     """What people chose for this conversation as its turn began; empty outside of a turn (`get_model_choice` reads it
     anywhere)."""
 
     @property
-    def _operations(self) -> ChatOperations:
-        return self.host
-
-    @property
     def context(self) -> ContextMethods:
         """The context blocks of this conversation, to read and write: see `ContextMethods`."""
-        return ContextMethods(lambda: self.host.open_context(self))
+        return ContextMethods(self.instance.open_context)
 
     # Getters
 

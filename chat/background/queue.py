@@ -5,15 +5,15 @@ place in the lane and goes on by itself, where a hook would decide about the oth
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.methods.background import FiberStart
-from chat.agent.methods.queue import QueuedCall
-from chat.agent.methods.schedules import MAX_ATTEMPTS, MAX_RETRY_SECONDS, RETRY
 from chat.agent.registry import get_agent_class
+from chat.agent.values.background import FiberStart, QueuedCall
+from chat.agent.values.schedules import MAX_ATTEMPTS, MAX_RETRY_SECONDS, RETRY
 from chat.background import rows
 from chat.background.runs import run_method
 from chat.core.durable_names import AGENT_QUEUE
@@ -33,16 +33,17 @@ DEQUEUED: Final = "dequeued"
 LISTED: Final = 1000
 
 
-class QueueHost:
-    """The queue of the instance of a host."""
+@dataclass(frozen=True, slots=True)
+class InstanceQueue:
+    """The queue of an instance, for agents and code."""
 
     key: InstanceKey
 
-    async def queue_call(self, method: str, payload: JSONValue, retry: RetryPolicy | None) -> str:
+    async def append(self, method: str, payload: JSONValue, retry: RetryPolicy | None) -> str:
         """Append a call; give its id."""
         return await db(_append, self.key, method, payload, retry or RETRY)
 
-    async def dequeue_calls(self, *, call_id: str | None = None, method: str | None = None) -> int:
+    async def take_out(self, *, call_id: str | None = None, method: str | None = None) -> int:
         """Take out calls that wait; give how many."""
 
         def take_out() -> int:
@@ -53,7 +54,7 @@ class QueueHost:
 
         return await db(take_out)
 
-    async def queued_calls(self, call_id: str | None = None) -> list[QueuedCall]:
+    async def calls(self, call_id: str | None = None) -> list[QueuedCall]:
         """Read the calls that have not ended, the next first, at most 1000."""
         return await db(lambda: [_shown(row) for row in _calls(self.key, call_id)[:LISTED]])
 

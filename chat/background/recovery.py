@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from chat.agent.base import Agent
-from chat.agent.methods.background import FiberInspection, LostFiber
+from chat.agent.values.background import FiberInspection, LostFiber
 from chat.background import rows
 from chat.core.durable_names import AGENT_FIBERS_LOST, AGENT_RUN
 from chat.instances.notifications import notify_waiters

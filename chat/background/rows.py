@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 from chat.agent import declared
 from chat.agent.base import Agent
-from chat.agent.methods.background import FiberInspection, FiberStart
 from chat.agent.think import Think
+from chat.agent.values.background import FiberInspection, FiberStart
 from chat.conf import chat_settings
 from chat.core.durable_names import AGENT_RUN
 from chat.errors import FiberInvalid, FiberMethodMissing

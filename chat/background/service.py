@@ -15,8 +15,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.methods.background import FiberFunction, FiberInspection, FiberStart
 from chat.agent.registry import get_agent_class
+from chat.agent.values.background import FiberFunction, FiberInspection, FiberStart
 from chat.background import rows
 from chat.background.recovery import recover_lost
 from chat.background.runs import FiberRun, call_function, follow
@@ -47,7 +47,7 @@ MAX_DELETED = 500
 
 @dataclass(frozen=True, slots=True)
 class InstanceFibers:
-    """The fibers of an instance. `agent`: makes an object of its class. Errors of it: `AgentNotFound`."""
+    """The fibers of an instance. `agent`: gives an object of its class. Errors of it: `AgentNotFound`."""
 
     key: InstanceKey
     agent: Callable[[], Awaitable[Agent]]
@@ -180,20 +180,6 @@ class InstanceFibers:
     def _cancel(self, fiber_id: str | None, key: str | None, reason: str) -> bool:
         row = self._find(fiber_id, key)
         return row is not None and cancel_row(row, reason=reason)
-
-
-class FibersHost:
-    """The background work of the instance of a host."""
-
-    key: InstanceKey
-
-    def fibers_of(self, agent: Agent) -> InstanceFibers:
-        """The operations on the background work of the agent's conversation."""
-
-        async def itself() -> Agent:
-            return agent
-
-        return InstanceFibers(self.key, itself)
 
 
 class _Holder:

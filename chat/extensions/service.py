@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from chat.agent.base import Agent, InstanceKey
-from chat.agent.operations import ExtensionState
+from chat.agent.base import InstanceKey
 from chat.agent.think import Think
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import ensure_instance, find_instance
-from chat.runtime.host import DatabaseHost
 from chat.user_code.extensions import class_extensions
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
@@ -32,7 +30,7 @@ from tools_app.models.extensions import Extension, ExtensionAuthor, ExtensionLev
 
 @dataclass(frozen=True, slots=True)
 class InstanceExtensions:
-    """The extensions of an instance. `agent`: makes an object of its class; `None` where that is not served.
+    """The extensions of an instance. `agent`: gives an object of its class; `None` where none that chats is served.
 
     The object is made where it is needed: for what the class brings, and for the labels of its context blocks.
     """
@@ -105,9 +103,8 @@ class InstanceExtensions:
         agent = await self.agent()
         if agent is None:
             return None
-        await agent.host.open_context(agent)
-        labels: Mapping[str, str] = agent.host.extension_state.labels
-        return labels
+        await agent.instance.open_context()
+        return agent.instance.extension_state.labels
 
     def _holder(self, *, makes: bool) -> Any:
         instance = ensure_instance(self.key) if makes else find_instance(self.key)
@@ -120,22 +117,6 @@ class InstanceExtensions:
         for session_id in Session.objects.filter(scope=holder.scope).values_list("pk", flat=True):
             store.forget_prompt(ContextOwner(session_id=session_id))
         notify_conversation(holder.owner_id, holder.scope)
-
-
-class ExtensionsHost(DatabaseHost):
-    """The extensions of the agent object of a host."""
-
-    def __init__(self, key: InstanceKey) -> None:
-        super().__init__(key)
-        self.extension_state = ExtensionState()
-
-    def extensions_of(self, agent: Agent) -> InstanceExtensions:
-        """The extensions of the agent's conversation."""
-
-        async def itself() -> Think | None:
-            return agent if isinstance(agent, Think) else None
-
-        return InstanceExtensions(self.key, itself)
 
 
 def _forget_blocks(scope: str, row: Extension, labels: Mapping[str, str] | None) -> None:

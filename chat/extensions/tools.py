@@ -24,14 +24,14 @@ async def tools_of_extensions(request: ToolRequest) -> ToolSource:
     ours = model_tools(agent, request.taken) if agent.extensions else []
     if not loaded:
         return ours
-    place = ExtensionPlace(owner_id=agent.key.owner_id, scope=agent.key.instance_id, turn_id=agent.host.turn_id)
+    place = ExtensionPlace(owner_id=agent.key.owner_id, scope=agent.key.instance_id, turn_id=agent.instance.turn_id)
     taken = request.taken | {tool.name for tool in ours}
     return [*extension_tools(loaded, AgentServices(agent), place, taken=taken), *ours]
 
 
 def model_tools(agent: Think, taken: Collection[str] = ()) -> list[Tool]:
     """The tools of a model that may ask for extensions. `taken`: names of other tools, which no extension gets."""
-    operations = agent.host.extensions_of(agent)
+    operations = agent.instance.extensions
     others = {identifier(name) for name in (*taken, LOAD, LIST)}
 
     def shown(extension: JSONObject) -> JSONObject:

@@ -11,7 +11,7 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.conf import chat_settings
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store

@@ -13,22 +13,19 @@ from typing import Any, Final, Protocol
 from typing_extensions import Unpack
 
 from chat.agent.base import Agent, InstanceKey
-from chat.agent.methods.approvals import ApprovalMethods, ApprovalOperations
-from chat.agent.methods.background import FiberMethods, FiberOperations
+from chat.agent.methods.approvals import ApprovalMethods
+from chat.agent.methods.background import FiberMethods
 from chat.agent.methods.context import ContextMethods
 from chat.agent.methods.extensions import ExtensionMethods
-from chat.agent.methods.mcp_servers import McpOperations, McpServerMethods
+from chat.agent.methods.mcp_servers import McpServerMethods
 from chat.agent.methods.model_choice import ModelMethods
-from chat.agent.methods.queue import QueueMethods, QueueOperations
-from chat.agent.methods.schedules import ScheduleMethods, ScheduleOperations, check_method
+from chat.agent.methods.queue import QueueMethods
+from chat.agent.methods.schedules import ScheduleMethods
 from chat.agent.methods.sessions import SessionMethods
-from chat.agent.methods.sub_agents import SubAgentMethods, SubAgentOperations
+from chat.agent.methods.sub_agents import SubAgentMethods
 from chat.agent.methods.turns import SubmissionMethods, TurnMethods, to_message
-from chat.agent.operations import ChatOperations, ExtensionOperations
-from chat.agent.registry import get_agent_class
 from chat.errors import TurnFailed
-from chat.instance.factory import ChatDatabaseHost, context_of, extensions_of, fibers_of
-from chat.instances.config import load_config, save_config
+from chat.instance.instance import Instance
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
@@ -75,7 +72,7 @@ class ChatResult:
     error: str | None = None
 
 
-class InstanceMethods(
+class AgentHandle(
     TurnMethods,
     SubmissionMethods,
     SessionMethods,
@@ -88,49 +85,11 @@ class InstanceMethods(
     QueueMethods,
     ScheduleMethods,
 ):
-    """The methods of agents on one instance, and the operations behind them."""
+    """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
 
     def __init__(self, key: InstanceKey) -> None:
         self.key = key
-
-    @property
-    def _operations(self) -> ChatOperations:
-        return ChatDatabaseHost(self.key)
-
-    @property
-    def _approvals(self) -> ApprovalOperations:
-        return ChatDatabaseHost(self.key)
-
-    @property
-    def _mcp(self) -> McpOperations:
-        return ChatDatabaseHost(self.key)
-
-    @property
-    def _sub_agents(self) -> SubAgentOperations:
-        return ChatDatabaseHost(self.key)
-
-    @property
-    def _schedules(self) -> ScheduleOperations:
-        return ChatDatabaseHost(self.key)
-
-    @property
-    def _queue(self) -> QueueOperations:
-        return ChatDatabaseHost(self.key)
-
-    def _check_method(self, name: str) -> None:
-        check_method(get_agent_class(self.key.agent), name)
-
-    @property
-    def _extensions(self) -> ExtensionOperations:
-        return extensions_of(self.key)
-
-    @property
-    def _fibers(self) -> FiberOperations:
-        return fibers_of(self.key)
-
-
-class AgentHandle(InstanceMethods):
-    """One instance, with the methods of its agent. Holds an address, no rows: cheap to make, valid across restarts."""
+        self.instance = Instance(key)
 
     def sub_agent(self, agent: type[Agent] | str, name: str) -> "AgentHandle":
         """Give a sub-agent of this instance, made by its first message. Code of the server asks no `sub_agents`.
@@ -147,7 +106,7 @@ class AgentHandle(InstanceMethods):
     @property
     def context(self) -> ContextMethods:
         """The context blocks of the conversation, to read and write."""
-        return context_of(self.key)
+        return ContextMethods(self.instance.open_context)
 
     @property
     def workspace(self) -> Workspace:
@@ -245,11 +204,11 @@ class AgentHandle(InstanceMethods):
 
     async def configure(self, config: Any) -> None:
         """Store the instance's private configuration, as its own `configure` does. Errors: `ConfigInvalid`."""
-        await db(save_config, self.key, config)
+        await self.instance.state.save_config(config)
 
     async def get_config(self) -> Any:
         """Read the instance's private configuration, as its own `get_config` does. Errors: `ConfigInvalid`."""
-        return await db(load_config, self.key)
+        return await self.instance.state.load_config()
 
     async def messages(self) -> list[Message]:
         """Read the shown path, queued messages last."""

@@ -10,7 +10,7 @@ from chat.agent.base import Agent, InstanceKey
 from chat.agent.contracts import answer_problem
 from chat.agent.registry import get_agent_class, is_served
 from chat.errors import AgentNotFound, AgentUnavailable, TurnConfigInvalid
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.addresses import Address, is_name
 from chat.user_code.call_hook import AgentCodeFailed, call_hook, logged, user_code_boundary
 from thinkproject.kernel.aio import call_user_code

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.instances.workspaces import InstanceWorkspace
 from chat.user_code.workspace import workspace_of
 from tools_app.core.files.workspace import Workspace

@@ -1,6 +1,8 @@
-"""The MCP servers of the instance of a host: what agents and their clients do with them."""
+"""The MCP servers of an instance: what agents and their clients do with them."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.agent.base import Agent, InstanceKey
@@ -24,35 +26,37 @@ _SETTLED: Final = frozenset({McpState.READY, McpState.FAILED, McpState.AUTHENTIC
 _MARGIN_SECONDS: Final = 5.0
 
 
-class McpHost:
-    """The MCP servers of the instance of a host."""
+@dataclass(frozen=True, slots=True)
+class InstanceMcpServers:
+    """The MCP servers of an instance, for its agent and code. `agent`: gives its agent."""
 
     key: InstanceKey
+    agent: Callable[[], Awaitable[Agent]]
 
-    async def add_mcp_server(self, spec: McpServerSpec, *, agent: Any = None) -> McpServerView:
-        """Add a server, try to connect, and say what came of it. `agent`: of the client that asks."""
-        await check_by_client(agent)
-        server = await db(_add, self.key, spec, by_code=agent is None)
+    async def add(self, spec: McpServerSpec, *, by_client: bool = False) -> McpServerView:
+        """Add a server, try to connect, and say what came of it."""
+        if by_client:
+            await check_by_client(await self.agent())
+        server = await db(_add, self.key, spec, by_code=not by_client)
         return await connected(self.key, server)
 
-    async def remove_mcp_server(self, server_id: str, *, agent: Any = None) -> bool:
+    async def remove(self, server_id: str, *, by_client: bool = False) -> bool:
         """Remove a server of the conversation, its sign-ins first."""
-        await check_by_client(agent)
+        if by_client:
+            await check_by_client(await self.agent())
         server = await db(_find_removable, self.key, server_id)
         if server is None:
             return False
         await remove(server)
         return True
 
-    async def list_mcp_servers(self) -> list[McpServerView]:
+    async def list_all(self) -> list[McpServerView]:
         """Read all servers that the conversation has."""
         return await db(views, self.key)
 
 
-async def check_by_client(agent: Agent | None) -> None:
+async def check_by_client(agent: Agent) -> None:
     """Errors: `McpServerRefused` where a client's owner may not change servers of this conversation."""
-    if agent is None:
-        return
     if not may_add(type(agent)) or await is_read_only(agent):
         raise McpServerRefused
 

@@ -37,7 +37,7 @@ async def tools_of_servers(request: ToolRequest) -> ToolSource:
     Only a turn, which runs in a worker, declares and connects; a preview is given what is known.
     """
     agent, key = request.agent, request.agent.key
-    is_turn = bool(agent.host.turn_id)
+    is_turn = bool(agent.instance.turn_id)
     shared = await db(shares_servers_of, key.instance_id) if key.parent is not None else ()
     if is_overridden(agent, "get_mcp_servers"):
         if is_turn:

@@ -14,7 +14,7 @@ from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
 from chat.errors import BUSY, ModelChoiceInvalid, StateRefused, TurnDropped
-from chat.instance.factory import model_choices
+from chat.instance.instance import Instance
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
@@ -227,7 +227,7 @@ class ClientCommands:
     async def _choose_model(self, frame: frames.ChooseModel) -> None:
         """Set the conversation's choice of a model; this client gets the outcome, the others are notified."""
         connection = self._connection
-        choices = model_choices(connection.key)
+        choices = Instance(connection.key).model_choice
         try:
             if connection.agent is not None:
                 with acting_for_client(connection.key, connection.client):

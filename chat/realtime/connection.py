@@ -24,7 +24,7 @@ from chat.core.wire.handshake import (
     SendTranscript,
     to_frame,
 )
-from chat.instance.factory import make_agent, model_choices
+from chat.instance.instance import Instance, make_agent
 from chat.mcp_servers.frames import mcp_state
 from chat.models import TurnTrigger
 from chat.reads import snapshots
@@ -91,7 +91,7 @@ class Connection:
         await self.send_mcp_servers(has_servers=snapshot.has_mcp_servers)
         self.runs.open(has_runs=snapshot.has_runs)
         if self.reads_own_frames and self._has_conversation:
-            view = await model_choices(self.key).view(snapshot.model_choice)
+            view = await Instance(self.key).model_choice.view(snapshot.model_choice)
             await self.send_model_choice(snapshot.instance_id, view)
 
     async def leave(self, code: int) -> None:

@@ -5,7 +5,7 @@ A notification carries names and never content: each handler reads the rows or t
 
 from chat.core.wire import extension_frames
 from chat.core.wire.extension_frames import Compacted, SessionPhase
-from chat.instance.factory import model_choices
+from chat.instance.instance import Instance
 from chat.instances.notifications import (
     AuthorityChanged,
     ChatCleared,
@@ -87,7 +87,7 @@ class InstanceEvents:
         """Another model was chosen: clients that read the product's own frames are sent it."""
         connection = self._connection
         if connection.reads_own_frames and event["origin"] != connection.client.id:
-            instance_id, view = await model_choices(connection.key).view_current()
+            instance_id, view = await Instance(connection.key).model_choice.view_current()
             await connection.send_model_choice(instance_id, view)
 
     async def conversation_changed(self, event: ConversationChanged) -> None:

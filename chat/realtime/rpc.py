@@ -10,7 +10,7 @@ from chat.agent.invocation import call, stream
 from chat.agent.registry import get_agent_class
 from chat.core.wire import frames
 from chat.errors import AgentNotFound, CallRefused
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.runtime.state import acting_for_client
 from chat.user_code.call_hook import user_code_boundary
 from thinkproject.kernel.errors import ThinkError

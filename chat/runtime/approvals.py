@@ -1,9 +1,10 @@
 """Pending decisions of a conversation, for code of the server: the same services as for people."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from chat.agent.base import InstanceKey
-from chat.agent.methods.approvals import ExecutionDecision, PendingExecution
+from chat.agent.values.approvals import ExecutionDecision, PendingExecution
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance
 from chat.turns.admission.continuation import reply_to_call
@@ -16,16 +17,17 @@ from tools_app.core.tool_calls import ToolCall
 from tools_app.models import ToolCallRecord
 
 
-class ApprovalsHost:
-    """The pending decisions of the instance of a host."""
+@dataclass(frozen=True, slots=True)
+class InstanceApprovals:
+    """The pending decisions of an instance, for agents and code."""
 
     key: InstanceKey
 
-    async def read_pending_approvals(self) -> list[PendingExecution]:
+    async def pending(self) -> list[PendingExecution]:
         """The questions that can be decided here and in sub-agents, oldest first."""
         return await db(_pending, self.key)
 
-    async def decide_execution(self, execution_id: str, decision: ExecutionDecision) -> bool:
+    async def decide(self, execution_id: str, decision: ExecutionDecision) -> bool:
         """Decide one of them; false when it was decided before, or is over."""
         return await db(_decide, self.key, execution_id, decision)
 

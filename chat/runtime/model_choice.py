@@ -1,8 +1,7 @@
 """Choosing a model for a conversation: the one way, for the API, sockets and code.
 
 Which models there are is decided in `chat/instances/model_choice.py`. The agent's own model is known only to its code,
-which is asked through `OwnModel`; where that fails nothing is known of it. These objects come from
-`agent_factory.model_choices`.
+which is asked through `OwnModel`; where that fails nothing is known of it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +13,7 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.core.model.chosen_model import NOTHING, ChosenModel, check_parameters, read_choice, stored_choice
 from chat.errors import ModelChoiceInvalid
-from chat.instances.model_choice import allowed_models, effect_of, find_stored, fit, store_choice
+from chat.instances.model_choice import allowed_models, effect_of, find_stored, fit, load_choice, store_choice
 from chat.llm.catalogue import KnownModel
 from chat.llm.registry import facts_of, inquire_of
 from thinkproject.kernel.aio import db
@@ -106,6 +105,14 @@ class ModelChoices:
             name = choice.model or own or ""
             check_parameters(choice, name or "The agent's own model", facts_of(name).takes)
         return choice
+
+    async def load(self) -> ChosenModel:
+        """Read the stored choice."""
+        return await db(load_choice, self.key)
+
+    async def save(self, choice: ChosenModel) -> None:
+        """Check and store a choice, as `choose` does."""
+        await self.choose(choice.to_json())
 
     async def choose(self, value: JSONValue, *, origin: str = "") -> tuple[str | None, ChoiceView]:
         """Check a choice, store it and notify clients; returns the row's id and the choice as clients get it.

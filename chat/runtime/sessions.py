@@ -3,15 +3,16 @@
 Sockets are notified and read the rows again. Authorization happens before.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Final
 
 from django.db import transaction
 
 from chat.agent.base import InstanceKey
-from chat.agent.operations import StoredSession
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
+from chat.agent.values.turns import StoredSession
+from chat.conf import chat_settings
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
@@ -20,6 +21,7 @@ from chat.turns.admission.admission import clear_instance, stopping
 from chat.turns.state.deletion import delete_turns
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.session_facts import SessionFacts
+from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
@@ -192,39 +194,54 @@ def _info(instance: AgentInstance, session_id: str) -> SessionInfo:
     return found
 
 
-class SessionsHost:
-    """The operations on histories, for the host of an agent object."""
+@dataclass(frozen=True, slots=True)
+class InstanceSessions:
+    """The histories of an instance, for agents and code."""
 
     key: InstanceKey
 
-    async def list_sessions(self) -> list[StoredSession]:
-        """Read the histories."""
+    async def list_all(self) -> list[StoredSession]:
+        """Read them."""
         return await db(list_sessions, self.key)
 
-    async def create_session(self, name: str) -> StoredSession:
+    async def create(self, name: str) -> StoredSession:
         """Make a history and make it current."""
         return await db(create_session, self.key, name)
 
-    async def switch_session(self, session_id: str) -> None:
+    async def switch(self, session_id: str) -> None:
         """Make a history current."""
         await db(switch_session, self.key, session_id)
 
-    async def rename_session(self, session_id: str, name: str) -> None:
+    async def rename(self, session_id: str, name: str) -> None:
         """Give a history a name."""
         await db(rename_session, self.key, session_id, name)
 
-    async def delete_session(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> None:
         """Remove a history."""
         await db(delete_session, self.key, session_id)
 
-    async def read_history(self, leaf_id: str | None) -> list[StoredMessage]:
+    async def path(self, leaf_id: str | None) -> list[StoredMessage]:
         """Read a path of the current history."""
         return await db(read_history, self.key, leaf_id)
+
+    async def shown(self) -> list[Message]:
+        """Read the shown path of the current history."""
+        return await db(_shown, self.key)
 
     async def count_messages(self) -> int:
         """Count the messages of the current history."""
         return await db(count_messages, self.key)
 
-    async def clear_messages(self) -> None:
+    async def clear(self) -> None:
         """Remove the messages of the current history."""
         await db(clear_messages, self.key)
+
+
+def _shown(key: InstanceKey) -> list[Message]:
+    instance = find_instance(key)
+    if instance is None or instance.session_id is None:
+        return []
+    found = selectors.window(
+        instance.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
+    )
+    return [message.to_ui() for message in found if message.placed]

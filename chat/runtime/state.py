@@ -5,10 +5,11 @@ Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients r
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -17,8 +18,9 @@ from chat.agent.base import Agent, InstanceKey, StateSource
 from chat.agent.connection import ClientConnection
 from chat.conf import chat_settings
 from chat.errors import StateOutdated, StateRefused
+from chat.instances.config import load_config, save_config
 from chat.instances.notifications import StateChanged, group_of, notify_on_commit
-from chat.instances.rows import ensure_instance
+from chat.instances.rows import ensure_instance, find_instance
 from chat.models import AgentInstance
 from chat.user_code.call_hook import call_hook, notify_hook
 from thinkproject.kernel.aio import db
@@ -55,6 +57,30 @@ def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterato
         _asking.reset(token)
 
 
+@dataclass(frozen=True, slots=True)
+class InstanceState:
+    """The synced state and the configuration of an instance, for its agent and code. `agent`: gives its agent."""
+
+    key: InstanceKey
+    agent: Callable[[], Awaitable[Agent]]
+
+    async def load(self, default: JSONValue = None) -> JSONValue:
+        """Give the stored state, or the default."""
+        return await db(_load, self.key, default)
+
+    async def change(self, value: JSONValue) -> None:
+        """Validate, store and send a state that code sets."""
+        await change_state(await self.agent(), value, "server")
+
+    async def load_config(self) -> Any:
+        """Give the stored configuration."""
+        return await db(load_config, self.key)
+
+    async def save_config(self, value: Any) -> None:
+        """Check and store the configuration."""
+        await db(save_config, self.key, value)
+
+
 async def change_state(
     agent: Agent, value: JSONValue, source: StateSource, *, origin: str = "", version: int | None = None
 ) -> None:
@@ -86,6 +112,11 @@ async def is_read_only(agent: Agent) -> bool:
     if asking is None or asking.key != agent.key:
         return False
     return bool(await call_hook(agent, "is_read_only", asking.connection))
+
+
+def _load(key: InstanceKey, default: JSONValue) -> JSONValue:
+    instance = find_instance(key)
+    return default if instance is None or instance.state_version == 0 else instance.state
 
 
 def _check_size(value: JSONValue) -> None:

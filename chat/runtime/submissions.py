@@ -4,12 +4,13 @@ A submission is a turn that a program started under a key of its own (its idempo
 gave none). Its status is the turn's. Its messages enter the conversation when the turn starts.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import QuerySet
 
 from chat.agent.base import InstanceKey
-from chat.agent.operations import Submission
+from chat.agent.values.turns import Submission
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
@@ -17,6 +18,7 @@ from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
 from chat.turns.admission.intake import Program
 from chat.turns.state.status import turn_status
 from sessions_app.core.messages.shapes import NewMessage
+from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, byte_size
 from thinkproject.kernel.phrases import Phrase
@@ -24,6 +26,29 @@ from thinkproject.kernel.phrases import Phrase
 MAX_KEY: Final = 128
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_LIST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSubmissions:
+    """The submissions of an instance, for agents and code."""
+
+    key: InstanceKey
+
+    async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
+        """Accept a submission."""
+        return await db(submit, self.key, messages, idempotency_key=key, metadata=metadata)
+
+    async def find(self, submission_id: str) -> Submission | None:
+        """Read one."""
+        return await db(_find, self.key, submission_id)
+
+    async def newest(self, limit: int) -> list[Submission]:
+        """Read the newest, at most `MAX_LIST`."""
+        return await db(_newest, self.key, limit)
+
+    async def cancel(self, submission_id: str) -> bool:
+        """Stop one."""
+        return await db(_cancel, self.key, submission_id)
 
 
 def submit(
@@ -94,20 +119,17 @@ def to_submission(turn: Turn, *, accepted: bool = True) -> Submission:
     )
 
 
-def find_submission(key: InstanceKey, submission_id: str) -> Submission | None:
-    """Read a submission of the conversation at an address."""
+def _find(key: InstanceKey, submission_id: str) -> Submission | None:
     turn = _rows(key).filter(pk=submission_id).first()
     return None if turn is None else to_submission(turn)
 
 
-def newest_submissions(key: InstanceKey, limit: int) -> list[Submission]:
-    """Read the newest submissions of the conversation at an address, at most `MAX_LIST`."""
+def _newest(key: InstanceKey, limit: int) -> list[Submission]:
     return [to_submission(turn) for turn in _rows(key).order_by("-position")[: min(max(limit, 1), MAX_LIST)]]
 
 
-def cancel_submission(key: InstanceKey, submission_id: str) -> bool:
-    """Stop a submission of the conversation at an address; false when it has ended or is unknown."""
-    return find_submission(key, submission_id) is not None and cancel_turn(submission_id)
+def _cancel(key: InstanceKey, submission_id: str) -> bool:
+    return _find(key, submission_id) is not None and cancel_turn(submission_id)
 
 
 def _rows(key: InstanceKey) -> QuerySet[Turn]:

@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.agent.methods.turns import to_messages
-from chat.agent.operations import SKIPPED, MessageFunction, SavedTurn
+from chat.agent.values.turns import SKIPPED, MessageFunction, SavedTurn
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
 from chat.models import Turn
+from chat.runtime.add_messages import add_messages
 from chat.runtime.turn_callbacks import Caller, refuse_nesting, report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, give_input
 from chat.turns.admission.intake import Continue, Program
@@ -21,6 +23,7 @@ from chat.turns.state.active import active_turns
 from chat.turns.state.compaction_queue import request_compaction
 from chat.turns.state.status import TurnStatus
 from sessions_app.core.messages.shapes import Message, NewMessage
+from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.ids import new_id
@@ -29,29 +32,65 @@ from thinkproject.kernel.jsonvalue import JSONObject
 logger = logging.getLogger(__name__)
 
 
-async def run_words(
-    key: InstanceKey,
-    words: list[NewMessage] | MessageFunction | None,
-    *,
-    body: JSONObject | None = None,
-    callback: Any = None,
-    signal: asyncio.Event | None = None,
-) -> SavedTurn:
-    """Run a turn from code and wait for its end; without input it continues from the last answer.
+@dataclass(frozen=True, slots=True)
+class InstanceTurns:
+    """The turns of an instance, for agents and code."""
 
-    Errors: `NestedTurn`.
-    """
-    refuse_nesting(key)
-    is_stopped = signal is not None and signal.is_set()
-    if is_stopped and callable(words):
-        return SavedTurn(request_id="", status=TurnStatus.ABORTED)
-    request = await _request(key, words, body, is_stopped=is_stopped)
-    if request is None:
-        return SKIPPED
-    supply = partial(_supply, key, words) if callable(words) else None
-    ended = await run_turn(key, request, Caller(callback=callback, signal=signal), supply_input=supply)
-    await report_end(callback, ended)
-    return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
+    key: InstanceKey
+
+    async def run(
+        self,
+        words: list[NewMessage] | MessageFunction | None,
+        *,
+        body: JSONObject | None = None,
+        callback: Any = None,
+        signal: asyncio.Event | None = None,
+    ) -> SavedTurn:
+        """Run a turn and wait for its end; without input it continues from the last answer."""
+        key = self.key
+        refuse_nesting(key)
+        is_stopped = signal is not None and signal.is_set()
+        if is_stopped and callable(words):
+            return SavedTurn(request_id="", status=TurnStatus.ABORTED)
+        request = await _request(key, words, body, is_stopped=is_stopped)
+        if request is None:
+            return SKIPPED
+        supply = partial(_supply, key, words) if callable(words) else None
+        ended = await run_turn(key, request, Caller(callback=callback, signal=signal), supply_input=supply)
+        await report_end(callback, ended)
+        return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
+
+    async def add_messages(
+        self, messages: list[NewMessage], *, parent: str | Leaf | None = Leaf.ACTIVE, is_upsert: bool = False
+    ) -> list[str]:
+        """Store messages without a turn."""
+        return await db(add_messages, self.key, messages, parent=parent, is_upsert=is_upsert)
+
+    async def stop(self, request_id: str | None, reason: str | None) -> bool:
+        """Stop one turn by its request id, or all."""
+        turn_ids = await db(_turns_to_stop, self.key, request_id)
+        stopped = [turn_id for turn_id in turn_ids if await db(cancel_turn, turn_id)]
+        if stopped and reason:
+            extra = {"action": "turns_aborted", "turn_ids": stopped, "reason": reason}
+            logger.info("turns aborted", extra=extra)
+        return bool(stopped)
+
+    async def has_pending_interaction(self) -> bool:
+        """Whether a call waits for a person or a client."""
+        return await db(has_pending_interaction, self.key)
+
+    async def wait_until_stable(self, timeout_seconds: float | None) -> bool:
+        """Wait until nothing runs, waits or is pending."""
+        refuse_nesting(self.key)
+
+        async def is_stable() -> bool:
+            return await db(_is_stable, self.key)
+
+        return await wait_until(is_stable, group=group_of(self.key), timeout_seconds=timeout_seconds)
+
+    async def compact(self, instructions: str) -> str:
+        """Request a compaction, behind the turns that wait."""
+        return await db(lambda: request_compaction(ensure_instance(self.key), instructions=instructions))
 
 
 async def _request(
@@ -88,31 +127,6 @@ async def _supply(key: InstanceKey, function: MessageFunction, turn: Turn) -> No
     finally:
         if not is_given:
             await db(cancel_turn, turn.pk)
-
-
-async def stop_turns(key: InstanceKey, request_id: str | None, reason: str | None) -> bool:
-    """Stop one turn by its request id, or all; false when there was nothing to stop."""
-    turn_ids = await db(_turns_to_stop, key, request_id)
-    stopped = [turn_id for turn_id in turn_ids if await db(cancel_turn, turn_id)]
-    if stopped and reason:
-        extra = {"action": "turns_aborted", "turn_ids": stopped, "reason": reason}
-        logger.info("turns aborted", extra=extra)
-    return bool(stopped)
-
-
-async def wait_until_stable(key: InstanceKey, timeout_seconds: float | None) -> bool:
-    """Wait until nothing runs, waits or is pending; false when that takes longer. Errors: `NestedTurn`."""
-    refuse_nesting(key)
-
-    async def is_stable() -> bool:
-        return await db(_is_stable, key)
-
-    return await wait_until(is_stable, group=group_of(key), timeout_seconds=timeout_seconds)
-
-
-def compact(key: InstanceKey, instructions: str) -> str:
-    """Request a compaction, behind the turns that wait. Returns the id of its fiber."""
-    return request_compaction(ensure_instance(key), instructions=instructions)
 
 
 def _messages(session_id: str) -> list[Message]:

@@ -16,8 +16,8 @@ from chat.agent import declared
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import find_callable
 from chat.agent.invocation import call
-from chat.agent.methods.schedules import RETRY, Occurrence
 from chat.agent.think import Think
+from chat.agent.values.schedules import RETRY, Occurrence
 from chat.background.rows import is_inherited
 from chat.background.runs import arguments_taken
 from chat.errors import AgentNotFound, CallRefused, QuotaExceeded

@@ -1,14 +1,16 @@
-"""The schedules of the instance of a host: what agents, their models and people do with them."""
+"""The schedules of an instance: what agents, their models and people do with them."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from chat.agent.base import InstanceKey
 from chat.agent.callables import find_callable
 from chat.agent.invocation import check_arguments
-from chat.agent.methods.schedules import ScheduleView, Work
+from chat.agent.methods.schedules import check_method
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
+from chat.agent.values.schedules import ScheduleView, Work
 from chat.background.rows import is_inherited
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.instances.rows import ensure_instance, find_instance
@@ -28,12 +30,17 @@ PROMPT_RETRIES: Final = 3
 """How often asking is tried again, for instance where the owner has asked for too many turns this minute."""
 
 
-class SchedulesHost:
-    """The schedules of the instance of a host."""
+@dataclass(frozen=True, slots=True)
+class InstanceSchedules:
+    """The schedules of an instance, for agents and code."""
 
     key: InstanceKey
 
-    async def add_schedule(  # noqa: PLR0913 - as the protocol has it
+    def check_method(self, name: str) -> None:
+        """Errors: `ScheduleInvalid` for what is no public method of the agent."""
+        check_method(get_agent_class(self.key.agent), name)
+
+    async def add(  # noqa: PLR0913 - as the protocol has it
         self,
         timing: Timing,
         work: Work,
@@ -62,11 +69,11 @@ class SchedulesHost:
 
         return await db(add)
 
-    async def list_schedules(self) -> list[ScheduleView]:
+    async def list_all(self) -> list[ScheduleView]:
         """Read those that have not ended."""
         return await db(_list, self.key)
 
-    async def remove_schedule(self, schedule_id: str) -> bool:
+    async def remove(self, schedule_id: str) -> bool:
         """Delete one."""
         return await db(_remove, self.key, schedule_id)
 

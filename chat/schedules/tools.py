@@ -12,7 +12,9 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from chat.agent.methods.schedules import ScheduleOperations, ScheduleView, Work, checked_prompt
+from chat.agent.methods.schedules import checked_prompt
+from chat.agent.ports import Schedules
+from chat.agent.values.schedules import ScheduleView, Work
 from chat.turns.tools.providers import ToolRequest
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
@@ -63,25 +65,23 @@ class CancelInput(BaseModel):
 
 async def tools_of_schedules(request: ToolRequest) -> ToolSource:
     """Give them; none for a class without `schedule_tools`."""
-    return schedule_tools(request.agent.host) if request.agent.schedule_tools else ()  # type: ignore[arg-type]
+    return schedule_tools(request.agent.instance.schedules) if request.agent.schedule_tools else ()
 
 
-def schedule_tools(operations: ScheduleOperations) -> list[Tool]:
+def schedule_tools(schedules: Schedules) -> list[Tool]:
     """Make the three tools over a conversation's schedules."""
 
     async def create(context: ToolContext, **given: Any) -> JSONObject:  # noqa: ARG001 - all tools get it
         timing, work = wanted(given)
         # A call that was cut runs again: it finds what it stored.
-        made = await operations.add_schedule(
-            timing, work, is_once=True, title=str(given.get("title", "")), created_by="model"
-        )
+        made = await schedules.add(timing, work, is_once=True, title=str(given.get("title", "")), created_by="model")
         return listed(made)
 
     async def list_all(context: ToolContext) -> list[JSONObject]:  # noqa: ARG001 - as above
-        return [listed(view) for view in await operations.list_schedules()]
+        return [listed(view) for view in await schedules.list_all()]
 
     async def cancel(context: ToolContext, id: str) -> JSONObject:  # noqa: A002, ARG001 - as above; the model's name
-        return {"cancelled": await operations.remove_schedule(id)}
+        return {"cancelled": await schedules.remove(id)}
 
     return [
         _tool(

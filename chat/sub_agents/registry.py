@@ -1,7 +1,7 @@
 """The registry of an instance's sub-agents, and its runs, as code of the parent reads them."""
 
 from chat.agent.base import InstanceKey
-from chat.agent.methods.run_values import AgentRunInfo, SubAgentInfo, SubAgentStatus
+from chat.agent.values.runs import AgentRunInfo, SubAgentInfo, SubAgentStatus
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun

@@ -1,14 +1,14 @@
-"""Sub-agents and runs of the instance of a host: the database side of `chat.agent.methods.sub_agents`."""
+"""Sub-agents and runs of an instance: the database side of `chat.agent.methods.sub_agents`."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Protocol
 
 from django.db.models.functions import Now
 
 from chat.agent.base import InstanceKey
-from chat.agent.methods.run_values import AgentRunInfo, RunRequest, SubAgentInfo, started
 from chat.agent.registry import is_served
+from chat.agent.values.runs import AgentRunInfo, RunRequest, SubAgentInfo, started
 from chat.errors import AgentNotFound
 from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.notifications import turn_group
@@ -53,14 +53,15 @@ class MakeHandle(Protocol):
         ...
 
 
-class SubAgentsHost:
-    """The sub-agents of the instance of a host."""
+@dataclass(slots=True)
+class InstanceSubAgents:
+    """The sub-agents of an instance, for its agent and code."""
 
-    handle_of: ClassVar[MakeHandle]  # set by `chat.wiring`: handles lie above, and have this host
+    handle_of: ClassVar[MakeHandle]  # set by `chat.wiring`: handles lie above, and reach this
     key: InstanceKey
     reports: Reports | None = None  # of the turn that the agent object works for
 
-    def open_sub_agent(self, route: str, name: str) -> Any:
+    def open(self, route: str, name: str) -> Any:
         """A handle of a sub-agent."""
         return self.handle_of(child_key(self.key, route, name))
 
@@ -68,19 +69,19 @@ class SubAgentsHost:
         """A handle of the parent."""
         return None if self.key.parent is None else self.handle_of(self.key.parent)
 
-    async def abort_sub_agent(self, route: str, name: str, reason: str) -> bool:
+    async def abort(self, route: str, name: str, reason: str) -> bool:
         """Stop a sub-agent and all below it."""
         return await db(_abort, child_key(self.key, route, name), reason)
 
-    async def delete_sub_agent(self, route: str, name: str) -> bool:
+    async def delete(self, route: str, name: str) -> bool:
         """Stop and remove a sub-agent."""
         return await db(_delete, child_key(self.key, route, name))
 
-    async def has_sub_agent(self, route: str, name: str) -> bool:
+    async def has(self, route: str, name: str) -> bool:
         """Whether there is one."""
         return await db(find_instance, self.key.below(route, name)) is not None
 
-    async def list_sub_agents(self, route: str) -> list[SubAgentInfo]:
+    async def list_all(self, route: str) -> list[SubAgentInfo]:
         """Read the registry."""
         return await db(registry.sub_agents_of, self.key, route)
 
@@ -98,7 +99,7 @@ class SubAgentsHost:
         """Remove runs that have ended, and their children."""
         return await db(_clear_runs, self.key, older_than_seconds)
 
-    async def run_agent(self, request: RunRequest) -> JSONObject:
+    async def run(self, request: RunRequest) -> JSONObject:
         """Start a run, or find it, and wait for its end unless it is detached."""
         call = current_call()
         if call is not None:

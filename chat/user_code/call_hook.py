@@ -7,8 +7,8 @@ from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.contracts import answer_problem
-from chat.agent.operations import ExtensionState, HookWatcher
 from chat.agent.think import Think
+from chat.agent.values.extensions import HookWatcher
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire.chunks import Chunk, validate
 from chat.errors import ChatError, TurnConfigInvalid
@@ -138,8 +138,7 @@ async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
 
 def watcher_of(agent: Agent) -> HookWatcher | None:
     """The subscriber to the agent's hooks besides the agent: its extensions, if any have hooks."""
-    state: ExtensionState | None = getattr(agent.host, "extension_state", None)
-    return None if state is None else state.watcher
+    return agent.instance.extension_state.watcher
 
 
 def is_heard(agent: Agent, name: str) -> bool:

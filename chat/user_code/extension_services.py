@@ -1,4 +1,4 @@
-"""The host of extensions: one conversation as they may use it.
+"""The services of extensions: one conversation as they may use it.
 
 Permissions are decided before (`tools_app/extensions/bridge.py`).
 """
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from chat.agent.think import Think
 from chat.user_code.workspace import workspace_of
 from sessions_app.core.messages.shapes import Message, NewMessage
-from sessions_app.core.messages.tree import Leaf
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.workspace import Workspace
 
@@ -26,22 +25,21 @@ class AgentServices:
 
     async def extension_blocks(self) -> Mapping[str, str]:
         """Labels of the blocks that extensions brought, each with the prefix of its extension."""
-        await self.agent.host.open_context(self.agent)
-        labels: Mapping[str, str] = self.agent.host.extension_state.labels
-        return labels
+        await self.agent.instance.open_context()
+        return self.agent.instance.extension_state.labels
 
     async def context_blocks(self) -> Mapping[str, str]:
         """Every context block's text by its label."""
-        context = await self.agent.host.open_context(self.agent)
+        context = await self.agent.instance.open_context()
         return {block.label: block.content for block in await context.blocks()}
 
     async def write_context(self, label: str, content: str) -> None:
         """Replace the text of a block."""
-        await (await self.agent.host.open_context(self.agent)).replace(label, content)
+        await (await self.agent.instance.open_context()).replace(label, content)
 
     async def messages(self, limit: int) -> list[JSONObject]:
         """The newest messages, oldest first."""
-        found = (await self.agent.host.messages())[-limit:]
+        found = (await self.agent.instance.sessions.shown())[-limit:]
         return [{"id": each["id"], "role": each["role"], "content": _text(each)} for each in found]
 
     async def send_message(self, extension: str, content: str) -> str:
@@ -51,13 +49,17 @@ class AgentServices:
             "parts": [{"type": "text", "text": content}],
             "metadata": {"extension": extension},
         }
-        ids = await self.agent.host.add_messages([message], parent=Leaf.ACTIVE, is_upsert=False)
+        ids = await self.agent.instance.turns.add_messages([message])
         return ids[0]
 
     async def session_info(self) -> JSONObject:
         """The agent, the conversation's name and the number of its messages."""
         key = self.agent.key
-        return {"agent": key.agent, "name": key.name, "messageCount": await self.agent.host.count_messages()}
+        return {
+            "agent": key.agent,
+            "name": key.name,
+            "messageCount": await self.agent.instance.sessions.count_messages(),
+        }
 
 
 def _text(message: Message) -> str:

@@ -1,7 +1,6 @@
 """The extensions of an agent object: those of its class, and what is stored for its conversation."""
 
 from chat.agent.base import InstanceKey
-from chat.agent.operations import ExtensionState
 from chat.agent.think import Think
 from chat.core.context.session_setup import SessionSetup
 from chat.instances.rows import find_instance
@@ -26,7 +25,7 @@ async def extensions_of(agent: Think, *, has_stored: bool = True) -> tuple[Loade
 
     The agent object keeps them: a turn has those that there were when it began.
     """
-    state: ExtensionState = agent.host.extension_state
+    state = agent.instance.extension_state
     if state.loaded is None:
         found = await class_extensions(agent)
         if has_stored:
@@ -49,7 +48,7 @@ async def declare_blocks(agent: Think, setup: SessionSetup) -> None:
                     max_tokens=block.max_tokens,
                     is_runtime=True,
                 )
-    agent.host.extension_state.labels = labels
+    agent.instance.extension_state.labels = labels
 
 
 def _stored(key: InstanceKey) -> list[LoadedExtension]:

@@ -25,10 +25,10 @@ async def workspace_of(agent: Agent) -> Workspace:
     """
     found: Any = await call_hook(agent, "get_workspace") if isinstance(agent, Think) else None
     if found is None:
-        return agent.host.open_workspace()
+        return agent.instance.open_workspace()
     if found is False:
         raise WorkspaceMissing
-    workspace: Workspace = found.in_turn(agent.host.turn_id) if isinstance(found, DatabaseWorkspace) else found
+    workspace: Workspace = found.in_turn(agent.instance.turn_id) if isinstance(found, DatabaseWorkspace) else found
     return workspace
 
 

@@ -10,155 +10,17 @@ fiber_id = await agent.spawn_fiber("build", {"month": "2026-11"})
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
 
+from chat.agent.ports import Instance
+from chat.agent.values.background import CompletedFiber, FiberFunction, FiberInspection, FiberStart, LostFiber, R
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-
-R = TypeVar("R")
-FiberFunction = Callable[..., Awaitable[R]]
-"""Takes a `RunningFiber`, or nothing."""
-
-
-class RunningFiber(Protocol):
-    """A fiber as the code that it runs sees it. `retry_count`: failed and lost runs before this one."""
-
-    id: str
-    method: str
-    payload: JSONValue
-    snapshot: JSONValue
-    retry_count: int
-    attempt: int
-    metadata: JSONObject
-    idempotency_key: str | None
-
-    async def stash(self, data: JSONValue) -> None:
-        """Replace the snapshot, which the next run finds. Durable when it returns."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiberInspection:
-    """A fiber as it stands.
-
-    `status`: pending, running, parked, completed, failed, cancelled or interrupted; `reason`: one word about it, such
-    as `method_missing` or `worker_lost`. `error`: `{"code", "message", "retryable"}`. `accepted`: false where it had
-    been started before.
-    """
-
-    id: str
-    method: str
-    payload: JSONValue
-    status: str
-    reason: str
-    snapshot: JSONValue
-    result: JSONValue
-    error: JSONObject | None
-    retry_count: int
-    max_retries: int
-    attempts: int
-    metadata: JSONObject
-    idempotency_key: str | None
-    created_at: datetime
-    started_at: datetime | None
-    updated_at: datetime
-    finished_at: datetime | None
-    accepted: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletedFiber:
-    """A fiber that has completed, as `on_fiber_complete` gets it."""
-
-    id: str
-    method: str
-    payload: JSONValue
-    result: JSONValue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostFiber:
-    """A fiber whose worker was lost. `can_restart`: false for one of `run_fiber`, whose function died with it."""
-
-    id: str
-    method: str
-    payload: JSONValue
-    snapshot: JSONValue
-    retry_count: int
-    can_restart: bool
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiberStart:
-    """The choices of a caller about a new fiber."""
-
-    method: str
-    payload: JSONValue
-    max_retries: int = 0
-    fiber_id: str | None = None
-    idempotency_key: str | None = None
-    metadata: JSONObject | None = None
-    is_spawned: bool = False  # of `spawn_fiber`: it is tried again, and lost runs count as retries
-
-
-class FiberOperations(Protocol):
-    """The operations on the fibers of one conversation, as the methods call them."""
-
-    async def start(self, start: FiberStart, *, waits: bool = False) -> FiberInspection:
-        """Start a fiber, or find the one with this id or key; `waits`: until it has ended."""
-        ...
-
-    async def find(self, fiber_id: str | None = None, *, key: str | None = None) -> FiberInspection | None:
-        """Read a fiber."""
-        ...
-
-    async def newest(self, statuses: Collection[str], limit: int) -> list[FiberInspection]:
-        """Read fibers, newest first."""
-        ...
-
-    async def cancel(self, fiber_id: str | None = None, *, key: str | None = None, reason: str = "cancelled") -> bool:
-        """Stop a fiber."""
-        ...
-
-    async def restart(self, fiber_id: str) -> FiberInspection:
-        """Run a fiber again."""
-        ...
-
-    async def resolve(self, fiber_id: str, status: str, *, result: JSONValue, error: str | None) -> bool:
-        """Say how an interrupted fiber has ended."""
-        ...
-
-    async def delete(
-        self, *, statuses: Collection[str] | None, ids: Sequence[str] | None, older_than_seconds: float, limit: int
-    ) -> int:
-        """Delete fibers that have ended."""
-        ...
-
-    async def check(self) -> list[FiberInspection]:
-        """Take up the fibers whose workers were lost."""
-        ...
-
-    async def run(self, name: str, function: FiberFunction[R], *, metadata: JSONObject | None = None) -> R:
-        """Run a function here as a fiber."""
-        ...
-
-    async def stash(self, data: JSONValue) -> None:
-        """Replace the snapshot of the fiber that is running here."""
-        ...
-
-    async def keep_alive(self) -> Callable[[], Awaitable[None]]:
-        """Show that the instance is at work, until the function that is returned is called."""
-        ...
 
 
 class FiberMethods:
     """Background work of one conversation. Agents and `AgentHandle` share these methods."""
 
-    @property
-    def _fibers(self) -> FiberOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def spawn_fiber(self, method: str, payload: JSONValue = None, *, max_retries: int = 3) -> str:
         """Start a public async method of the agent in the background; give the fiber's id.
@@ -169,7 +31,7 @@ class FiberMethods:
         class has no such method, `FiberInvalid`, `QuotaExceeded`; then nothing was stored.
         """
         start = FiberStart(method=method, payload=payload, max_retries=max_retries, is_spawned=True)
-        return (await self._fibers.start(start)).id
+        return (await self.instance.background.start(start)).id
 
     async def start_fiber(
         self,
@@ -194,7 +56,7 @@ class FiberMethods:
             idempotency_key=idempotency_key,
             metadata=metadata,
         )
-        return await self._fibers.start(start, waits=wait_for_completion)
+        return await self.instance.background.start(start, waits=wait_for_completion)
 
     async def run_fiber(self, name: str, function: FiberFunction[R], *, metadata: JSONObject | None = None) -> R:
         """Run a function here, in this process, and give what it returns; a row stands for it while it runs.
@@ -202,42 +64,42 @@ class FiberMethods:
         The function may take a `RunningFiber`. When the process dies, `on_fiber_recovered` gets the name and the
         snapshot. Errors: those of the function; `FiberStopped` when the fiber was cancelled.
         """
-        return await self._fibers.run(name, function, metadata=metadata)
+        return await self.instance.background.run(name, function, metadata=metadata)
 
     async def stash_fiber(self, data: JSONValue) -> None:
         """Replace the snapshot of the fiber that is running here. Errors: `OutsideFiber`."""
-        await self._fibers.stash(data)
+        await self.instance.background.stash(data)
 
     async def stash(self, data: JSONValue) -> None:
         """Do the same: the later name."""
-        await self._fibers.stash(data)
+        await self.instance.background.stash(data)
 
     async def get_fiber(self, fiber_id: str) -> FiberInspection | None:
         """Read a fiber; `None` where there is none."""
-        return await self._fibers.find(fiber_id)
+        return await self.instance.background.find(fiber_id)
 
     async def inspect_fiber(self, fiber_id: str) -> FiberInspection | None:
         """Do the same: the later name."""
-        return await self._fibers.find(fiber_id)
+        return await self.instance.background.find(fiber_id)
 
     async def inspect_fiber_by_key(self, idempotency_key: str) -> FiberInspection | None:
         """Read the fiber with this idempotency key."""
-        return await self._fibers.find(key=idempotency_key)
+        return await self.instance.background.find(key=idempotency_key)
 
     async def list_fibers(self, *, statuses: Collection[str] = (), limit: int = 50) -> list[FiberInspection]:
         """Read the fibers of this conversation, newest first: at most `limit`, which is at most 100."""
-        return await self._fibers.newest(statuses, limit)
+        return await self.instance.background.newest(statuses, limit)
 
     async def cancel_fiber(self, fiber_id: str) -> bool:
         """Stop a fiber; `False` when it is unknown or has ended. One that runs gets an `asyncio.CancelledError`.
 
         After `True` it ends as cancelled, whatever the method still returns.
         """
-        return await self._fibers.cancel(fiber_id)
+        return await self.instance.background.cancel(fiber_id)
 
     async def cancel_fiber_by_key(self, idempotency_key: str) -> bool:
         """Stop the fiber with this idempotency key."""
-        return await self._fibers.cancel(key=idempotency_key)
+        return await self.instance.background.cancel(key=idempotency_key)
 
     async def restart_fiber(self, fiber_id: str) -> FiberInspection:
         """Run a failed or interrupted fiber again, with its payload and its last snapshot.
@@ -245,7 +107,7 @@ class FiberMethods:
         One that is under way stays as it is. Errors: `FiberNotFound`; `FiberConflict` for one that was completed or
         cancelled, or whose function died with its process.
         """
-        return await self._fibers.restart(fiber_id)
+        return await self.instance.background.restart(fiber_id)
 
     async def resolve_fiber(
         self, fiber_id: str, status: str, *, result: JSONValue = None, error: str | None = None
@@ -254,7 +116,7 @@ class FiberMethods:
 
         Errors: `FiberInvalid` for another status.
         """
-        return await self._fibers.resolve(fiber_id, status, result=result, error=error)
+        return await self.instance.background.resolve(fiber_id, status, result=result, error=error)
 
     async def delete_fibers(
         self,
@@ -268,14 +130,16 @@ class FiberMethods:
 
         Interrupted ones are kept unless `statuses` names them.
         """
-        return await self._fibers.delete(statuses=statuses, ids=ids, older_than_seconds=older_than_seconds, limit=limit)
+        return await self.instance.background.delete(
+            statuses=statuses, ids=ids, older_than_seconds=older_than_seconds, limit=limit
+        )
 
     async def check_fibers(self) -> list[FiberInspection]:
         """Take up the fibers of this conversation whose workers were lost, now; give them, oldest first.
 
         It happens by itself where the class has `fibers`. Hooks run here: `on_fibers_recovered`, `on_fiber_recovered`.
         """
-        return await self._fibers.check()
+        return await self.instance.background.check()
 
     async def keep_alive(self) -> Callable[[], Awaitable[None]]:
         """Show that the conversation is at work, by a fiber `keep_alive`; calling what is returned ends it.
@@ -283,11 +147,11 @@ class FiberMethods:
         Counted: one row for each process, however many ask. No worker of ours stops because no client is there,
         so code needs this only to be seen.
         """
-        return await self._fibers.keep_alive()
+        return await self.instance.background.keep_alive()
 
     async def keep_alive_while(self, function: FiberFunction[R]) -> R:
         """Run a function, and show meanwhile that the conversation is at work."""
-        release = await self._fibers.keep_alive()
+        release = await self.instance.background.keep_alive()
         try:
             return await function()
         finally:
@@ -297,16 +161,9 @@ class FiberMethods:
 class FiberDeclarations(FiberMethods):
     """The declarations of a class about background work."""
 
-    host: Any
-
     fibers: ClassVar[bool] = True
     """Whether background work whose worker was lost is taken up again by itself. Where it is `False`, it stays
     interrupted until `check_fibers` or `restart_fiber` is called. The methods are there either way."""
-
-    @property
-    def _fibers(self) -> FiberOperations:
-        operations: FiberOperations = self.host.fibers_of(self)
-        return operations
 
     def on_fiber_complete(self, context: CompletedFiber) -> Any:
         """Run after a fiber has completed and its result is stored, at least once. Its errors are logged."""

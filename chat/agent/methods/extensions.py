@@ -12,7 +12,7 @@ How to write one: `docs/howto/extensions.md`.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from chat.agent.operations import ExtensionOperations
+from chat.agent.ports import Instance
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -23,9 +23,7 @@ class ExtensionMethods:
     tools as models call them.
     """
 
-    @property
-    def _extensions(self) -> ExtensionOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def load_extension(self, manifest: Mapping[str, Any], source: str) -> JSONObject:
         """Load an extension for this conversation: its tools are there from the next turn on, also after a restart.
@@ -33,18 +31,18 @@ class ExtensionMethods:
         The permissions of the manifest are granted with it. Durability: stored when it returns. Errors:
         `ExtensionExists` for a name that is loaded already, `ExtensionInvalid`, `ExtensionLimit`, `SandboxUnavailable`.
         """
-        return await self._extensions.load(manifest, source)
+        return await self.instance.extensions.load(manifest, source)
 
     async def unload_extension(self, name: str) -> bool:
         """Unload an extension of this conversation, with its context blocks; `False` where there is none.
 
         Calls that still run have no result. Those of the class, the user and the site stay.
         """
-        return await self._extensions.unload(name)
+        return await self.instance.extensions.unload(name)
 
     async def list_extensions(self) -> list[JSONObject]:
         """List the extensions of this conversation in load order: of the class, the site, the user, its own."""
-        return await self._extensions.list_all()
+        return await self.instance.extensions.list_all()
 
     async def update_extension(
         self, name: str, *, source: str | None = None, manifest: Mapping[str, Any] | None = None
@@ -54,21 +52,14 @@ class ExtensionMethods:
         A new source alone keeps what is granted; a manifest has its permissions granted. Durability and errors as
         above, and `ExtensionNotFound`.
         """
-        return await self._extensions.update(name, source=source, manifest=manifest)
+        return await self.instance.extensions.update(name, source=source, manifest=manifest)
 
 
 class ExtensionDeclarations(ExtensionMethods):
     """The declarations of a class about extensions."""
 
-    host: Any
-
     extensions: ClassVar[bool] = False
     """Whether the model gets `load_extension`, each call of which a person has to approve, and `list_extensions`."""
-
-    @property
-    def _extensions(self) -> ExtensionOperations:
-        operations: ExtensionOperations = self.host.extensions_of(self)
-        return operations
 
     def get_extensions(self) -> Any:
         """Give the extensions that every instance has: `{"manifest": …, "source": …}` each. Runs once an attempt.

@@ -1,35 +1,15 @@
 """MCP servers of an instance: the methods of agents and handles."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
 
+from chat.agent.ports import Instance
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView
-
-
-class McpOperations(Protocol):
-    """The operations on a conversation's MCP servers, as the methods call them."""
-
-    async def add_mcp_server(self, spec: McpServerSpec, *, agent: Any = None) -> McpServerView:
-        """Add a server and try to connect. `agent`: where a client asked for it."""
-        ...
-
-    async def remove_mcp_server(self, server_id: str, *, agent: Any = None) -> bool:
-        """Remove a server of the conversation."""
-        ...
-
-    async def list_mcp_servers(self) -> list[McpServerView]:
-        """Read all servers that the conversation has."""
-        ...
 
 
 class McpServerMethods:
     """Adding, removing and listing MCP servers. See `docs/howto/mcp.md`."""
 
-    host: Any
-
-    @property
-    def _mcp(self) -> McpOperations:
-        return cast("McpOperations", self.host)
+    instance: Instance
 
     async def add_mcp_server(
         self,
@@ -51,15 +31,15 @@ class McpServerMethods:
         spec = McpServerSpec(
             name=name, url=url, command=tuple(command), headers=headers or {}, env=env or {}, is_trusted=is_trusted
         )
-        return await self._mcp.add_mcp_server(spec)
+        return await self.instance.mcp_servers.add(spec)
 
     async def remove_mcp_server(self, server_id: str) -> bool:
         """Remove a server of this conversation and everybody's sign-ins at it; false where there is none.
 
         Servers of the user, of the site and of `get_mcp_servers` are not the conversation's own.
         """
-        return await self._mcp.remove_mcp_server(server_id)
+        return await self.instance.mcp_servers.remove(server_id)
 
     async def list_mcp_servers(self) -> list[McpServerView]:
         """Read the servers that this conversation has: its own, its owner's, the site's. Nothing secret is in them."""
-        return await self._mcp.list_mcp_servers()
+        return await self.instance.mcp_servers.list_all()

@@ -1,19 +1,17 @@
 """The methods of `Think` and `AgentHandle` about the model that people chose for a conversation."""
 
-from chat.agent.operations import ChatOperations
+from chat.agent.ports import Instance
 from chat.core.model.chosen_model import NOTHING, ChosenModel
 
 
 class ModelMethods:
     """Reads and sets the choice of a conversation. See `docs/howto/choose-models.md`."""
 
-    @property
-    def _operations(self) -> ChatOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def get_model_choice(self) -> ChosenModel:
         """Read the conversation's choice as it is stored now; empty fields are the agent's own."""
-        return await self._operations.load_model_choice()
+        return await self.instance.model_choice.load()
 
     async def choose_model(self, choice: ChosenModel | None) -> None:
         """Set the conversation's choice as a whole, from its next turn on; `None` goes back to the agent's own.
@@ -21,4 +19,4 @@ class ModelMethods:
         The same rules hold as for people. Durability: stored when this returns, and open pages learn of it. Errors:
         `ModelChoiceInvalid`, and then nothing has changed.
         """
-        await self._operations.save_model_choice(choice or NOTHING)
+        await self.instance.model_choice.save(choice or NOTHING)

@@ -3,51 +3,16 @@
 await self.queue("send_letter", {"to": "board"}, retry=RetryPolicy(attempts=5))
 """
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol, cast
-
+from chat.agent.ports import Instance
+from chat.agent.values.background import QueuedCall
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.retry import RetryPolicy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedCall:
-    """A call that stands in the queue. `status`: pending or running; `retry_count`: failed runs so far."""
-
-    id: str
-    method: str
-    payload: JSONValue
-    status: str
-    retry_count: int
-    max_retries: int
-    created_at: datetime
-
-
-class QueueOperations(Protocol):
-    """The operations on the queue of one conversation, as the methods call them."""
-
-    async def queue_call(self, method: str, payload: JSONValue, retry: RetryPolicy | None) -> str:
-        """Append a call; give its id. Errors: `FiberInvalid`, `QuotaExceeded`."""
-        ...
-
-    async def dequeue_calls(self, *, call_id: str | None = None, method: str | None = None) -> int:
-        """Take out calls that wait; give how many."""
-        ...
-
-    async def queued_calls(self, call_id: str | None = None) -> list[QueuedCall]:
-        """Read the calls that have not ended, the next first."""
-        ...
 
 
 class QueueMethods:
     """The queue of one conversation. Agents and `AgentHandle` share these methods."""
 
-    host: Any
-
-    @property
-    def _queue(self) -> QueueOperations:
-        return cast("QueueOperations", self.host)
+    instance: Instance
 
     async def queue(self, method: str, payload: JSONValue = None, *, retry: RetryPolicy | None = None) -> str:
         """Append a call of a public async method of the agent to its queue; give the call's id.
@@ -59,27 +24,27 @@ class QueueMethods:
         Errors: `FiberMethodMissing` when the class has no such method, `FiberInvalid`, `QuotaExceeded`; then nothing
         was stored.
         """
-        return await self._queue.queue_call(method, payload, retry)
+        return await self.instance.queue.append(method, payload, retry)
 
     async def dequeue(self, call_id: str) -> bool:
         """Take a call out of the queue. `False` when it is unknown, has ended, or runs: `cancel_fiber` stops that."""
-        return await self._queue.dequeue_calls(call_id=call_id) == 1
+        return await self.instance.queue.take_out(call_id=call_id) == 1
 
     async def dequeue_all(self) -> int:
         """Take out all calls that wait; give how many. One that runs goes on."""
-        return await self._queue.dequeue_calls()
+        return await self.instance.queue.take_out()
 
     async def dequeue_all_by_method(self, method: str) -> int:
         """Take out all calls of a method that wait; give how many."""
-        return await self._queue.dequeue_calls(method=method)
+        return await self.instance.queue.take_out(method=method)
 
     async def get_queue(self, call_id: str) -> QueuedCall | None:
         """Read a call that stands in the queue; `None` for one that is unknown or has ended."""
-        return next(iter(await self._queue.queued_calls(call_id)), None)
+        return next(iter(await self.instance.queue.calls(call_id)), None)
 
     async def get_queues(self, key: str | None = None, value: JSONValue = None) -> list[QueuedCall]:
         """Read the calls in the queue, the next first; with a key, those whose payload is an object with this value."""
-        found = await self._queue.queued_calls()
+        found = await self.instance.queue.calls()
         return found if key is None else [call for call in found if _has(call.payload, key, value)]
 
 

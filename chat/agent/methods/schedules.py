@@ -5,143 +5,32 @@ await self.schedule("0 9 * * 1-5", prompt="Plan my day.", zone="Europe/Berlin")
 await self.schedule_every(600, "poll")
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
-from fibers.core.schedules.states import ScheduleStatus
+from chat.agent.ports import Instance
+from chat.agent.values.schedules import (
+    MAX_ATTEMPTS,
+    MAX_PROMPT,
+    MAX_RETRY_SECONDS,
+    Callback,
+    ScheduleCriteria,
+    ScheduleView,
+    When,
+    Work,
+)
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.retry import RetryPolicy
-
-When: TypeAlias = float | datetime | str
-"""Seconds from now, an instant, or a cron text."""
-
-Callback: TypeAlias = str | Callable[..., Any]
-"""A method of the agent, or its name."""
-
-MAX_PROMPT: Final = 20_000
-MAX_ATTEMPTS: Final = 10
-MAX_RETRY_SECONDS: Final = 60.0
-RETRY: Final = RetryPolicy(attempts=3, first_seconds=0.1, max_seconds=3.0, jitter_share=1.0)
-"""How a run whose method raises is tried again, where nothing else is said."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
-    """One run of a schedule, as its method is given it. `key` is the same when the run is repeated after a crash.
-
-    `due`: when it was to run, in UTC; it may run later. `is_test`: it was asked for besides its times.
-    """
-
-    schedule_id: str
-    key: str
-    due: datetime
-    is_test: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleView:
-    """A schedule as it stands. Either `callback` or `prompt` is set, or `task`, the name of a declared handler.
-
-    `callback` is a method, or the clients' name of a callable. `spec`: seconds, an ISO instant, or cron, by `kind`.
-    Instants are in UTC.
-    """
-
-    id: str
-    kind: ScheduleKind
-    spec: str
-    zone: str
-    callback: str
-    prompt: str
-    task: str
-    payload: JSONValue
-    title: str
-    status: ScheduleStatus
-    next_at: datetime | None
-    last_at: datetime | None
-    created_at: datetime
-    created_by: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleCriteria:
-    """A choice of schedules, for `get_schedules`; `None` does not matter. `start` and `end` bound the next run."""
-
-    kind: str | None = None
-    callback: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """The work of a schedule: a method with its input, a call as clients make it, or a prompt.
-
-    `callback` with `arguments`: a callable by the clients' name, whose arguments are checked when it runs.
-    """
-
-    callback: str = ""
-    arguments: tuple[JSONValue, ...] | None = None
-    prompt: str = ""
-    payload: JSONValue = None
-    retry: RetryPolicy | None = None
-
-    def to_json(self) -> JSONObject:
-        """The shape in which it is stored with the schedule."""
-        if self.prompt:
-            return {"prompt": self.prompt}
-        if self.arguments is not None:
-            return {"callable": self.callback, "arguments": list(self.arguments)}
-        stored: JSONObject = {"method": self.callback, "payload": self.payload}
-        if self.retry is not None:
-            policy = self.retry
-            stored["retry"] = {
-                "attempts": policy.attempts,
-                "first_seconds": policy.first_seconds,
-                "max_seconds": policy.max_seconds,
-            }
-        return stored
-
-
-class ScheduleOperations(Protocol):
-    """The operations on a conversation's schedules, as the methods and the model's tools call them."""
-
-    async def add_schedule(  # noqa: PLR0913 - one keyword for each thing a caller may decide
-        self,
-        timing: Timing,
-        work: Work,
-        *,
-        is_once: bool,
-        title: str = "",
-        created_by: str = "code",
-        can_overlap: bool = False,
-        max_run_seconds: int | None = None,
-    ) -> ScheduleView:
-        """Store a schedule. Errors: `ScheduleInvalid`, `SchedulesFull`."""
-        ...
-
-    async def list_schedules(self) -> list[ScheduleView]:
-        """Read the schedules that have not ended, the next first."""
-        ...
-
-    async def remove_schedule(self, schedule_id: str) -> bool:
-        """Delete a schedule of the conversation."""
-        ...
 
 
 class ScheduleMethods:
     """Scheduling work of this conversation. See `docs/howto/schedules.md`."""
 
-    host: Any
-
-    @property
-    def _schedules(self) -> ScheduleOperations:
-        return cast("ScheduleOperations", self.host)
+    instance: Instance
 
     async def schedule(  # noqa: PLR0913 - one keyword for each thing a caller may decide
         self,
@@ -167,7 +56,7 @@ class ScheduleMethods:
         timing = timing_of(when, zone)
         work = self._work(callback, prompt, payload, retry)
         is_once = timing.kind is ScheduleKind.CRON if idempotent is None else idempotent
-        return await self._schedules.add_schedule(timing, work, is_once=is_once, title=title)
+        return await self.instance.schedules.add(timing, work, is_once=is_once, title=title)
 
     async def schedule_every(  # noqa: PLR0913 - as above
         self,
@@ -187,22 +76,22 @@ class ScheduleMethods:
         Otherwise as `schedule`.
         """
         work = self._work(callback, prompt, payload, retry)
-        return await self._schedules.add_schedule(
+        return await self.instance.schedules.add(
             Timing.every(seconds), work, is_once=idempotent, title=title, max_run_seconds=max_run_seconds
         )
 
     async def get_schedule(self, schedule_id: str) -> ScheduleView | None:
         """Read a schedule of this conversation; `None` for one that is unknown or has ended."""
-        return next((each for each in await self._schedules.list_schedules() if each.id == schedule_id), None)
+        return next((each for each in await self.instance.schedules.list_all() if each.id == schedule_id), None)
 
     async def get_schedules(self, criteria: ScheduleCriteria | None = None) -> list[ScheduleView]:
         """Read the schedules of this conversation that have not ended, the next one first."""
-        found = await self._schedules.list_schedules()
+        found = await self.instance.schedules.list_all()
         return found if criteria is None else [each for each in found if _meets(each, criteria)]
 
     async def cancel_schedule(self, schedule_id: str) -> bool:
         """Delete a schedule of this conversation; false where there is none. A run that goes on is not stopped."""
-        return await self._schedules.remove_schedule(schedule_id)
+        return await self.instance.schedules.remove(schedule_id)
 
     def _work(self, callback: Callback | None, prompt: str, payload: JSONValue, retry: RetryPolicy | None) -> Work:
         if (callback is None) == (not prompt.strip()):
@@ -212,14 +101,10 @@ class ScheduleMethods:
                 raise ScheduleInvalid("A payload and retries belong to a method, not to a prompt.")
             return Work(prompt=checked_prompt(prompt))
         name = callback if isinstance(callback, str) else getattr(callback, "__name__", "")
-        self._check_method(name)
+        self.instance.schedules.check_method(name)
         if retry is not None:
             check_retry(retry)
         return Work(callback=name, payload=payload, retry=retry)
-
-    def _check_method(self, name: str) -> None:
-        """Errors: `ScheduleInvalid` for what is no public method of the agent."""
-        check_method(type(self), name)
 
 
 class ScheduleDeclarations(ScheduleMethods):

@@ -4,23 +4,22 @@
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
 """
 
-from chat.agent.operations import ChatOperations, StoredSession
+from chat.agent.ports import Instance
+from chat.agent.values.turns import StoredSession
 from sessions_app.core.messages.shapes import Message
 
 
 class SessionMethods:
     """Manage the sessions of an instance, and read the current one."""
 
-    @property
-    def _operations(self) -> ChatOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def create_session(self, name: str = "") -> StoredSession:
         """Make an empty history and make it current; every client gets the empty list.
 
         Errors: `InputInvalid` when the class does not keep several, `QuotaExceeded`.
         """
-        return await self._operations.create_session(name)
+        return await self.instance.sessions.create(name)
 
     async def switch_session(self, session_id: str) -> list[Message]:
         """Make another history current and read it; every client gets its list.
@@ -28,12 +27,12 @@ class SessionMethods:
         Turns of the former one continue; clients receive nothing of them until it is current again.
         Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
         """
-        await self._operations.switch_session(session_id)
+        await self.instance.sessions.switch(session_id)
         return await self.get_history()
 
     async def get_sessions(self) -> list[StoredSession]:
         """Read the histories, the most recently changed first; at most 200."""
-        return await self._operations.list_sessions()
+        return await self.instance.sessions.list_all()
 
     async def get_session(self) -> StoredSession | None:
         """Read the current history without its messages; `None` when there is none."""
@@ -46,22 +45,22 @@ class SessionMethods:
 
     async def rename_session(self, session_id: str, name: str) -> None:
         """Give a history a name. Errors: `SessionNotFound`."""
-        await self._operations.rename_session(session_id, name)
+        await self.instance.sessions.rename(session_id, name)
 
     async def delete_session(self, session_id: str) -> None:
         """Stop the turns of a history and remove it. If it was current, none is, and every client's list is emptied.
 
         Errors: `SessionNotFound`, `InputInvalid` when the class does not keep several.
         """
-        await self._operations.delete_session(session_id)
+        await self.instance.sessions.delete(session_id)
 
     async def clear_messages(self) -> None:
         """Stop the turns of the current history and forget its messages. Inside a turn this stops it."""
-        await self._operations.clear_messages()
+        await self.instance.sessions.clear()
 
     async def get_history(self, leaf_id: str | None = None) -> list[Message]:
         """Read the path to a message of the current history, or the shown one, root first; its newest stretch."""
-        return [message.to_ui() for message in await self._operations.read_history(leaf_id)]
+        return [message.to_ui() for message in await self.instance.sessions.path(leaf_id)]
 
     async def messages(self) -> list[Message]:
         """Read what the conversation shows, oldest first: `get_history()` under the name that handles have for it."""
@@ -69,4 +68,4 @@ class SessionMethods:
 
     async def get_message_count(self) -> int:
         """Count the messages of the current history on all its branches; 0 when there is none."""
-        return await self._operations.count_messages()
+        return await self.instance.sessions.count_messages()

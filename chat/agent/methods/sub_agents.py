@@ -3,11 +3,12 @@
 Agents and `AgentHandle` have the same methods over the same operations. Nothing here touches the database.
 """
 
-from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, cast
+from typing import Any, ClassVar, TypeAlias, TypedDict
 
 from typing_extensions import Unpack
 
-from chat.agent.methods.run_values import (
+from chat.agent.ports import Instance
+from chat.agent.values.runs import (
     AgentRunInfo,
     Detached,
     McpUse,
@@ -31,66 +32,10 @@ class RunOptions(TypedDict, total=False):
     mcp: McpUse
 
 
-class SubAgentOperations(Protocol):
-    """The operations on the sub-agents of one instance, as the methods call them."""
-
-    def open_sub_agent(self, route: str, name: str) -> Any:
-        """A handle of a sub-agent."""
-        ...
-
-    def open_parent(self) -> Any:
-        """A handle of the parent; `None` for a root."""
-        ...
-
-    async def abort_sub_agent(self, route: str, name: str, reason: str) -> bool:
-        """Stop a sub-agent and all below it; false when nothing ran."""
-        ...
-
-    async def delete_sub_agent(self, route: str, name: str) -> bool:
-        """Stop and remove one; false when there is none."""
-        ...
-
-    async def has_sub_agent(self, route: str, name: str) -> bool:
-        """Whether there is one."""
-        ...
-
-    async def list_sub_agents(self, route: str) -> list[SubAgentInfo]:
-        """Read the registry, of one class or of all."""
-        ...
-
-    async def run_agent(self, request: RunRequest) -> JSONObject:
-        """Start a run, or find it, and wait for its end unless it is detached."""
-        ...
-
-    async def find_run(self, run_id: str) -> AgentRunInfo | None:
-        """Read a run."""
-        ...
-
-    async def abort_run(self, run_id: str, reason: str) -> bool:
-        """Stop a run; false when it has ended or is unknown."""
-        ...
-
-    async def clear_runs(self, older_than_seconds: float) -> int:
-        """Remove runs that have ended, and their children."""
-        ...
-
-    def report_progress(self, fraction: float, message: str) -> None:
-        """Show how far this agent's run is."""
-        ...
-
-    def report_milestone(self, name: str, data: JSONObject) -> None:
-        """Keep a milestone in the answer."""
-        ...
-
-
 class SubAgentMethods:
     """Sub-agents and runs. See `docs/howto/sub-agents.md`."""
 
-    host: Any
-
-    @property
-    def _sub_agents(self) -> SubAgentOperations:
-        return cast("SubAgentOperations", self.host)
+    instance: Instance
 
     def sub_agent(self, agent: AgentName, name: str) -> Any:
         """Give a sub-agent of this instance as an `AgentHandle`; its first message makes it.
@@ -98,34 +43,34 @@ class SubAgentMethods:
         Idempotent: the same class and name is the same sub-agent. Code of the server asks no `sub_agents`. Errors:
         `AgentNotFound` for an agent that is not served, an impossible name, and one that lies too deep.
         """
-        return self._sub_agents.open_sub_agent(route_of(agent), name)
+        return self.instance.sub_agents.open(route_of(agent), name)
 
     @property
     def parent_agent(self) -> Any:
         """The instance above this one as an `AgentHandle`; `None` for a root."""
-        return self._sub_agents.open_parent()
+        return self.instance.sub_agents.open_parent()
 
     async def abort_sub_agent(self, agent: AgentName, name: str, reason: str = "") -> bool:
         """Stop what a sub-agent does, and what all below it do; everything stays stored. False when nothing ran.
 
         Durability: committed when this returns. Runs that it worked for end as aborted, with `reason`.
         """
-        return await self._sub_agents.abort_sub_agent(route_of(agent), name, reason)
+        return await self.instance.sub_agents.abort(route_of(agent), name, reason)
 
     async def delete_sub_agent(self, agent: AgentName, name: str) -> bool:
         """Stop a sub-agent and remove it with everything that is its own; false when there is none."""
-        return await self._sub_agents.delete_sub_agent(route_of(agent), name)
+        return await self.instance.sub_agents.delete(route_of(agent), name)
 
     async def has_sub_agent(self, agent: AgentName, name: str) -> bool:
         """Whether there is a sub-agent of this class and name."""
-        return await self._sub_agents.has_sub_agent(route_of(agent), name)
+        return await self.instance.sub_agents.has(route_of(agent), name)
 
     async def list_sub_agents(self, agent: AgentName | None = None) -> list[SubAgentInfo]:
         """Read the direct sub-agents, the most recently active first, with status and counts.
 
         At most 500. The number of queries is fixed.
         """
-        return await self._sub_agents.list_sub_agents("" if agent is None else route_of(agent))
+        return await self.instance.sub_agents.list_all("" if agent is None else route_of(agent))
 
     async def run_agent_tool(
         self,
@@ -150,7 +95,7 @@ class SubAgentMethods:
         that belongs to another agent. What goes wrong later is an outcome.
         """
         detached = options.get("detached", False)
-        return await self._sub_agents.run_agent(
+        return await self.instance.sub_agents.run(
             RunRequest(
                 agent=route_of(agent),
                 input=input,
@@ -166,11 +111,11 @@ class SubAgentMethods:
 
     async def get_agent_run(self, run_id: str) -> AgentRunInfo | None:
         """Read a run of this instance by its id; `None` when there is none."""
-        return await self._sub_agents.find_run(run_id)
+        return await self.instance.sub_agents.find_run(run_id)
 
     async def abort_agent_run(self, run_id: str, reason: str = "") -> bool:
         """Stop a run of this instance and its child; false when it has ended or is unknown. Committed on return."""
-        return await self._sub_agents.abort_run(run_id, reason)
+        return await self.instance.sub_agents.abort_run(run_id, reason)
 
     async def clear_agent_runs(self, *, older_than_seconds: float = 0.0) -> int:
         """Remove the runs of this instance that have ended so long ago, with their children; returns how many.
@@ -178,7 +123,7 @@ class SubAgentMethods:
         Results of calls stay in the conversation. Runs are kept until this, or until the conversation is deleted; their
         children count towards `THINK_INSTANCES_PER_USER`. At most 200 at a time.
         """
-        return await self._sub_agents.clear_runs(older_than_seconds)
+        return await self.instance.sub_agents.clear_runs(older_than_seconds)
 
 
 class SubAgentDeclarations(SubAgentMethods):

@@ -8,7 +8,8 @@ themselves; `submit_messages` and `add_messages` work there. Nothing here touche
 import asyncio
 from typing import Any, Literal, TypeAlias
 
-from chat.agent.operations import SKIPPED, ChatOperations, MessageFunction, MessageInput, SavedTurn, Submission
+from chat.agent.ports import Instance
+from chat.agent.values.turns import SKIPPED, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.core.messages.tree import Leaf
@@ -20,9 +21,7 @@ Mode: TypeAlias = Literal["wait", "stream", "submit"]
 class TurnMethods:
     """Speaking, adding, stopping, waiting."""
 
-    @property
-    def _operations(self) -> ChatOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def save_messages(
         self, messages: MessageInput | MessageFunction, *, signal: asyncio.Event | None = None
@@ -38,9 +37,9 @@ class TurnMethods:
         status.
         """
         if callable(messages):
-            return await self._operations.run_turn(messages, signal=signal)
+            return await self.instance.turns.run(messages, signal=signal)
         words = to_messages(messages)
-        return await self._operations.run_turn(words, signal=signal) if words else SKIPPED
+        return await self.instance.turns.run(words, signal=signal) if words else SKIPPED
 
     async def continue_last_turn(
         self, body: JSONObject | None = None, *, signal: asyncio.Event | None = None
@@ -50,7 +49,7 @@ class TurnMethods:
         Skipped, without a request id, when the conversation does not end with an answer. `body` is what hooks see as
         the request's custom fields; the last request's by default. Errors: `NestedTurn`.
         """
-        return await self._operations.run_turn(None, body=body, signal=signal)
+        return await self.instance.turns.run(None, body=body, signal=signal)
 
     async def run_turn(
         self,
@@ -75,11 +74,11 @@ class TurnMethods:
             if messages is None or callable(messages):
                 raise InputInvalid("Only messages can be submitted: functions and continuations cannot be stored.")
             words = to_messages(messages)
-            return await self._operations.submit(words, key=None, metadata={})
+            return await self.instance.submissions.submit(words, key=None, metadata={})
         if messages is None or callable(messages):
-            return await self._operations.run_turn(messages, callback=callback, signal=signal)
+            return await self.instance.turns.run(messages, callback=callback, signal=signal)
         words = to_messages(messages)
-        return await self._operations.run_turn(words, callback=callback, signal=signal) if words else SKIPPED
+        return await self.instance.turns.run(words, callback=callback, signal=signal) if words else SKIPPED
 
     async def add_messages(
         self,
@@ -95,26 +94,26 @@ class TurnMethods:
         turn: what is added there comes before the turn's answer. Errors: `MessageNotFound` for an unknown parent,
         `MessageInvalid`; then nothing is stored.
         """
-        return await self._operations.add_messages(to_messages(messages), parent=parent, is_upsert=mode == "upsert")
+        return await self.instance.turns.add_messages(to_messages(messages), parent=parent, is_upsert=mode == "upsert")
 
     async def abort_request(self, request_id: str, reason: str | None = None) -> bool:
         """Stop a turn by its request id; `False` when there is none that runs or waits. The reason is logged."""
-        return await self._operations.stop_turns(request_id, reason)
+        return await self.instance.turns.stop(request_id, reason)
 
     async def abort_all_requests(self) -> bool:
         """Stop every turn that runs or waits; `False` when there is none. Partial answers are kept."""
-        return await self._operations.stop_turns(None, None)
+        return await self.instance.turns.stop(None, None)
 
     async def has_pending_interaction(self) -> bool:
         """Whether a tool call of the shown path waits for a client's result or a person's approval."""
-        return await self._operations.has_pending_interaction()
+        return await self.instance.turns.has_pending_interaction()
 
     async def wait_until_stable(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - an answer, no error
         """Wait until no turn runs or waits and no interaction is pending; `False` when the time is over first.
 
         Units: seconds; `None` waits for ever. Errors: `NestedTurn`.
         """
-        return await self._operations.wait_until_stable(timeout)
+        return await self.instance.turns.wait_until_stable(timeout)
 
     async def compact(self, instructions: str = "") -> str:
         """Have the middle of this conversation summarised for the model, behind the turns that wait; nothing is lost.
@@ -122,15 +121,13 @@ class TurnMethods:
         Returns the id of the fiber that does it. Works inside a turn. `instructions` say what matters in the summary.
         Errors: `QuotaExceeded`. A failure is reported to `on_compaction_error` and to clients.
         """
-        return await self._operations.compact(instructions)
+        return await self.instance.turns.compact(instructions)
 
 
 class SubmissionMethods:
     """Handing work in: it is accepted now and done in its turn, whatever becomes of the caller."""
 
-    @property
-    def _operations(self) -> ChatOperations:
-        raise NotImplementedError  # the agent and the handle each bring their own
+    instance: Instance
 
     async def submit_messages(
         self, messages: MessageInput, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
@@ -142,19 +139,19 @@ class SubmissionMethods:
         the key belongs to a request that is no submission.
         """
         words = to_messages(messages)
-        return await self._operations.submit(words, key=idempotency_key, metadata=metadata or {})
+        return await self.instance.submissions.submit(words, key=idempotency_key, metadata=metadata or {})
 
     async def inspect_submission(self, submission_id: str) -> Submission | None:
         """Read a submission of this conversation; `None` for an unknown one."""
-        return await self._operations.find_submission(submission_id)
+        return await self.instance.submissions.find(submission_id)
 
     async def list_submissions(self, limit: int = 50) -> list[Submission]:
         """Read the newest submissions of this conversation, newest first."""
-        return await self._operations.newest_submissions(limit)
+        return await self.instance.submissions.newest(limit)
 
     async def cancel_submission(self, submission_id: str) -> bool:
         """Stop a submission; `False` if it has ended or is unknown. If it had not started, its messages are dropped."""
-        return await self._operations.cancel_submission(submission_id)
+        return await self.instance.submissions.cancel(submission_id)
 
 
 def to_messages(words: MessageInput) -> list[NewMessage]:

@@ -13,7 +13,7 @@ from chat.agent.think import Think
 from chat.errors import AgentNotFound, WorkspaceMissing
 from chat.http.mcp.callers import McpCaller
 from chat.http.oauth.addresses import offered_agents, title_of
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.instance.resolve import resolve
 from chat.instances.addresses import Address
 from chat.instances.rows import ensure_instance, ensure_session, key_of
@@ -79,10 +79,10 @@ async def own_tools(caller: McpCaller) -> list[Tool]:
     if not patterns:
         return []
     instance = await db(ensure_calls, await key_named(caller, CALLS))
-    agent, host = await started_agent(key_of(instance))
+    agent = await started_agent(key_of(instance))
     if not isinstance(agent, Think):
         raise AgentNotFound
-    context = await host.open_context(agent, instance.session_id)
+    context = await agent.instance.open_context(instance.session_id)
     state = await context.state()
     workspace = None
     if agent.workspace_tools:

@@ -194,7 +194,7 @@ class CompactionJob:
     async def when_full(self, history: Sequence[Message]) -> CompactionResult | None:
         """Compact if the threshold is still exceeded; an earlier compaction may have run meanwhile."""
         with _failing():
-            context = await self.agent.host.open_context(self.agent, self.session_id)
+            context = await self.agent.instance.open_context(self.session_id)
             with user_code_boundary("configure_session"):
                 system = await context.system_prompt()
             with user_code_boundary("token_counter"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from chat.agent.methods.run_values import failed, succeeded
+from chat.agent.values.runs import failed, succeeded
 from chat.core.loop.step_limit import STEP_LIMIT
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of

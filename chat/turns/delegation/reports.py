@@ -34,11 +34,11 @@ async def reporting(agent: Think, fold: TurnState, writer: "ReportWriter") -> As
     """Take what the agent of one attempt at a turn reports within the block."""
     key = agent.key
     reports = TurnReports(key.instance_id, fold, writer, is_child=key.parent is not None)
-    agent.host.reports = reports
+    agent.instance.sub_agents.reports = reports
     try:
         yield reports
     finally:
-        agent.host.reports = None
+        agent.instance.sub_agents.reports = None
         await reports.close()
 
 

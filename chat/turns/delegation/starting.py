@@ -6,9 +6,9 @@ from typing import Any, Final
 from django.db import transaction
 
 from chat.agent.base import InstanceKey
-from chat.agent.methods.run_values import RunRequest, failed, input_text
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
+from chat.agent.values.runs import RunRequest, failed, input_text
 from chat.conf import chat_settings
 from chat.core.durable_names import RUN_WATCH_FIBER, TURN_FIBER
 from chat.errors import ChatError, InputInvalid, QuotaExceeded, TurnConflict

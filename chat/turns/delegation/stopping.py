@@ -4,7 +4,7 @@ from typing import Final
 
 from django.db import transaction
 
-from chat.agent.methods.run_values import failed
+from chat.agent.values.runs import failed
 from chat.instances.rows import hold_if_there
 from chat.instances.runs import end_run_as
 from chat.models import AgentInstance

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from chat.agent.methods.run_values import BUDGET_EXCEEDED, NO_PROGRESS, Detached, failed
+from chat.agent.values.runs import BUDGET_EXCEEDED, NO_PROGRESS, Detached, failed
 from chat.instances.runs import end_run_as
 from chat.models import StreamSegment, Turn
 from chat.models.runs import AgentRun

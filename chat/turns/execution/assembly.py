@@ -90,7 +90,7 @@ async def make_think(
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
     agent.model_choice = stored_choice(model_choice)
-    agent.host.turn_id = turn_id
+    agent.instance.turn_id = turn_id
     await notify_hook(agent, "on_start")
     await reconcile_if_declared(agent)
     return agent

@@ -175,7 +175,7 @@ async def build_model_input(
     await inquire_of(models_of(model))
     history = await history_at(agent, place)
     await extensions_of(agent, has_stored=place.has_extensions)
-    context = await agent.host.open_context(agent, place.session_id)
+    context = await agent.instance.open_context(place.session_id)
     state = await context.state()
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         head = await prompt_head(context, state, keeps=keeps_prompt)

@@ -20,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
 from chat.agent.callables import client_callable
-from chat.agent.methods.schedules import Work
+from chat.agent.values.schedules import Work
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.instances.rows import key_of

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat.agent.methods.schedules import Work
+from chat.agent.values.schedules import Work
 from chat.core.durable_names import (
     AGENT_RUN,
     EXPIRY_FIBER,

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from chat.agent.methods.schedules import Work
+from chat.agent.values.schedules import Work
 from chat.models import AgentInstance
 from chat.schedules.service import draft_of
 from fibers.core.schedules.states import ScheduleStatus

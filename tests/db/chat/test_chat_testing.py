@@ -18,7 +18,7 @@ from chat.agent.think import INTERRUPTED_TEXT
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextDelta
 from chat.errors import TurnTimeout, TurnWaits
 from chat.instance import handle
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.llm.scripted import ScriptedModel
 from chat.testing import agent_client, think_test_settings
 from chat.think import AgentHandle, Think, Tool, ToolContext, tool
@@ -215,7 +215,7 @@ async def test_a_turn_that_works_for_too_long_is_named_as_working() -> None:
 async def test_an_agent_reads_its_messages(adder: type[Think]) -> None:
     async with agent_client(adder, "say: Hi.") as client:
         await client.chat("Hello?")
-        agent, _host = await started_agent(client.key)
+        agent = await started_agent(client.key)
         assert isinstance(agent, Think)
         assert await agent.messages() == await client.messages()
 

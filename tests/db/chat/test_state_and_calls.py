@@ -14,7 +14,7 @@ from chat.agent.base import InstanceKey, StateSource
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
 from chat.errors import CallRefused, StateRefused
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime import rpc as realtime_rpc

@@ -15,7 +15,7 @@ from chat.access import api_tokens
 from chat.agent.base import InstanceKey
 from chat.conversations.services import delete_instance, instance_page
 from chat.errors import AgentNotFound, QuotaExceeded
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instance.resolve import resolve
 from chat.instances.addresses import MAX_HOPS, parse_address
 from chat.instances.notifications import group_of

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from chat.agent import registry
 from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound, AgentUnavailable
-from chat.instance.factory import make_agent
 from chat.instance.handle import AgentHandle
+from chat.instance.instance import make_agent
 from chat.instance.resolve import resolve
 from chat.instances.addresses import MAX_HOPS, parse_address
 from chat.instances.rows import ensure_instance, find_instance, key_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ninja import Schema
 
-from chat.agent.operations import StoredSession
+from chat.agent.values.turns import StoredSession
 from chat.conversations.services import InstanceSummary
 from chat.core.model.chosen_model import ChosenModel
 from chat.http.api.schemas.common import InstanceOut, ModelChoice, TurnOut

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.methods.run_values import Detached, failed, input_text, started, succeeded
+from chat.agent.values.runs import Detached, failed, input_text, started, succeeded
 from chat.turns.delegation.ending import last_text
 
 

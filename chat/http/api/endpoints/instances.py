@@ -44,7 +44,7 @@ from chat.http.api.schemas.models import (
     PricesOut,
 )
 from chat.http.api.schemas.sessions import EditedAnswerIn, EditedAnswerOut
-from chat.instance.factory import model_choices
+from chat.instance.instance import Instance
 from chat.instances.model_choice import store_choice
 from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
@@ -90,7 +90,7 @@ def agents(request: HttpRequest, unlisted: bool = False) -> object:  # noqa: ARG
 def models(request: HttpRequest, agent: Text) -> object:
     """The models that can be chosen for conversations with an agent. None: nothing can be chosen."""
     key = open_agent(caller_of(request).user, agent, services.new_instance_name()).key
-    return OfferedModelsOut(items=[_offered(model) for model in async_to_sync(model_choices(key).offered)()])
+    return OfferedModelsOut(items=[_offered(model) for model in async_to_sync(Instance(key).model_choice.offered)()])
 
 
 @router.get("/model", response=ModelOut, operation_id="get_model", tags=["agents"])
@@ -135,7 +135,7 @@ def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     opened = open_agent(caller_of(request).user, data.agent, data.name or services.new_instance_name())
     choice = NOTHING
     if data.model_choice is not None and opened.instance is None and not opened.is_read_only:
-        choice = async_to_sync(model_choices(opened.key).check)(data.model_choice.dict())
+        choice = async_to_sync(Instance(opened.key).model_choice.check)(data.model_choice.dict())
     instance = services.create_instance(
         opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
     )
@@ -159,7 +159,7 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
     instance = _opened(request, instance_id)
     if "model_choice" in data.model_fields_set:
         chosen = None if data.model_choice is None else data.model_choice.dict()
-        store_choice(key_of(instance), async_to_sync(model_choices(key_of(instance)).check)(chosen))
+        store_choice(key_of(instance), async_to_sync(Instance(key_of(instance)).model_choice.check)(chosen))
     if data.title is not None:
         services.rename_instance(instance, data.title)
     if data.pinned is not None:
@@ -265,7 +265,7 @@ def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
 def shown_instance(instance: AgentInstance) -> InstanceDetailOut:
     """A conversation as the API shows it, with the model that answers next."""
     summary = services.instance_summary(instance.id)
-    view = async_to_sync(model_choices(key_of(instance)).view)(summary.model_choice)
+    view = async_to_sync(Instance(key_of(instance)).model_choice.view)(summary.model_choice)
     return InstanceDetailOut(**asdict(summary), model=view.model, model_notice=view.notice)
 
 

@@ -10,7 +10,7 @@ from chat.access.auth import open_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.context import BlockOut
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
 from chat.reads.preview import Preview, preview
 from thinkproject.kernel.aio import db

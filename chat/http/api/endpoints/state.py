@@ -20,7 +20,7 @@ from chat.errors import CallRefused
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import MethodIn, MethodOut, StateIn, StateOut
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.runtime.state import acting_for_client, change_state

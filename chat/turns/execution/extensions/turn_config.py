@@ -82,7 +82,7 @@ async def with_extensions(
     if not listening:
         return config
     hooks = ExtensionHooks(agent, listening, facts, guard)
-    agent.host.extension_state.watcher = hooks
+    agent.instance.extension_state.watcher = hooks
     if not any(BEFORE_TURN in each.surface.hooks for each in listening):
         return config
     system = next((text for text in (config.system, config.instructions) if text is not None), context.system)

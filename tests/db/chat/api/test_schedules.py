@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent.methods.schedules import Work
+from chat.agent.values.schedules import Work
 from chat.models import AgentInstance
 from chat.schedules.service import draft_of
 from fibers.core.schedules.timing import Timing

@@ -16,7 +16,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from chat.access import api_tokens
-from chat.agent.methods.schedules import Work
+from chat.agent.values.schedules import Work
 from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel

@@ -11,7 +11,7 @@ import pytest
 
 from chat.agent.base import InstanceKey
 from chat.core.model.language_model import ModelEvent, ModelRequest
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.reads.preview import preview

@@ -313,7 +313,7 @@ class Watcher(Plain):
     """Looks at its own turn from its response hook."""
 
     async def on_chat_response(self, response: ChatResponse) -> None:
-        SEEN.append(("stored", [message["role"] for message in await self.host.messages()]))
+        SEEN.append(("stored", [message["role"] for message in await self.instance.sessions.shown()]))
         SEEN.append(("busy", await db(Fiber.objects.live_in(f"instance:{self.key.instance_id}").exists)))
 
 

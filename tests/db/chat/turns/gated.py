@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from chat.agent.operations import SavedTurn
+from chat.agent.values.turns import SavedTurn
 from chat.core.context.sent_note import NOTE
 from chat.core.model.language_model import ModelEvent, ModelRequest, TextContent, UserMessage
 from chat.llm.scripted import ScriptedModel

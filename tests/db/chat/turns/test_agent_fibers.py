@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from chat.agent import declared
-from chat.agent.methods.background import CompletedFiber, RunningFiber
+from chat.agent.values.background import CompletedFiber, RunningFiber
 from chat.conversations.services import delete_instance
 from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaExceeded
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.rows import ensure_instance
 from chat.think import Think
 from chat.user_code.call_hook import AgentCodeFailed

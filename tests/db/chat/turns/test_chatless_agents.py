@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from chat.agent.methods.run_values import Detached
+from chat.agent.values.runs import Detached
 from chat.errors import FiberMethodMissing, InputInvalid, TurnConflict
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
@@ -35,7 +35,7 @@ def board_room(make_room: MakeRoom) -> Room:
 
 
 async def board(room: Room) -> PinBoard:
-    agent, _host = await started_agent(room.key)
+    agent = await started_agent(room.key)
     assert isinstance(agent, PinBoard)
     return agent
 

@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from chat.core.context.compaction_policy import PRESETS, CompactionPolicy
 from chat.core.model.overflow import Formula
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.reads.preview import preview

@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.agent.base import InstanceKey
 from chat.errors import ConfigChanged, ConfigInvalid
-from chat.instance.factory import make_agent
 from chat.instance.handle import AgentHandle
+from chat.instance.instance import make_agent
 from chat.instances import config
 from chat.instances.config import load_config, save_config
 from chat.models import AgentInstance

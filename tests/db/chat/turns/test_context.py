@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from chat.errors import InputInvalid
-from chat.instance.factory import make_agent
 from chat.instance.handle import AgentHandle
+from chat.instance.instance import make_agent
 from chat.think import SessionSetup, StoredSearch, StoredSkills, Think, TurnConfig, TurnContext, client_tool, tool
 from sessions_app.context.diffs import session_diff
 from sessions_app.errors import BlockExists, BlockNotWritable, SessionError
@@ -90,7 +90,7 @@ async def test_session_integration(make_room: MakeRoom) -> None:
     assert "Likes tea." in system_of(room.model.requests[-1])
     agent = make_agent(room.key)
     assert isinstance(agent, Think)
-    assert len(await agent.host.messages()) == 6  # `this.messages`: the shown path
+    assert len(await agent.instance.sessions.shown()) == 6  # `this.messages`: the shown path
 
 
 async def test_blocks_take_the_place_of_get_system_prompt(make_room: MakeRoom) -> None:

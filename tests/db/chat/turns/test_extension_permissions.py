@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from chat.agent.think import Think
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.user_code.extension_services import AgentServices
 from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
@@ -71,7 +71,7 @@ class Probe:
     async def run(self, tool: str, **given: Any) -> Any:
         row = await db(Extension.objects.get)
         (extension,) = await db(load_stored, self.room.key.owner_id, row.scope)
-        agent, _host = await started_agent(self.room.key)
+        agent = await started_agent(self.room.key)
         assert isinstance(agent, Think)
         bridge = HostBridge(
             extension=extension,

@@ -8,7 +8,7 @@ import pytest
 from channels.layers import get_channel_layer
 
 from chat.conversations.services import delete_instance
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
 from fibers.testing import run_until_idle
@@ -247,7 +247,7 @@ async def test_two_extensions_cannot_have_one_block(make_room: MakeRoom) -> None
 
 async def test_a_load_that_was_cut_finds_what_it_has_stored(make_room: MakeRoom) -> None:
     room = make_room("extended")
-    operations = room.handle._extensions
+    operations = room.handle.instance.extensions
     first = await operations.load(MATH_MANIFEST, MATH, via="model")
     assert await operations.load(MATH_MANIFEST, MATH, via="model", replaces=True) == first
     with pytest.raises(ExtensionExists):

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from chat.agent.callables import client_callable
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.testing import worker
 from chat.think import (

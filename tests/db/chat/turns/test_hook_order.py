@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 
 from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from django.test import override_settings
 
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.model_memory import model_memory
 from chat.models import AgentInstance
 from chat.reads.preview import preview

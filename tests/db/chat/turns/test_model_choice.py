@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.instance.factory import make_agent, model_choices
+from chat.instance.instance import Instance, make_agent
 from chat.llm.adapters.transport import close_clients
 from chat.llm.scripted import ScriptedServer
 from chat.models import AgentInstance
@@ -228,6 +228,6 @@ async def test_the_agent_itself_reads_and_sets_it(choosing_room: Room) -> None:
     assert isinstance(agent, Chooser)
     await agent.choose_model(ChosenModel(model="acme/other"))
     assert await agent.get_model_choice() == ChosenModel(model="acme/other")
-    instance_id, view = await model_choices(choosing_room.key).view_current()
+    instance_id, view = await Instance(choosing_room.key).model_choice.view_current()
     row = await db(AgentInstance.objects.get)
     assert (instance_id, view.model) == (row.pk, "acme/other")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.registry import replaced_models
 from chat.testing import worker
 from chat.think import Think

@@ -7,7 +7,7 @@ from django.db.backends.utils import CursorWrapper
 
 from chat.agent.base import InstanceKey
 from chat.errors import AgentNotFound
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import AgentInstance
 from chat.reads.preview import Preview, preview
 from chat.think import SessionSetup, StoredSkills, TurnConfig

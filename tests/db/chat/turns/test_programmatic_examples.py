@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from chat.agent.operations import SKIPPED
-from chat.instance.factory import make_agent
+from chat.agent.values.turns import SKIPPED
 from chat.instance.handle import AgentHandle
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentRun, Turn
 from chat.streams.reader import read

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import Turn
 from chat.testing import worker
 from chat.think import RecoveryContext, RecoveryDecision, Think, Tool, TurnContext, client_tool

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from chat import durables
 from chat.conversations.services import delete_instance
 from chat.errors import QuotaExceeded
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
 from chat.schedules import reconciling as declared_pass

@@ -13,7 +13,7 @@ from chat.core.model.language_model import (
     ReasoningDelta,
     TextDelta,
 )
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from sessions_app.core.messages import shapes

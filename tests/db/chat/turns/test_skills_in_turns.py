@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think
 from chat.tools.skills import SkillsInCode, WorkspaceSkills

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench.typical_agents import TYPICAL
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.transport import close_clients
 from chat.llm.endpoint import Endpoint

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.agent.operations import SavedTurn, Submission
+from chat.agent.values.turns import SavedTurn, Submission
 from chat.models import AgentInstance
 from chat.testing import worker
 from thinkproject.kernel.aio import db

@@ -8,9 +8,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from chat.agent.methods.background import RunningFiber
+from chat.agent.values.background import RunningFiber
 from chat.errors import FiberConflict, FiberInvalid
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.instances.rows import ensure_instance
 from chat.think import Think
 from fibers.context import current_fiber

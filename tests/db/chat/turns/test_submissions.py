@@ -8,9 +8,9 @@ import pytest
 from django.db.models.functions import Now
 
 from chat.agent.base import InstanceKey
-from chat.agent.operations import SavedTurn, Submission
+from chat.agent.values.turns import SavedTurn, Submission
 from chat.errors import InputInvalid, NestedTurn, TurnConflict
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import Turn
 from chat.testing import worker
 from chat.turns.admission.admission import clear_instance

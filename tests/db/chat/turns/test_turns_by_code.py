@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from chat.agent.operations import SKIPPED, SavedTurn
+from chat.agent.values.turns import SKIPPED, SavedTurn
 from chat.errors import InputInvalid
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import AgentInstance, Turn
 from chat.reads.transcripts import transcript, turn_page
 from chat.testing import worker
@@ -286,10 +286,10 @@ async def test_nothing_is_continued_after_a_question(make_room: MakeRoom) -> Non
 async def test_an_agent_reads_its_messages_from_the_tree_each_time(make_room: MakeRoom) -> None:
     """Those of other processes and other versions too: nothing is kept with the agent."""
     room = make_room()
-    host = make_agent(room.key).host
+    instance = make_agent(room.key).instance
 
     async def texts_of_agent() -> list[str]:
-        return [text_of(message) for message in await host.messages()]
+        return [text_of(message) for message in await instance.sessions.shown()]
 
     assert await texts_of_agent() == []
     turn = await room.say("say: one")

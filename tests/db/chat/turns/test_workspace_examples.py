@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 from django.core.files.storage import default_storage
 
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.testing import worker
 from chat.think import (
@@ -279,7 +279,7 @@ async def test_code_execution_tool(make_room: MakeRoom, examples_sandbox: DenoSa
     assert ran["value"] == ["1\tnumber 1", "1\tnumber 2", "1\tnumber 3"]
     assert [made["name"] for made in ran["calls"]] == ["tools.write"] * 3 + ["tools.find"] + ["tools.read"] * 3
     assert offered(room) == ["execute"]
-    assert await make_agent(room.key).host.open_workspace().read_file("/n/2.txt") == "number 2"
+    assert await make_agent(room.key).instance.open_workspace().read_file("/n/2.txt") == "number 2"
 
 
 async def test_code_execution_tool_with_a_state_backend(make_room: MakeRoom, examples_sandbox: DenoSandbox) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent.base import InstanceKey
-from chat.instance.factory import make_agent
+from chat.instance.instance import make_agent
 from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.think import Think, Tool, TurnConfig, TurnContext, tool
@@ -82,7 +82,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
 
 
 def own_files(room: Room) -> Any:
-    return make_agent(room.key).host.open_workspace()
+    return make_agent(room.key).instance.open_workspace()
 
 
 async def test_a_turn_writes_reads_edits_finds_and_deletes_files(make_room: MakeRoom) -> None:

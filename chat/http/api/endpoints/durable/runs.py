@@ -9,7 +9,7 @@ from ninja import Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance, open_run
-from chat.agent.methods.run_values import Detached, RunRequest
+from chat.agent.values.runs import Detached, RunRequest
 from chat.errors import RunNotFound
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares

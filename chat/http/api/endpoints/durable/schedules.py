@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from chat.access.auth import open_instance
-from chat.agent.methods.schedules import Work, checked_prompt
+from chat.agent.methods.schedules import checked_prompt
 from chat.agent.registry import get_agent_class
+from chat.agent.values.schedules import Work
 from chat.conf import chat_settings
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares

@@ -28,7 +28,7 @@ from chat.http.api.schemas.extensions import (
     ExtensionToolOut,
     ExtensionVersionsOut,
 )
-from chat.instance.factory import extensions_of
+from chat.instance.instance import Instance
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
@@ -63,7 +63,7 @@ class Shelf:
     def extensions(self) -> InstanceExtensions:
         """The extensions of the conversation. Only where there is one."""
         assert self.instance is not None
-        return extensions_of(key_of(self.instance))
+        return Instance(key_of(self.instance)).extensions
 
     @property
     def author(self) -> Author:

@@ -8,7 +8,7 @@ from chat.agent.think import Think
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import SkillOut
-from chat.instance.factory import started_agent
+from chat.instance.instance import started_agent
 from chat.instances.rows import key_of
 from chat.user_code.skills import skills_of
 from thinkproject.kernel.aio import db
@@ -22,7 +22,7 @@ router = Router(tags=["skills"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 async def skill_list(request: HttpRequest, instance_id: str) -> object:
     """The skills that the agent of a conversation has, by name, then those that cannot be loaded."""
     instance = await db(open_instance, caller_of(request).user, instance_id)
-    agent, _host = await started_agent(key_of(instance))
+    agent = await started_agent(key_of(instance))
     if not isinstance(agent, Think):
         return []
     library = await skills_of(agent)
