@@ -44,15 +44,14 @@ async def open_session_context(key: InstanceKey, session_id: str) -> SessionCont
     """Open the context of one of an instance's sessions for people. Errors: `AgentCodeFailed`."""
     if not is_served(key.agent):
         return SessionContext(session_id, ContextSetup())
-    agent, host = await started_agent(key)
-    return await host.open_context(agent, session_id)
+    return await (await started_agent(key)).instance.open_context(session_id)
 
 
 async def block_policy(key: InstanceKey) -> BlockPolicy:
     """The write policy for the blocks declared by an instance's class. Errors: `AgentCodeFailed`."""
     if not is_served(key.agent) or not issubclass(get_agent_class(key.agent), Think):
         return BlockPolicy({})
-    agent, _host = await started_agent(key)
+    agent = await started_agent(key)
     assert isinstance(agent, Think)
     setup = await configured_session(agent)
     return BlockPolicy(setup.blocks, setup.token_counter or counter_named(chat_settings.token_counter))

@@ -140,10 +140,9 @@ class Instance:
         """The name of the model that the agent itself names for this conversation; `None` where it cannot say."""
         try:
             agent = await self._chat_agent()
-            named = None if agent is None else await call_hook(agent, "get_model")
+            return None if agent is None else name_of(await call_hook(agent, "get_model")) or None
         except ThinkError:  # logged where it was raised; the next turn ends with it
             return None
-        return name_of(named) or None
 
 
 def make_agent(key: InstanceKey) -> Agent:

@@ -26,5 +26,5 @@ async def view_workspace(key: InstanceKey, instance_id: str) -> ViewedWorkspace:
     cls = get_agent_class(key.agent)
     if not issubclass(cls, Think) or cls.get_workspace is Think.get_workspace:  # its code has nothing to say
         return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=True)
-    agent, _host = await started_agent(key)
+    agent = await started_agent(key)
     return ViewedWorkspace(workspace=await workspace_of(agent), can_write=True)
