@@ -18,7 +18,7 @@ from chat.agent.methods.queue import QueueMethods
 from chat.agent.methods.recovery import RetryMethods
 from chat.agent.methods.schedules import ScheduleMethods
 from chat.agent.methods.sub_agents import SubAgentDeclarations
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.workspace import Workspace
 
@@ -62,7 +62,7 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
     Subclasses register themselves under their kebab-cased name; `class Base(Agent, abstract=True)` opts out.
     """
 
-    instance: Instance
+    instance: InstancePort
 
     is_abstract: ClassVar[bool] = True
     title: "ClassVar[_StrOrPromise]" = ""
@@ -100,7 +100,7 @@ class Agent(FiberDeclarations, QueueMethods, ScheduleMethods, SubAgentDeclaratio
         if not abstract:
             declared.register(cls)
 
-    def __init__(self, instance: Instance, key: InstanceKey) -> None:
+    def __init__(self, instance: InstancePort, key: InstanceKey) -> None:
         self.instance = instance
         self.key = key
 

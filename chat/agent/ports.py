@@ -1,4 +1,4 @@
-"""What stands behind an address, by topic: `Instance`, which agents and handles call and `chat.instance` implements.
+"""The services of an instance, by topic: `InstancePort`, which agents and handles call. `chat.instance` implements it.
 
 The methods of `Think` and `AgentHandle` are documented in `chat/agent/methods`. Nothing here touches the database.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sessions_app.context.session_context import SessionContext
 
 
-class Turns(Protocol):
+class TurnsPort(Protocol):
     """Turns that code runs, adds to, stops and waits for."""
 
     async def run(
@@ -64,7 +64,7 @@ class Turns(Protocol):
         ...
 
 
-class Submissions(Protocol):
+class SubmissionsPort(Protocol):
     """Work that is accepted now and done in its turn."""
 
     async def submit(self, messages: list[NewMessage], *, key: str | None, metadata: JSONObject) -> Submission:
@@ -84,7 +84,7 @@ class Submissions(Protocol):
         ...
 
 
-class Sessions(Protocol):
+class SessionsPort(Protocol):
     """The histories of the instance."""
 
     async def list_all(self) -> list[StoredSession]:
@@ -124,7 +124,7 @@ class Sessions(Protocol):
         ...
 
 
-class ModelChoice(Protocol):
+class ModelChoicePort(Protocol):
     """The model that people chose for the conversation."""
 
     async def load(self) -> ChosenModel:
@@ -136,7 +136,7 @@ class ModelChoice(Protocol):
         ...
 
 
-class Approvals(Protocol):
+class ApprovalsPort(Protocol):
     """The calls that wait for a person's decision, here and in sub-agents."""
 
     async def pending(self) -> list[PendingExecution]:
@@ -148,7 +148,7 @@ class Approvals(Protocol):
         ...
 
 
-class State(Protocol):
+class StatePort(Protocol):
     """The synced state and the private configuration."""
 
     async def load(self, default: JSONValue = None) -> JSONValue:
@@ -168,7 +168,7 @@ class State(Protocol):
         ...
 
 
-class Background(Protocol):
+class BackgroundPort(Protocol):
     """The fibers of the instance."""
 
     async def start(self, start: FiberStart, *, waits: bool = False) -> FiberInspection:
@@ -218,7 +218,7 @@ class Background(Protocol):
         ...
 
 
-class Queue(Protocol):
+class QueuePort(Protocol):
     """Calls of the agent's methods that run one at a time, in order."""
 
     async def append(self, method: str, payload: JSONValue, retry: RetryPolicy | None) -> str:
@@ -234,7 +234,7 @@ class Queue(Protocol):
         ...
 
 
-class Schedules(Protocol):
+class SchedulesPort(Protocol):
     """The schedules of the instance, as the methods and the model's tools call them."""
 
     def check_method(self, name: str) -> None:
@@ -264,7 +264,7 @@ class Schedules(Protocol):
         ...
 
 
-class SubAgents(Protocol):
+class SubAgentsPort(Protocol):
     """The instances below this one, and the runs in which they work for it."""
 
     reports: Any  # takes progress and milestones during a turn; `None` outside of one
@@ -318,7 +318,7 @@ class SubAgents(Protocol):
         ...
 
 
-class McpServers(Protocol):
+class McpServersPort(Protocol):
     """The MCP servers of the instance. `by_client`: a client asks, whose owner may not have the right."""
 
     async def add(self, spec: McpServerSpec, *, by_client: bool = False) -> McpServerView:
@@ -334,7 +334,7 @@ class McpServers(Protocol):
         ...
 
 
-class Extensions(Protocol):
+class ExtensionsPort(Protocol):
     """The extensions of the instance."""
 
     async def load(self, manifest: Any, source: str, *, via: str = "code", replaces: bool = False) -> JSONObject:
@@ -354,7 +354,7 @@ class Extensions(Protocol):
         ...
 
 
-class Instance(Protocol):
+class InstancePort(Protocol):
     """An instance, by topic. Methods are async and safe in hooks.
 
     `turn_id`: the turn that the agent object works for; empty outside of one. `extension_state`: of the agent object.
@@ -364,40 +364,40 @@ class Instance(Protocol):
     extension_state: ExtensionState
 
     @property
-    def turns(self) -> Turns: ...  # noqa: D102 - the type says it, here and below
+    def turns(self) -> TurnsPort: ...  # noqa: D102 - the type says it, here and below
 
     @property
-    def submissions(self) -> Submissions: ...  # noqa: D102
+    def submissions(self) -> SubmissionsPort: ...  # noqa: D102
 
     @property
-    def sessions(self) -> Sessions: ...  # noqa: D102
+    def sessions(self) -> SessionsPort: ...  # noqa: D102
 
     @property
-    def model_choice(self) -> ModelChoice: ...  # noqa: D102
+    def model_choice(self) -> ModelChoicePort: ...  # noqa: D102
 
     @property
-    def approvals(self) -> Approvals: ...  # noqa: D102
+    def approvals(self) -> ApprovalsPort: ...  # noqa: D102
 
     @property
-    def state(self) -> State: ...  # noqa: D102
+    def state(self) -> StatePort: ...  # noqa: D102
 
     @property
-    def background(self) -> Background: ...  # noqa: D102
+    def background(self) -> BackgroundPort: ...  # noqa: D102
 
     @property
-    def queue(self) -> Queue: ...  # noqa: D102
+    def queue(self) -> QueuePort: ...  # noqa: D102
 
     @property
-    def schedules(self) -> Schedules: ...  # noqa: D102
+    def schedules(self) -> SchedulesPort: ...  # noqa: D102
 
     @property
-    def sub_agents(self) -> SubAgents: ...  # noqa: D102
+    def sub_agents(self) -> SubAgentsPort: ...  # noqa: D102
 
     @property
-    def mcp_servers(self) -> McpServers: ...  # noqa: D102
+    def mcp_servers(self) -> McpServersPort: ...  # noqa: D102
 
     @property
-    def extensions(self) -> Extensions: ...  # noqa: D102
+    def extensions(self) -> ExtensionsPort: ...  # noqa: D102
 
     def open_workspace(self, name: str = "default") -> Workspace:
         """Open the workspace that the instance knows by a name. No query is made before it is used."""

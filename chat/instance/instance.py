@@ -36,7 +36,7 @@ from tools_app.workspace.services import DEFAULT_NAME
 
 
 class Instance:
-    """What stands behind an address, by topic (`chat.agent.ports`). Holds no rows; they are made by the first write.
+    """The services behind an address, by topic (`chat.agent.ports`). Holds no rows; the first write makes them.
 
     `served`: the agent object that reaches the product through it. Without one, code of the server holds it, and an
     object of the class is made wherever the developer's code is asked.

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.agent.methods.schedules import checked_prompt
-from chat.agent.ports import Schedules
+from chat.agent.ports import SchedulesPort
 from chat.agent.values.schedules import ScheduleView, Work
 from chat.turns.tools.providers import ToolRequest
 from fibers.core.schedules.timing import ScheduleKind, Timing
@@ -68,7 +68,7 @@ async def tools_of_schedules(request: ToolRequest) -> ToolSource:
     return schedule_tools(request.agent.instance.schedules) if request.agent.schedule_tools else ()
 
 
-def schedule_tools(schedules: Schedules) -> list[Tool]:
+def schedule_tools(schedules: SchedulesPort) -> list[Tool]:
     """Make the three tools over a conversation's schedules."""
 
     async def create(context: ToolContext, **given: Any) -> JSONObject:  # noqa: ARG001 - all tools get it

@@ -6,7 +6,7 @@ own decides by them, with no browser tab open.
 
 from typing import Any
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.approvals import ExecutionDecision, PendingExecution
 from chat.core.loop.hooks import ActionContext, AuthorizationContext
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -15,7 +15,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 class ApprovalMethods:
     """Pending decisions of a conversation. See `docs/howto/take-actions.md`."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def pending_approvals(self) -> list[PendingExecution]:
         """Read the calls that wait for a person's decision, oldest first; those of sub-agents too."""

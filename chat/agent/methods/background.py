@@ -12,7 +12,7 @@ fiber_id = await agent.spawn_fiber("build", {"month": "2026-11"})
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, ClassVar
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.background import CompletedFiber, FiberFunction, FiberInspection, FiberStart, LostFiber, R
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -20,7 +20,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 class FiberMethods:
     """Background work of one conversation. Agents and `AgentHandle` share these methods."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def spawn_fiber(self, method: str, payload: JSONValue = None, *, max_retries: int = 3) -> str:
         """Start a public async method of the agent in the background; give the fiber's id.

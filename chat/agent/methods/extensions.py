@@ -12,7 +12,7 @@ How to write one: `docs/howto/extensions.md`.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -23,7 +23,7 @@ class ExtensionMethods:
     tools as models call them.
     """
 
-    instance: Instance
+    instance: InstancePort
 
     async def load_extension(self, manifest: Mapping[str, Any], source: str) -> JSONObject:
         """Load an extension for this conversation: its tools are there from the next turn on, also after a restart.

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView
 
 
 class McpServerMethods:
     """Adding, removing and listing MCP servers. See `docs/howto/mcp.md`."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def add_mcp_server(
         self,

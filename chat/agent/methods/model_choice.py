@@ -1,13 +1,13 @@
 """The methods of `Think` and `AgentHandle` about the model that people chose for a conversation."""
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.core.model.chosen_model import NOTHING, ChosenModel
 
 
 class ModelMethods:
     """Reads and sets the choice of a conversation. See `docs/howto/choose-models.md`."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def get_model_choice(self) -> ChosenModel:
         """Read the conversation's choice as it is stored now; empty fields are the agent's own."""

@@ -3,7 +3,7 @@
 await self.queue("send_letter", {"to": "board"}, retry=RetryPolicy(attempts=5))
 """
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.background import QueuedCall
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.retry import RetryPolicy
@@ -12,7 +12,7 @@ from thinkproject.kernel.retry import RetryPolicy
 class QueueMethods:
     """The queue of one conversation. Agents and `AgentHandle` share these methods."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def queue(self, method: str, payload: JSONValue = None, *, retry: RetryPolicy | None = None) -> str:
         """Append a call of a public async method of the agent to its queue; give the call's id.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.schedules import (
     MAX_ATTEMPTS,
     MAX_PROMPT,
@@ -30,7 +30,7 @@ from thinkproject.kernel.retry import RetryPolicy
 class ScheduleMethods:
     """Scheduling work of this conversation. See `docs/howto/schedules.md`."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def schedule(  # noqa: PLR0913 - one keyword for each thing a caller may decide
         self,

@@ -4,7 +4,7 @@
 to it, sockets show it, and it is the same one after a restart. A class that keeps one can read and empty it.
 """
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.turns import StoredSession
 from sessions_app.core.messages.shapes import Message
 
@@ -12,7 +12,7 @@ from sessions_app.core.messages.shapes import Message
 class SessionMethods:
     """Manage the sessions of an instance, and read the current one."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def create_session(self, name: str = "") -> StoredSession:
         """Make an empty history and make it current; every client gets the empty list.

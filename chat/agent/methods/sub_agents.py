@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias, TypedDict
 
 from typing_extensions import Unpack
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.runs import (
     AgentRunInfo,
     Detached,
@@ -35,7 +35,7 @@ class RunOptions(TypedDict, total=False):
 class SubAgentMethods:
     """Sub-agents and runs. See `docs/howto/sub-agents.md`."""
 
-    instance: Instance
+    instance: InstancePort
 
     def sub_agent(self, agent: AgentName, name: str) -> Any:
         """Give a sub-agent of this instance as an `AgentHandle`; its first message makes it.

@@ -8,7 +8,7 @@ themselves; `submit_messages` and `add_messages` work there. Nothing here touche
 import asyncio
 from typing import Any, Literal, TypeAlias
 
-from chat.agent.ports import Instance
+from chat.agent.ports import InstancePort
 from chat.agent.values.turns import SKIPPED, MessageFunction, MessageInput, SavedTurn, Submission
 from chat.errors import InputInvalid
 from sessions_app.core.messages.shapes import NewMessage
@@ -21,7 +21,7 @@ Mode: TypeAlias = Literal["wait", "stream", "submit"]
 class TurnMethods:
     """Speaking, adding, stopping, waiting."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def save_messages(
         self, messages: MessageInput | MessageFunction, *, signal: asyncio.Event | None = None
@@ -127,7 +127,7 @@ class TurnMethods:
 class SubmissionMethods:
     """Handing work in: it is accepted now and done in its turn, whatever becomes of the caller."""
 
-    instance: Instance
+    instance: InstancePort
 
     async def submit_messages(
         self, messages: MessageInput, *, idempotency_key: str | None = None, metadata: JSONObject | None = None
