@@ -16,9 +16,12 @@ PIECE_BYTES: Final = 1024 * 1024
 MAX_ELEMENT_BYTES: Final = 64 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = b" \t\r\n"
-_NEXT: Final = re.compile(rb'[^{}\[\]"]*+(?:"(?:[^"\\]++|\\.)*+"[^{}\[\]"]*+)*+([{}\[\]"])', re.DOTALL)
+_WITHIN: Final = rb'(?>(?:[^"\\]++|\\.)*)'
+"""The inside of a string. Atomic and not possessive: Python before 3.11.5 loses its place in possessive groups
+(github.com/python/cpython/issues/106052)."""
+_NEXT: Final = re.compile(rb'[^{}\[\]"]*+(?>(?:"%b"[^{}\[\]"]*+)*)([{}\[\]"])' % _WITHIN, re.DOTALL)
 """Up to the next bracket outside of strings, or to the beginning of a string that does not end in this piece."""
-_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_STRING: Final = re.compile(_WITHIN, re.DOTALL)
 _OPENING: Final = frozenset(b"{[")
 _LIST: Final = ord("[")
 _QUOTE: Final = ord('"')
