@@ -2,21 +2,18 @@
 
 from dataclasses import asdict
 
-from asgiref.sync import async_to_sync
 from django.http import HttpRequest
 from ninja import Router, Status
 
-from chat.access.auth import open_instance, open_key
+from chat.access.auth import open_instance
 from chat.agent.appearance import appearance_of
 from chat.agent.registry import get_agent_class
-from chat.conversations import services
+from chat.conversations import abilities
 from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.instances import shown_agent, shown_instance
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import AgentDetailOut, SubAgentIn
 from chat.http.api.schemas.models import InstanceDetailOut
-from chat.instance.resolve import resolve_below
-from chat.instances.rows import key_of
 from chat.reads.declarations import declarations
 
 router = Router(tags=["agents"])
@@ -37,7 +34,5 @@ def agent_detail(request: HttpRequest, name: str) -> object:  # noqa: ARG001 - t
 )
 def sub_agent_open(request: HttpRequest, instance_id: str, data: SubAgentIn) -> object:
     """Open a sub-agent of a conversation, one that its class lets clients open, or the existing one of this name."""
-    user = caller_of(request).user
-    parent = open_instance(user, instance_id)
-    key = async_to_sync(resolve_below)(key_of(parent), data.agent, data.name)
-    return Status(201, shown_instance(services.create_instance(open_key(user, key))))
+    parent = open_instance(caller_of(request).user, instance_id)
+    return Status(201, shown_instance(abilities.open_sub_agent(parent, data.agent, data.name)))

@@ -3,25 +3,20 @@
 from dataclasses import asdict, replace
 from typing import Annotated
 
-from asgiref.sync import async_to_sync
 from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance, open_run
-from chat.agent.values.runs import Detached, RunRequest
+from chat.conversations import abilities
 from chat.errors import RunNotFound
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import RunIn
 from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
-from chat.instance.resolve import resolve_below
-from chat.instances.rows import key_of
 from chat.models import AgentRun
 from chat.sub_agents import views as runs
-from chat.turns.delegation.starting import start_run as begin_run
 from chat.turns.delegation.stopping import stop_run
-from thinkproject.kernel.ids import new_id
 
 router = Router(tags=["runs"])
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -47,13 +42,8 @@ def run_start(request: HttpRequest, instance_id: str, data: RunIn) -> object:
 
     It counts as a message of yours. The same `run_id` is the same run. What keeps it from beginning is its outcome.
     """
-    parent = key_of(open_instance(caller_of(request).user, instance_id))
-    run_id = data.run_id or new_id("run")
-    async_to_sync(resolve_below)(parent, data.agent, run_id)
-    wanted = RunRequest(
-        agent=data.agent, input=data.input, run_id=run_id, display=data.display, detached=Detached(), is_of_person=True
-    )
-    run = begin_run(parent, wanted)
+    parent = open_instance(caller_of(request).user, instance_id)
+    run = abilities.begin_run(parent, data.agent, data.input, run_id=data.run_id or "", display=data.display)
     found = runs.run_with_counts(run.pk)
     if found is None:
         raise RunNotFound

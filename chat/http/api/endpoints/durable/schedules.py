@@ -4,16 +4,12 @@ People may pause everything, and change what they or a model made. What the agen
 """
 
 from datetime import datetime
-from typing import Any
 
 from django.http import HttpRequest
 from ninja import Router, Status
 
 from chat.access.auth import open_instance
-from chat.agent.methods.schedules import checked_prompt
 from chat.agent.registry import get_agent_class
-from chat.agent.values.schedules import Work
-from chat.conf import chat_settings
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.schedules import (
@@ -25,21 +21,18 @@ from chat.http.api.schemas.schedules import (
     TimesIn,
 )
 from chat.models import AgentInstance
+from chat.schedules.editing import can_edit, change_schedule, make_schedule, read_timing
 from chat.schedules.outcomes import OccurrenceView, last_runs, runs_of
-from chat.schedules.service import delete_schedule, draft_of, find_schedule, schedules_of
-from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
-from fibers.errors import ScheduleInvalid
+from chat.schedules.service import delete_schedule, find_schedule, schedules_of
+from fibers.core.schedules.timing import Timing
 from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.clock import database_now
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import byte_size
-from thinkproject.kernel.phrases import Phrase
 
 router = Router(tags=["schedules"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 _CHANGES = declares(403, 404, 409, 429)
 _LIST, _ONE = "/instances/{instance_id}/schedules", "/instances/{instance_id}/schedules/{schedule_id}"
-CODE = frozenset({"code", "declaration"})
 
 
 @router.get(_LIST, response=list[ScheduleOut], operation_id="list_schedules")
@@ -55,10 +48,8 @@ async def schedules_create(request: HttpRequest, instance_id: str, data: Schedul
     def create() -> ScheduleOut:
         instance = _instance(request, instance_id)
         get_agent_class(instance.agent)  # one that is gone is said first
-        timing = timing_of(data.times)
-        work = _work(data)
-        draft = draft_of(instance, timing, work, title=data.title.strip(), created_by="person")
-        return _shown([services.create_schedule(draft)[0]])[0]
+        timing, given = _times(data.times), data.dict(exclude={"times"})
+        return _shown([make_schedule(instance, timing, **given)])[0]
 
     return await db(create)
 
@@ -99,42 +90,14 @@ async def schedules_runs(request: HttpRequest, instance_id: str, schedule_id: st
 @router.post("/schedules/preview", response=ScheduleTimesOut, operation_id="preview_schedule", openapi_extra=_CHANGES)
 async def schedules_preview(request: HttpRequest, data: TimesIn) -> ScheduleTimesOut:  # noqa: ARG001 - all get it
     """The next times that a schedule would have. Nothing is stored."""
-    timing = timing_of(data)
+    timing = _times(data)
     now = await db(database_now)
     timing.check_ahead(now)
     return ScheduleTimesOut(next=timing.upcoming(now))
 
 
-def _work(data: ScheduleIn) -> Work:
-    """Errors: `ScheduleInvalid`."""
-    if (data.prompt is None) == (data.method is None):
-        raise ScheduleInvalid("A schedule has a method or a prompt, one of the two.")
-    if data.method is not None:
-        if byte_size(data.arguments) > chat_settings.fiber_bytes:
-            raise ScheduleInvalid(Phrase("The arguments have at most {limit} bytes.", limit=chat_settings.fiber_bytes))
-        return Work(callback=data.method, arguments=tuple(data.arguments))
-    if data.arguments:
-        raise ScheduleInvalid("Arguments belong to a method, not to a prompt.")
-    return Work(prompt=checked_prompt(data.prompt or ""))
-
-
-def timing_of(data: TimesIn) -> Timing:
-    """The times that a person gave. Errors: `ScheduleInvalid`."""
-    try:
-        timing = _timing(data)
-    except ValueError as error:
-        raise ScheduleInvalid(Phrase("“{spec}” is no time of this kind.", spec=data.spec)) from error
-    services.check_shortest(timing)
-    return timing
-
-
-def _timing(data: TimesIn) -> Timing:
-    kind = ScheduleKind(data.kind)
-    if kind is ScheduleKind.CRON:
-        return Timing.cron(data.spec, data.zone or "")
-    if kind is ScheduleKind.INSTANT:
-        return Timing.at(read_instant(data.spec), data.zone or "")
-    return Timing.every(float(data.spec)) if kind is ScheduleKind.INTERVAL else Timing.delay(float(data.spec))
+def _times(data: TimesIn) -> Timing:
+    return read_timing(data.kind, data.spec, data.zone or "")
 
 
 def _instance(request: HttpRequest, instance_id: str) -> AgentInstance:
@@ -146,23 +109,11 @@ def _own(request: HttpRequest, instance_id: str, schedule_id: str) -> Schedule:
 
 
 def _change(schedule: Schedule, data: SchedulePatch) -> Schedule:
-    columns: dict[str, Any] = {}
-    if data.title is not None:
-        columns["title"] = data.title.strip()
-    if data.prompt is not None:
-        columns["payload"] = {**(schedule.payload or {}), "prompt": checked_prompt(data.prompt)}
-    timing = None if data.times is None else timing_of(data.times)
-    if (columns or timing is not None) and not _can_edit(schedule):
-        raise ScheduleInvalid("This schedule can only be paused: it runs a method, or code made it.")
-    if columns or timing is not None:
-        services.edit_schedule(schedule.pk, timing, **columns)
+    timing = None if data.times is None else _times(data.times)
+    change_schedule(schedule, title=data.title, prompt=data.prompt, timing=timing)
     if data.paused is not None:
         (services.pause_schedule if data.paused else services.resume_schedule)(schedule.pk)
     return find_schedule(schedule.scope, schedule.pk)
-
-
-def _can_edit(schedule: Schedule) -> bool:
-    return schedule.created_by not in CODE and "prompt" in (schedule.payload or {})
 
 
 def _shown(schedules: list[Schedule]) -> list[ScheduleOut]:
@@ -188,7 +139,7 @@ def _out(schedule: Schedule, run: OccurrenceView | None, now: datetime) -> Sched
         skipped=schedule.skipped,
         created_by=schedule.created_by,
         created_at=schedule.created_at,
-        can_edit=_can_edit(schedule),
+        can_edit=can_edit(schedule),
         can_delete=schedule.declaration is None,
         last_run=None if run is None else _run_out(run),
     )

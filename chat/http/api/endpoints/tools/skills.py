@@ -4,13 +4,11 @@ from django.http import HttpRequest
 from ninja import Router
 
 from chat.access.auth import open_instance
-from chat.agent.think import Think
+from chat.conversations import abilities
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import SkillOut
-from chat.instance.instance import started_agent
 from chat.instances.rows import key_of
-from chat.user_code.skills import skills_of
 from thinkproject.kernel.aio import db
 
 router = Router(tags=["skills"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
@@ -21,10 +19,4 @@ router = Router(tags=["skills"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 )
 async def skill_list(request: HttpRequest, instance_id: str) -> object:
     """The skills that the agent of a conversation has, by name, then those that cannot be loaded."""
-    instance = await db(open_instance, caller_of(request).user, instance_id)
-    agent = await started_agent(key_of(instance))
-    if not isinstance(agent, Think):
-        return []
-    library = await skills_of(agent)
-    found = [{"name": each.head.name, "description": each.head.description, "fault": ""} for each in library]
-    return found + [{"name": fault.place, "description": "", "fault": fault.reason} for fault in library.faults]
+    return await abilities.skills_for(key_of(await db(open_instance, caller_of(request).user, instance_id)))

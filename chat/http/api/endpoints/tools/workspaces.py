@@ -6,14 +6,12 @@ from django.http import HttpRequest
 from ninja import Path, Router, Status
 
 from chat.access.auth import open_instance
+from chat.conversations import abilities
 from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import WorkspaceUseIn, WorkspaceUseOut
-from chat.instances.rows import key_of
-from chat.instances.workspaces import attach_workspace, detach_workspace
 from thinkproject.kernel.phrases import Phrase
-from tools_app.errors import WorkspaceNotFound
 from tools_app.models import WorkspaceAttachment
 from tools_app.workspace.services import DEFAULT_NAME
 
@@ -33,23 +31,17 @@ def use_list(request: HttpRequest, instance_id: str) -> object:
 def use_attach(request: HttpRequest, instance_id: str, name: UseName, data: WorkspaceUseIn) -> object:
     """Let a conversation use another workspace of yours under a name; again, to change whether it may write."""
     user = caller_of(request).user
-    key = key_of(open_instance(user, instance_id))
+    instance = open_instance(user, instance_id)
     if (data.instance_id is None) == (data.workspace_id is None):
         raise InputInvalid(Phrase("Name either a conversation or a workspace."))
-    if name == DEFAULT_NAME:
-        raise InputInvalid(Phrase("{name} is the conversation's own workspace.", name=name))
-    other = data.workspace_id or key_of(open_instance(user, data.instance_id or ""))
-    found = attach_workspace(key, other, name=name, can_write=data.can_write)
-    return _use(WorkspaceAttachment.objects.get(scope=open_instance(user, instance_id).pk, name=name, workspace=found))
+    other = data.workspace_id or open_instance(user, data.instance_id or "")
+    return _use(abilities.use_workspace(instance, name, other, can_write=data.can_write))
 
 
 @router.delete(_LIST + "/{name}", response={204: None}, operation_id="detach_workspace")
 def use_detach(request: HttpRequest, instance_id: str, name: UseName) -> object:
     """End the use of a workspace; the workspace stays."""
-    instance = open_instance(caller_of(request).user, instance_id)
-    row = WorkspaceAttachment.objects.filter(scope=instance.pk, name=name).exclude(name=DEFAULT_NAME).first()
-    if row is None or not detach_workspace(key_of(instance), row.workspace_id):
-        raise WorkspaceNotFound
+    abilities.end_workspace_use(open_instance(caller_of(request).user, instance_id), name)
     return Status(204, None)
 
 
