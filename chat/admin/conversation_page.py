@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from chat.admin.ability_pages import ability_links
 from chat.admin.columns import ASKED, STATUS_WORDS, Text, agent_title, amount, asked_in, reads_messages, tokens
 from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
 from chat.agent.registry import get_agent_class, is_served
@@ -94,11 +95,13 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
     if not is_current or not is_served(instance.agent):
         rights = Rights(reads=rights.reads, runs=rights.runs and is_current)
     turns = _newest_turns(instance)
+    declared = declarations(get_agent_class(instance.agent)) if is_served(instance.agent) else None
     context: dict[str, Any] = {
         "instance": instance,
         "rights": rights,
         "is_served": is_served(instance.agent),
-        "declared": declarations(get_agent_class(instance.agent)) if is_served(instance.agent) else None,
+        "declared": declared,
+        "abilities": [] if declared is None else ability_links(request, instance.pk, declared),
         "is_current": is_current,
         "session_id": session_id or "",
         "histories": histories if len(histories) > 1 else [],

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
+from chat.admin.ability_forms import JsonText
 from chat.admin.base import PageAdmin
 from chat.admin.columns import Text, reads_messages, title_of
 from chat.agent.registry import is_served
@@ -69,19 +70,8 @@ class PruneForm(forms.Form):
 class ValueForm(forms.Form):
     """A value of a conversation as JSON, over the version that was shown."""
 
-    value = forms.CharField(
-        label=_("JSON"),
-        widget=forms.Textarea(attrs={"rows": 20, "cols": 80, "spellcheck": "false", "class": "vLargeTextField"}),
-        max_length=2_000_000,
-    )
+    value = JsonText(label=_("JSON"), rows=20, max_length=2_000_000)
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
-
-    def clean_value(self) -> Any:
-        """Decode it."""
-        try:
-            return json.loads(self.cleaned_data["value"])
-        except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(_("This is no JSON: %(error)s"), params={"error": error}) from error
 
     def store(self, instance: AgentInstance, save: Save) -> bool:
         """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""

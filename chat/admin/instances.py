@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
+from chat.admin.ability_pages import AbilityPages
 from chat.admin.base import AgentFilter, PageAdmin
 from chat.admin.columns import (
     ASKED,
@@ -165,7 +166,8 @@ class AgentInstanceAdmin(PageAdmin):
     @override
     def get_urls(self) -> list[URLPattern]:
         """Add the pages."""
-        return [*InstancePages(self).urls(), *ConversationActions(self).urls(), *super().get_urls()]
+        pages = (InstancePages(self), AbilityPages(self), ConversationActions(self))
+        return [*(url for each in pages for url in each.urls()), *super().get_urls()]
 
     @override
     def change_view(

@@ -1,4 +1,4 @@
-"""Schedules in the admin: when they run next, how the last runs went; to pause, to resume, to run now, to delete.
+"""Schedules in the admin: when they run next, how the last runs went; to edit, pause, resume, run now and delete.
 
 Prompts are messages: they are shown to those who may read messages.
 """
@@ -7,8 +7,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -16,8 +19,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from typing_extensions import override
 
-from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
+from chat.admin.ability_forms import ScheduleForm, errors_in, posted
+from chat.admin.ability_pages import TIMES_NOTE
+from chat.admin.base import PageAdmin
+from chat.admin.columns import Text, about, linked, noted, of_conversation, reads_messages, shortened, state
+from chat.schedules.editing import can_edit, change_schedule, read_timing
 from chat.schedules.outcomes import OccurrenceView, last_runs, runs_of
 from chat.schedules.service import delete_schedule
 from fibers.core.schedules.states import ScheduleStatus
@@ -71,9 +77,10 @@ class StandingFilter(admin.SimpleListFilter):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(ActionAdmin):
-    """Schedules, newest first. None is made or edited here: people and agents do that in their conversations."""
+class ScheduleAdmin(PageAdmin):
+    """Schedules, newest first. They are made on the page of their conversation."""
 
+    change_form_template = "admin/think_fibers/schedule/change_form.html"
     list_display = ("work", "conversation", "owner", "standing", "times", "following", "last_run", "maker")
     list_filter = (StandingFilter, "kind", "created_at")
     list_select_related = ("owner",)
@@ -95,6 +102,46 @@ class ScheduleAdmin(ActionAdmin):
     def has_run_permission(self, request: HttpRequest) -> bool:
         """Whether this person may pause, resume and run schedules."""
         return request.user.has_perm(f"{self.opts.app_label}.run_schedule")
+
+    def may_edit(self, request: HttpRequest, row: Schedule) -> bool:
+        """Whether this person may edit a schedule; its prompt is a message."""
+        allowed = request.user.has_perm(f"{self.opts.app_label}.change_schedule")
+        return allowed and self.has_view_permission(request, row) and reads_messages(request) and can_edit(row)
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that edits."""
+        view = self.admin_site.admin_view(self.edit_view)
+        return [path("<str:schedule_id>/edit/", view, name="think_fibers_schedule_edit"), *super().get_urls()]
+
+    @override
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Offer to edit what people may edit."""
+        row = self.get_object(request, unquote(object_id))
+        may_edit = row is not None and self.may_edit(request, row)
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), "may_edit": may_edit})
+
+    def edit_view(self, request: HttpRequest, schedule_id: str) -> HttpResponse:
+        """Edit the title, the prompt and the times of a schedule that a person or a model made."""
+        row = self.get_object(request, schedule_id)
+        if row is None or not self.may_edit(request, row):
+            raise PermissionDenied
+        initial = {name: getattr(row, name) for name in ("title", "kind", "spec", "zone")}
+        form = ScheduleForm(posted(request), initial={**initial, "prompt": (row.payload or {}).get("prompt", "")})
+        back = reverse("admin:think_fibers_schedule_change", args=[row.pk])
+        if form.is_bound and form.is_valid():
+            given = {name: form.cleaned_data[name] for name in ("title", "prompt") if name in form.changed_data}
+            with errors_in(form):
+                if {"kind", "spec", "zone"} & set(form.changed_data):
+                    given["timing"] = read_timing(*(form.cleaned_data[name] for name in ("kind", "spec", "zone")))
+                change_schedule(row, **given)
+                self.log_change(request, row, str(_("Edited.")))
+                self.message_user(request, _("The schedule was changed."), messages.SUCCESS)
+                return HttpResponseRedirect(back)
+        context = {"form": form, "back": back, "note": TIMES_NOTE, "row_title": self.page_title(row)}
+        return self.page(request, "edit", title=_("Edit the schedule"), **context)
 
     @override
     def page_title(self, row: Any) -> str:

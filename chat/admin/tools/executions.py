@@ -90,8 +90,8 @@ class ExecutionAdmin(ActionAdmin):
     list_display = ("title", "conversation", "owner", "standing", "began")
     list_filter = (ExecutionStatusFilter, "created_at")
     list_select_related = ("owner",)
-    search_fields = ("=key", "=turn_id", "=call_id")
-    search_help_text = _("The exact id of a turn or of a call.")
+    search_fields = ("=key", "=scope", "=turn_id", "=call_id")
+    search_help_text = _("The exact id of a conversation, a turn or a call.")
     ordering = ("-pk",)
     inlines = (ExecutionCallInline,)
     fieldsets = (

@@ -91,3 +91,36 @@ def test_who_may_only_look_changes_nothing(schedule: Schedule) -> None:
     act(client, "pause", schedule)
     assert Schedule.objects.get().status == ScheduleStatus.ACTIVE
     assert client.get(f"{LIST}add/").status_code == 403
+
+
+def test_a_schedule_of_a_person_is_edited(schedule: Schedule) -> None:
+    page, url = f"{LIST}{schedule.pk}/change/", f"{LIST}{schedule.pk}/edit/"
+    blind = staff("view_schedule", "change_schedule", name="blind")  # the prompt is a message
+    for client in (blind, staff("view_schedule", "view_message", name="looks-on")):
+        assert url not in client.get(page).content.decode()
+        assert client.get(url).status_code == client.post(url, {"prompt": "mine"}).status_code == 403
+    client = staff("view_schedule", "change_schedule", "view_message")
+    assert url in client.get(page).content.decode()
+    form = client.get(url).context["form"]
+    assert form.initial["prompt"] == "say: a secret plan"
+    before, same = schedule.next_at, {**form.initial, "title": ""}
+    assert client.post(url, {**same, "prompt": "say: another"}).status_code == 302
+    schedule.refresh_from_db()
+    assert (schedule.payload["prompt"], schedule.spec, schedule.next_at) == ("say: another", "0 9 * * *", before)
+    assert client.post(url, {**same, "title": "Noon", "spec": "0 12 * * *"}).status_code == 302
+    schedule.refresh_from_db()
+    assert (schedule.title, schedule.spec, schedule.zone) == ("Noon", "0 12 * * *", "Europe/Berlin")
+    assert schedule.next_at != before
+    assert [entry.get_change_message() for entry in LogEntry.objects.all()] == ["Edited.", "Edited."]
+    for wrong, said in (({"spec": "0 9"}, "five fields"), ({"prompt": ""}, "A prompt has 1 to")):
+        assert said in client.post(url, {**same, **wrong}).content.decode()
+    schedule.refresh_from_db()
+    assert (schedule.title, schedule.spec) == ("Noon", "0 12 * * *")
+
+
+@pytest.mark.parametrize("columns", [{"created_by": "code"}, {"created_by": "declaration"}, {"payload": {"method": 1}}])
+def test_what_code_made_is_not_edited(columns: Any, schedule: Schedule, admin_client: Client) -> None:
+    Schedule.objects.update(**columns)
+    url = f"{LIST}{schedule.pk}/edit/"
+    assert url not in admin_client.get(f"{LIST}{schedule.pk}/change/").content.decode()
+    assert admin_client.post(url, {"prompt": "mine", "kind": "delay", "spec": "9"}).status_code == 403
