@@ -210,7 +210,10 @@ class FrameSender:
         # have been answered since the log was written; the notification of that may be lost like that of the turn.
         is_doubted = ended.assistant_id in self.doubted or (is_late and _was_answered(shown, ended.assistant_id))
         self.doubted.discard(ended.assistant_id)
-        is_odd = is_doubted or is_copy or (is_empty and ended.has_begun and not failed)
+        # At an error published clients drop the chunks that they have not read, and put what they have read of the
+        # answer over the transcript that follows.
+        is_cut = in_stream and not is_empty
+        is_odd = is_doubted or is_copy or is_cut or (is_empty and ended.has_begun and not failed)
         self._ended.add(ended.request_id)
         if ended.has_begun and _is_followed(shown, ended.assistant_id):
             await self.transcript()

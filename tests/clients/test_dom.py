@@ -6,6 +6,7 @@ from tests.acceptance.product import wait_for
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
+from tests.clients.test_failures import BROKEN, BUSY
 from tests.clients.ways import EVERY_WAY, LINES, enter, look_on
 
 LOCATE = "call tool locate {}\nsay: You are at {result}."
@@ -61,12 +62,24 @@ def test_a_reload_in_mid_stream_in_a_document(dom_room: Room, transport: str) ->
 @EVERY_WAY
 def test_an_error_in_a_document(dom_room: Room, transport: str) -> None:
     tab, observer = enter(dom_room, transport), look_on(dom_room)
-    dom_room.ask_and_rest(tab, "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded")
+    dom_room.ask_and_rest(tab, BROKEN)
     wait_for(lambda: len(dom_room.stored()) == 2, seconds=20, what="the partial answer")
     dom_room.rest()
     assert tab.status == "error"
     assert tab.error
     assert observer.status == "ready"
+
+
+@LINES
+def test_an_error_in_a_busy_document(make_dom_room: MakeRoom, line: str) -> None:
+    room = make_dom_room(line=line)
+    tab = room.open("first")
+    room.ask(tab, BROKEN)
+    tab.wait_text(20)
+    tab.do(BUSY)
+    tab.wait("harness.chat.status === 'error'")
+    [_, partial] = room.rest()
+    assert len(text_of(partial).split()) > 20
 
 
 @LINES

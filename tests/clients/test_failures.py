@@ -10,6 +10,7 @@ from tests.clients.tab import Tab, text_of
 from tests.clients.ways import LINES
 
 BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
+BUSY = "for (const end = Date.now() + 2000; Date.now() < end;);"
 
 
 @pytest.mark.smoke("sdk7")
@@ -44,6 +45,19 @@ def test_error_in_the_middle_keeps_the_partial(room_of: MakeRoom, line: str) -> 
     fresh = room.open("fresh")
     room.rest()
     assert fresh.status == "ready"
+
+
+@LINES
+def test_a_busy_page_shows_every_word_of_an_answer_that_failed(room_of: MakeRoom, line: str) -> None:
+    """The last chunks, the error and the list reach it at once; its client drops chunks at an error."""
+    room = room_of(line=line)
+    tab = room.open("first")
+    room.ask(tab, BROKEN)
+    tab.wait_text(20)
+    tab.do(BUSY)
+    tab.wait("harness.chat.status === 'error'")
+    [_, partial] = room.rest()
+    assert len(text_of(partial).split()) > 20
 
 
 @LINES

@@ -220,6 +220,23 @@ def stopped_answer(events: list[Event]) -> list[Event]:
     return found
 
 
+def failed_answer(events: list[Event]) -> list[Event]:
+    """An answer that failed in its stream is sent as stored, after the end."""
+    failed: set[tuple[str, str]] = set()
+    last: list[JSONObject] = []
+    found = []
+    for event in events:
+        frame = event.frame
+        found.append(event)
+        if event.direction == "in" and frame.get("error") and not frame["done"]:
+            failed.add((event.client, frame["id"]))
+        elif event.direction == "in" and frame["type"] == _TRANSCRIPT:
+            last = frame["messages"]
+        elif event.direction == "in" and frame.get("done") and (event.client, frame["id"]) in failed:
+            found.append(replace(event, frame={"type": _UPDATED, "message": last[-1]}))
+    return found
+
+
 def cleared_tab(events: list[Event]) -> list[Event]:
     """Who clears is sent the list that is left."""
     found = []
@@ -443,6 +460,7 @@ AMENDMENTS: dict[str, Amendment] = {
     "waiting-behind": waiting_behind,
     "regenerate-sibling": regenerate_sibling,
     "stopped-answer": stopped_answer,
+    "failed-answer": failed_answer,
     "cleared-tab": cleared_tab,
     "failure-seen": failure_seen,
     "continuation-output": continuation_output,
