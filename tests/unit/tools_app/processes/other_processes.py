@@ -2,10 +2,16 @@
 
 import asyncio
 import itertools
+import os
 import subprocess
 from collections.abc import Callable
 
-NAPS = itertools.count(1)
+_naps = itertools.count(1)
+
+
+def own_nap() -> str:
+    """A command line that sleeps longer than any test waits, and that no test beside this one uses."""
+    return f"sleep 300.{next(_naps)}{os.getpid()}"
 
 
 async def until(condition: Callable[[], bool]) -> None:

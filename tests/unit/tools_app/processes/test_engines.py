@@ -19,7 +19,7 @@ from celery import signals
 
 from tests.unit.tools_app.processes.conftest import SMALL, why_not_here
 from tests.unit.tools_app.processes.finishing import finished
-from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
+from tests.unit.tools_app.processes.other_processes import own_nap, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes import engines, tool
@@ -129,7 +129,7 @@ async def test_an_engine_that_does_not_answer_is_a_reason(
 async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_the_engine_is_tried(
     engine: ContainerEngine, tmp_path: Path
 ) -> None:
-    nap = f"sleep 44.{next(NAPS)}{os.getpid()}"
+    nap = own_nap()
     with command_folders() as (root, files):
         running = RunningCommand(MountPlace(folder=files, root=root), CommandBounds(**SMALL))
         task = asyncio.create_task(finished(running, engine, nap))
@@ -150,7 +150,7 @@ async def test_a_container_that_outlived_worker_and_supervisor_is_removed_when_t
 async def test_a_command_that_is_cancelled_while_its_container_starts_leaves_none(
     engine: ContainerEngine, is_made: bool
 ) -> None:
-    nap = f"sleep 43.{next(NAPS)}{os.getpid()}"
+    nap = own_nap()
     with command_folders() as (root, files):
         running = RunningCommand(MountPlace(folder=files, root=root), CommandBounds(**SMALL))
         task = asyncio.create_task(finished(running, engine, nap))

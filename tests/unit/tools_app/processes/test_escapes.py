@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from tests.house.repository import ROOT
 from tests.open_folders import open_to_all
 from tests.unit.tools_app.processes.conftest import SMALL, Command
 from tests.unit.tools_app.processes.finishing import finished
-from tests.unit.tools_app.processes.other_processes import NAPS, processes_of, until
+from tests.unit.tools_app.processes.other_processes import own_nap, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
 from tools_app.processes.copying import give
 from tools_app.processes.folders import PREFIX, sweep
@@ -87,10 +89,11 @@ OUT += TRACES
 NETWORK = [
     "python3 -c \"import socket; socket.create_connection(('127.0.0.1', PORT), 2); print('REACHED')\"",
     "exec 3<> /dev/tcp/127.0.0.1/PORT && echo REACHED",
-    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0THINK'); print('REACHED')\"",
+    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0SOCKET'); print('REACHED')\"",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('SOCKET'); print('REACHED')\"",
     "ip link set lo up && echo REACHED",
 ]
+"""All but the last ask for an address."""
 
 
 ALWAYS = {"fork bomb", "memory", "many large files", "output", "sleeping", "in the background"}
@@ -101,14 +104,15 @@ ALWAYS = {"fork bomb", "memory", "many large files", "output", "sleeping", "in t
 )
 async def test_what_takes_all_is_ended(name: str, workspace: MemoryWorkspace, command: Command) -> None:
     text, bounds = GREEDY[name]
-    nap = f"sleep 30.{next(NAPS)}{os.getpid()}"  # those of tests beside this one are not meant
+    nap = own_nap()
     result = await command(text.replace("sleep 30", nap), **bounds)
     assert result["exitCode"] != 0
     assert len(result["stdout"].encode()) <= 64_000
     assert len(result["stderr"].encode()) <= 65_000
     assert (await workspace.info()).byte_count <= 25_000_000
     assert (await command("echo alive"))["stdout"] == "alive\n"
-    await until(lambda: not processes_of(nap))  # the kernel takes a moment
+    async with asyncio.timeout(10):  # the kernel takes a moment
+        await until(lambda: not processes_of(nap))
 
 
 async def test_nothing_of_the_machine_is_reached(
@@ -130,28 +134,41 @@ async def test_nothing_of_the_machine_is_reached(
         assert result["stdout"].splitlines().count("done") == len(some)
 
 
-async def test_there_is_no_network(command: Command, tmp_path: Path) -> None:
+@asynccontextmanager
+async def network_probes() -> AsyncIterator[tuple[list[str], list[bytes]]]:
+    """The probes with addresses where something listens, and what it heard."""
     heard: list[bytes] = []
 
-    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def hear(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.append(b"connected")
         writer.close()
 
+    # Ports and names without a file are of the whole machine, on which other tests run.
     address = tempfile.mktemp(prefix="think-test-", suffix=".sock")
-    servers = [
-        await asyncio.start_server(hear, "127.0.0.1", 0),
-        await asyncio.start_unix_server(hear, "\0THINK"),
-        await asyncio.start_unix_server(hear, address),
-    ]
-    port = str(servers[0].sockets[0].getsockname()[1])
-    some = [line.replace("PORT", port).replace("SOCKET", address) for line in NETWORK]
-    result = await command("\n".join(f"( {line} ) 2>&1; echo; echo done" for line in some))
-    for server in servers:
-        server.close()
-    os.unlink(address)
+    async with AsyncExitStack() as servers:
+        tcp = await servers.enter_async_context(await asyncio.start_server(hear, "127.0.0.1", 0))
+        await servers.enter_async_context(await asyncio.start_unix_server(hear, f"\0{address}"))
+        await servers.enter_async_context(await asyncio.start_unix_server(hear, address))
+        servers.callback(os.unlink, address)
+        os.chmod(address, 0o666)
+        port = str(tcp.sockets[0].getsockname()[1])
+        yield [line.replace("PORT", port).replace("SOCKET", address) for line in NETWORK], heard
+
+
+async def test_there_is_no_network(command: Command) -> None:
+    async with network_probes() as (some, heard):
+        result = await command("\n".join(f"( {line} ) 2>&1; echo; echo done" for line in some))
     assert result["stdout"].splitlines().count("done") == len(NETWORK)
     assert "REACHED" not in result["stdout"]
     assert heard == []
+
+
+async def test_without_walls_each_probe_of_an_address_reaches_it() -> None:
+    async with network_probes() as (some, heard):
+        for line in some[:-1]:
+            shell = await asyncio.create_subprocess_exec("bash", "-c", line, stdout=asyncio.subprocess.PIPE)
+            assert (await shell.communicate())[0] == b"REACHED\n"
+    assert len(heard) == len(some) - 1
 
 
 async def test_the_network_is_reached_where_it_is_granted(isolation: Isolation, workspace: MemoryWorkspace) -> None:
@@ -200,10 +217,11 @@ from tools_app.processes.isolation import CommandBounds
 from tools_app.workspace.stores.memory import MemoryWorkspace
 tool._TRIED["", ""] = next(each for each in tool.WALLS if each.name == sys.argv[1])
 runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=CommandBounds(**SMALL))
-text = "setsid nohup sleep 77.5 > /dev/null 2>&1 & (sleep 77.5 &); echo ready; sleep 77.5"
+nap = sys.argv[2]
+text = f"setsid nohup {nap} > /dev/null 2>&1 & ({nap} &); echo ready; {nap}"
 async def main():
     task = asyncio.create_task(runner.run(CONTEXT, text))
-    await until(lambda: len(processes_of("sleep 77.5")) == 3)
+    await until(lambda: len(processes_of(nap)) == 3)
     print("ready", flush=True)
     await task
 asyncio.run(main())
@@ -211,9 +229,10 @@ asyncio.run(main())
 
 
 async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation, own_folder: str) -> None:
+    nap = own_nap()
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-c", WORKER, isolation.name),
+        *("-c", WORKER, isolation.name, nap),
         cwd=ROOT,
         env={**os.environ, "TMPDIR": own_folder},
         stdout=asyncio.subprocess.PIPE,
@@ -221,10 +240,10 @@ async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation, o
     assert worker.stdout is not None
     async with asyncio.timeout(60):
         assert await worker.stdout.readline() == b"ready\n"
-        assert processes_of("sleep 77.5")
+        assert processes_of(nap)
         os.kill(worker.pid, signal.SIGKILL)
         await worker.wait()
-        await until(lambda: not processes_of("sleep 77.5"))  # the kernel takes a moment
+        await until(lambda: not processes_of(nap))  # the kernel takes a moment
     left = folders()
     assert left
     sweep()
@@ -232,30 +251,31 @@ async def test_nothing_goes_on_when_the_worker_is_killed(isolation: Isolation, o
 
 
 async def test_what_outlived_its_worker_is_ended_by_the_next_one(isolation: Isolation) -> None:
-    top = Path(tempfile.mkdtemp(prefix=PREFIX))
+    nap, top = own_nap(), Path(tempfile.mkdtemp(prefix=PREFIX))
     (top / "lock").touch()  # which no process holds
     for folder in (top / "root", top / "files", top):
         folder.mkdir(exist_ok=True)
         give(folder)
     running = RunningCommand(MountPlace(folder=top / "files", root=top / "root"), CommandBounds(**SMALL))
-    task = asyncio.create_task(finished(running, isolation, "sleep 55.5"))
+    task = asyncio.create_task(finished(running, isolation, nap))
     async with asyncio.timeout(30):
-        await until(lambda: bool(processes_of("sleep 55.5")))
+        await until(lambda: bool(processes_of(nap)))
         await asyncio.to_thread(sweep)
         ended = await task
     assert ended.code == 137
-    assert processes_of("sleep 55.5") == []
+    assert processes_of(nap) == []
     assert top not in folders()
 
 
 async def test_a_command_that_is_cancelled_is_gone(command: Command) -> None:
-    task = asyncio.ensure_future(command("sleep 66.5"))
+    nap = own_nap()
+    task = asyncio.ensure_future(command(nap))
     async with asyncio.timeout(30):
-        await until(lambda: bool(processes_of("sleep 66.5")))
+        await until(lambda: bool(processes_of(nap)))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert processes_of("sleep 66.5") == []
+    assert processes_of(nap) == []
 
 
 def folders() -> set[Path]:

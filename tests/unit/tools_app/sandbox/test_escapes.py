@@ -9,6 +9,8 @@ import pytest
 from tests.unit.tools_app.sandbox.conftest import Run
 from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from tools_app.sandbox.contract import Answer, SandboxOutcome
+from tools_app.sandbox.deno import DenoSandbox
+from tools_app.sandbox.walls import Walls
 
 
 @pytest.fixture
@@ -38,8 +40,14 @@ async def loopback_port() -> object:
 
 
 async def test_every_way_out_is_closed(
-    run: Run, secret_file: Path, loopback_port: int, monkeypatch: pytest.MonkeyPatch
+    each_walls: Walls,
+    sandbox: DenoSandbox,
+    run: Run,
+    secret_file: Path,
+    loopback_port: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert await sandbox.walls() == each_walls
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
 
     async def probe(name: str) -> str | None:

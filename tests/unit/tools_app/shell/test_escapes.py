@@ -11,6 +11,7 @@ from tests.open_folders import open_to_all
 from tests.unit.tools_app.shell.conftest import Shell, texts
 from tools_app.errors import FileFailed, ToolError
 from tools_app.sandbox.deno import DenoSandbox
+from tools_app.sandbox.walls import Walls
 from tools_app.shell.calls import ShellCalls
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -133,8 +134,14 @@ async def test_patterns_take_no_exponential_time(bash: Shell) -> None:
 
 
 async def test_nothing_of_the_machine_is_reached(
-    workspace: MemoryWorkspace, bash: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    each_walls: Walls,
+    shell_sandbox: DenoSandbox,
+    workspace: MemoryWorkspace,
+    bash: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert await shell_sandbox.walls() == each_walls
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
     secret = tmp_path / "x.secret"
     secret.write_text(f"echo {SECRET}\n")
@@ -149,7 +156,8 @@ async def test_nothing_of_the_machine_is_reached(
     assert SECRET not in str(await texts(workspace))
 
 
-async def test_there_is_no_network(bash: Shell) -> None:
+async def test_there_is_no_network(each_walls: Walls, shell_sandbox: DenoSandbox, bash: Shell) -> None:
+    assert await shell_sandbox.walls() == each_walls
     heard: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
