@@ -13,12 +13,12 @@ from chat.access.auth import OpenedAgent
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import CallableInfo, StreamResult, find_callable
 from chat.agent.invocation import call, stream
-from chat.agent.methods.run_values import Detached, RunRequest
+from chat.agent.values.runs import Detached, RunRequest
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.conversations.services import create_instance
 from chat.errors import CallRefused, InputInvalid
-from chat.instance.factory import make_agent, started_agent
+from chat.instance.instance import make_agent, started_agent
 from chat.instance.resolve import resolve_below
 from chat.instances.rows import find_instance, key_of
 from chat.instances.workspaces import attach_workspace, detach_workspace
@@ -71,7 +71,7 @@ async def call_method(key: InstanceKey, method: str, args: list[JSONValue]) -> M
 
 async def skills_for(key: InstanceKey) -> list[SkillView]:
     """The skills that an agent has, by name, then those that cannot be loaded. Errors: those of the agent's code."""
-    agent, _host = await started_agent(key)
+    agent = await started_agent(key)
     if not isinstance(agent, Think):
         return []
     library = await skills_of(agent)

@@ -5,7 +5,8 @@ People may pause everything, and change what they or a model made. What the agen
 
 from typing import Any, Final
 
-from chat.agent.methods.schedules import Work, checked_prompt
+from chat.agent.methods.schedules import checked_prompt
+from chat.agent.values.schedules import Work
 from chat.conf import chat_settings
 from chat.models import AgentInstance
 from chat.schedules.service import draft_of, find_schedule

@@ -114,7 +114,9 @@ async def test_no_row_is_without_its_object(name: str, is_final: bool, fate: Fat
             fate.at = None
         after = await contents(workspace)
         assert None not in after.values()
-        named = {row async for row in _object_names()}
+        names = [row async for row in _object_names()]
+        named = set(names)
+        assert len(named) == len(names), "two files share an object"
         assert named <= objects_now(), f"a row without its object after step {at}"
         if not is_done and after != before:  # then it happened, whole
             other = services.open_for_scope(f"other_{at}", alice.pk)

@@ -248,6 +248,16 @@ async def test_a_decision_is_bound_to_the_arguments_that_were_shown(desk: Desk) 
     assert CALLS == [(5, 0)]
 
 
+async def test_an_error_for_a_question_denies_it(desk: Desk) -> None:
+    await desk.room.say(PAY)
+    [call] = await desk.calls()
+    assert (await desk.reply(call, error_text="not now", continues=False)).is_new
+    part = await desk.part(call)
+    assert part["state"] == "output-denied"
+    assert (part["approval"]["approved"], part["approval"]["reason"]) == (False, "not now")
+    assert CALLS == []
+
+
 async def test_a_client_cannot_give_the_result_of_our_tools(desk: Desk) -> None:
     await desk.room.say(PAY)
     [call] = await desk.calls()

@@ -316,3 +316,16 @@ async def test_a_name_that_looks_alike_is_proposed(workspace: MemoryWorkspace, b
     assert "There is /notes.md" in failing["hint"]
     assert "none.txt" not in failing["hint"]
     assert "hint" not in await bash("cat Caf*.txt; [ -e Notes.md ] || true")
+
+
+async def test_a_script_sees_so_many_entries_and_no_more(
+    workspace: MemoryWorkspace, bash: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell_tool.MAX_ENTRIES == 10_000
+    monkeypatch.setattr(shell_tool, "MAX_ENTRIES", 3)
+    for name in "abcd":
+        await workspace.write_file(f"/{name}", "x")
+    result = await bash("ls; rm *")
+    assert result["stdout"] == "a\nb\nc\n"
+    assert result["errors"] == ["The workspace has more than 3 entries; the script saw the first ones."]
+    assert list(await texts(workspace)) == ["/d"]  # what it did not see stays
