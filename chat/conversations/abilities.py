@@ -13,9 +13,9 @@ from chat.access.auth import OpenedAgent
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import CallableInfo, StreamResult, find_callable
 from chat.agent.invocation import call, stream
-from chat.agent.values.runs import Detached, RunRequest
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
+from chat.agent.values.runs import Detached, RunRequest
 from chat.conversations.services import create_instance
 from chat.errors import CallRefused, InputInvalid
 from chat.instance.instance import make_agent, started_agent
