@@ -7,9 +7,9 @@ chat.E009 a model that cannot be offered, or facts of one that cannot be read ·
 nothing calls.
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
-missing · chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that the server cannot end
-· chat.W103 attached files where the web server may serve them · chat.W104 `ninja` is not installed as an app ·
-chat.W105 a cache that processes do not share.
+missing · chat.E103 a setting that was removed · chat.W101 an allowed origin without TLS on a production server ·
+chat.W102 sessions that the server cannot end · chat.W103 attached files where the web server may serve them ·
+chat.W104 `ninja` is not installed as an app · chat.W105 a cache that processes do not share.
 """
 
 import inspect
@@ -43,6 +43,7 @@ from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
 from sessions_app.core.compaction.summary_form import as_sections
 from thinkproject.kernel.object_storage import object_storage
+from thinkproject.kernel.removed_settings import removed
 from tools_app.core.tool_names import check_patterns
 from tools_app.errors import ToolDeclarationInvalid
 
@@ -374,6 +375,12 @@ _CACHES_OF_ONE_PROCESS = {
 _LAYERS_OF_ONE_PROCESS = {"", "channels.layers.InMemoryChannelLayer"}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _conf = AccessSettings()
+
+
+@register("chat")
+def check_removed_settings(**_: object) -> list[CheckMessage]:
+    """Report Django settings that no code reads any more (the environment is checked when it is read)."""
+    return [Error(problem, id="chat.E103") for problem in removed(dir(settings))]
 
 
 @register(Tags.security)

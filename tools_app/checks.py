@@ -8,12 +8,13 @@ import os
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
-from tools_app.browser.conf import browser_settings
+from tools_app.browser.conf import BrowserLimits, BrowserSettings, browser_settings
 from tools_app.errors import CodeInvalid
 from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.services import check_networks
 from tools_app.mcp.conf import mcp_settings
-from tools_app.sandbox.conf import sandbox_settings
+from tools_app.processes.conf import ProcessSettings
+from tools_app.sandbox.conf import SandboxSettings, sandbox_settings
 from tools_app.sandbox.packages import allowed
 from tools_app.sandbox.walls import may_lack
 from tools_app.workspace.conf import workspace_settings
@@ -44,61 +45,54 @@ def check_workspaces(**_: object) -> list[CheckMessage]:
 
 
 @register("tools")
+def check_limits(**_: object) -> list[CheckMessage]:
+    """E002 a limit under which nothing runs, W002 a limit that never counts: of code, commands and browsers."""
+    found: list[CheckMessage] = []
+    for settings in (SandboxSettings, ProcessSettings, BrowserSettings):
+        try:
+            limits = settings().limits
+        except ValueError as error:
+            found.append(Error(str(error), id="think_tools.E002"))
+            continue
+        pairs = [("runs_per_user", "runs")]
+        if not isinstance(limits, BrowserLimits):
+            pairs.append(("cpu_seconds", "seconds"))
+        found += [
+            checks.Warning(
+                f"{vars(settings)['limits'].name}: {less!r} is more than {more!r}, and so never counts.",
+                hint="Lower it, or raise the other.",
+                id="think_tools.W002",
+            )
+            for less, more in pairs
+            if getattr(limits, less) > getattr(limits, more)
+        ]
+    return found
+
+
+@register("tools")
 def check_sandbox(**_: object) -> list[CheckMessage]:
-    """E002 a limit under which no code runs, E003 wrong packages, E006 wrong walls, W002 limits that never count."""
-    limits: dict[str, object] = {
-        "THINK_SANDBOX_RUNS": sandbox_settings.runs,
-        "THINK_SANDBOX_RUNS_PER_USER": sandbox_settings.runs_per_user,
-        "THINK_SANDBOX_SECONDS": sandbox_settings.seconds,
-        "THINK_SANDBOX_CPU_SECONDS": sandbox_settings.cpu_seconds,
-        "THINK_SANDBOX_MEMORY_BYTES": sandbox_settings.memory_bytes,
-        "THINK_SANDBOX_PYTHON_MEMORY_BYTES": sandbox_settings.python_memory_bytes,
-    }
-    found: list[CheckMessage] = [
-        Error(f"{name} must be a number above 0, not {value!r}: no code could run.", id="think_tools.E002")
-        for name, value in limits.items()
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
-    ]
-    found += _check_packages()
+    """E003 wrong packages, E006 wrong walls."""
+    found: list[CheckMessage] = []
+    try:
+        allowed(sandbox_settings.packages)
+    except CodeInvalid as error:
+        hint = "Name each as name@version, with a version of three numbers."
+        found.append(Error(f"THINK_SANDBOX_PACKAGES: {error.message}", hint=hint, id="think_tools.E003"))
     try:
         may_lack(sandbox_settings.may_lack, root=False)
     except ValueError as error:
         hint = "Name `user`, `network` and `rights`, or `none` alone."
         found.append(Error(f"THINK_SANDBOX_MAY_LACK: {error}.", hint=hint, id="think_tools.E006"))
-    if found:
-        return found
-    if sandbox_settings.runs_per_user > sandbox_settings.runs:
-        message = "THINK_SANDBOX_RUNS_PER_USER is more than THINK_SANDBOX_RUNS: one user can keep all others waiting."
-        found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W002"))
-    if sandbox_settings.cpu_seconds > sandbox_settings.seconds:
-        message = "THINK_SANDBOX_CPU_SECONDS is more than THINK_SANDBOX_SECONDS, and so never counts."
-        found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W002"))
     return found
 
 
 @register("tools")
 def check_browser(**_: object) -> list[CheckMessage]:
-    """E051 a limit under which no browser can run, E052 no program, W051 limits that never count, W052 no walls."""
-    limits: dict[str, object] = {
-        "THINK_BROWSER_RUNS": browser_settings.runs,
-        "THINK_BROWSER_RUNS_PER_USER": browser_settings.runs_per_user,
-        "THINK_BROWSER_SECONDS": browser_settings.seconds,
-        "THINK_BROWSER_QUEUE_SECONDS": browser_settings.queue_seconds,
-        "THINK_BROWSER_MEMORY_BYTES": browser_settings.memory_bytes,
-        "THINK_BROWSER_NETWORK_BYTES": browser_settings.network_bytes,
-        "THINK_BROWSER_IDLE_SECONDS": browser_settings.idle_seconds,
-    }
-    found: list[CheckMessage] = [
-        Error(f"{name} must be a number above 0, not {value!r}: no browser could run.", id="think_tools.E051")
-        for name, value in limits.items()
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0
-    ]
+    """E052 no program, W052 no walls."""
+    found: list[CheckMessage] = []
     if browser_settings.path and not os.access(browser_settings.path, os.X_OK):
         message = f"THINK_BROWSER_PATH names no program that can be started: {browser_settings.path}"
         found.append(Error(message, hint="Leave it empty to take what is installed.", id="think_tools.E052"))
-    if not found and browser_settings.runs_per_user > browser_settings.runs:
-        message = "THINK_BROWSER_RUNS_PER_USER is more than THINK_BROWSER_RUNS: one user can keep all others waiting."
-        found.append(checks.Warning(message, hint="Lower it, or raise the other.", id="think_tools.W051"))
     if browser_settings.without_walls:
         message = "THINK_BROWSER_WITHOUT_WALLS lets pages run in a browser without any sandbox."
         hint = "Allow namespaces for the worker instead; `manage.py think_doctor` says what a browser runs behind."
@@ -114,15 +108,6 @@ def check_mcp(**_: object) -> list[CheckMessage]:
     except (ValueError, AttributeError, TypeError) as error:
         hint = "Name each network as 10.0.0.0/8 or fd00::/8."
         return [Error(f"THINK_MCP_PRIVATE_NETWORKS: {error}", hint=hint, id="think_tools.E020")]
-    return []
-
-
-def _check_packages() -> list[CheckMessage]:
-    try:
-        allowed(sandbox_settings.packages)
-    except CodeInvalid as error:
-        hint = "Name each as name@version, with a version of three numbers."
-        return [Error(f"THINK_SANDBOX_PACKAGES: {error.message}", hint=hint, id="think_tools.E003")]
     return []
 
 

@@ -5,6 +5,7 @@ documentation test and the unknown-key check read. A value that cannot be unders
 Secrets may be given as a file: `OPENAI_API_KEY_FILE=/run/secrets/key`.
 """
 
+import dataclasses
 import difflib
 import json
 import os
@@ -16,6 +17,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from thinkproject.config.paths import private_data_directory
+from thinkproject.kernel.conf import with_fields
+from thinkproject.kernel.removed_settings import removed
 
 variables: dict[str, str] = {}
 """Name of each declared environment variable to what it is for."""
@@ -112,6 +115,11 @@ def parse_like(name: str, text: str, default: object) -> Any:
             raise EnvError(f"{name} is {text!r}; expected a number.") from error
     if isinstance(default, dict):
         return _parse_object(name, text)
+    if dataclasses.is_dataclass(default):
+        try:
+            return with_fields(name, default, _parse_object(name, text))
+        except ValueError as error:
+            raise EnvError(str(error)) from error
     if isinstance(default, (list, tuple, set, frozenset)):
         return type(default)(word.strip() for word in text.split(",") if word.strip())
     return text
@@ -137,7 +145,9 @@ def app_values(declared: Mapping[str, object], environ: Mapping[str, str]) -> di
 
 
 def refuse_unknown(known: Iterable[str], environ: Iterable[str]) -> None:
-    """Refuse undeclared `THINK_*` keys. Errors: `EnvError` naming the nearest known one."""
+    """Refuse undeclared `THINK_*` keys. Errors: `EnvError` naming the nearest known one, or what replaced a setting."""
+    for problem in removed(environ):
+        raise EnvError(problem)
     names = sorted(known)
     for key in sorted(environ):
         if not key.startswith(PREFIX) or key in names:

@@ -1,31 +1,45 @@
 """Settings of browsers that models drive."""
 
-from thinkproject.kernel.conf import Setting
+from dataclasses import dataclass
+
+from thinkproject.kernel.conf import MachineLimit, Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserLimits:
+    """Limits of browsers in one process. They bound what one costs the machine."""
+
+    runs: int = 2
+    runs_per_user: int = 1
+    queue_seconds: float = 60.0  # that a call waits for a browser before it fails
+    seconds: float = 60.0  # of one call
+    memory_bytes: int = 1536 * 1024 * 1024  # of all processes of one browser
+    network_bytes: int = 100_000_000  # that one browser may send and receive in its life
+    kept: int = 4  # of `session="reuse"`, between calls
+    kept_per_user: int = 2
+    idle_seconds: float = 600.0  # that such a browser is kept unused
 
 
 class BrowserSettings:
-    """Settings of browsers. They bound what one costs the machine."""
+    """Settings of browsers."""
 
-    path = Setting("THINK_BROWSER_PATH", "", doc="The Chromium that models drive. Empty: the first that is installed.")
-    runs = Setting("THINK_BROWSER_RUNS", 2, doc="Browsers at work at a time in one process; further calls wait.")
-    runs_per_user = Setting("THINK_BROWSER_RUNS_PER_USER", 1, doc="The same for one user's calls in one process.")
-    queue_seconds = Setting(
-        "THINK_BROWSER_QUEUE_SECONDS", 60.0, doc="How long a call waits for a browser before it fails."
+    limits = MachineLimit(
+        "THINK_BROWSER",
+        BrowserLimits(),
+        doc="Limits of browsers of models: browsers at work at a time in one process, and of one user; seconds in the "
+        'queue and of one call; memory and traffic of one browser; how many of `session="reuse"` are kept between '
+        "calls, how many of one user, and how long unused. Raise them on a larger machine.",
     )
-    seconds = Setting("THINK_BROWSER_SECONDS", 60.0, doc="Time of one call of a browser's tool.")
-    memory_bytes = Setting(
-        "THINK_BROWSER_MEMORY_BYTES", 1536 * 1024 * 1024, doc="Memory of all processes of one browser."
+    path = Setting(
+        "THINK_BROWSER_PATH",
+        "",
+        doc="The Chromium that models drive. Empty: the first that is installed. Set it where that is not on `PATH`.",
     )
-    network_bytes = Setting(
-        "THINK_BROWSER_NETWORK_BYTES", 100_000_000, doc="Bytes that one browser may send and receive in its life."
-    )
-    kept = Setting("THINK_BROWSER_KEPT", 4, doc='Browsers of `session="reuse"` kept at a time between calls.')
-    kept_per_user = Setting("THINK_BROWSER_KEPT_PER_USER", 2, doc="The same for one user's browsers.")
-    idle_seconds = Setting("THINK_BROWSER_IDLE_SECONDS", 600.0, doc="How long such a browser is kept unused.")
     without_walls = Setting(
         "THINK_BROWSER_WITHOUT_WALLS",
         False,
-        doc="Whether a browser may start where neither its own sandbox nor namespaces can be had.",
+        doc="Whether a browser may start where neither its own sandbox nor namespaces can be had. Set it only where "
+        "the worker itself is shut in.",
     )
 
 

@@ -45,7 +45,7 @@ class Pool:
         Errors: `BrowserUnavailable`; `BrowserGone` where the browser ended under the call.
         """
         lock = self._locks.setdefault(key, asyncio.Lock()) if key else asyncio.Lock()
-        seconds = browser_settings.queue_seconds
+        seconds = browser_settings.limits.queue_seconds
         async with contextlib.AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(seconds):
@@ -93,8 +93,10 @@ class Pool:
         session.pause()
         session.share = share
         self.kept[key] = session
-        await self._drop([each for each in self.kept if self.kept[each].share == share], browser_settings.kept_per_user)
-        await self._drop(list(self.kept), browser_settings.kept)
+        await self._drop(
+            [each for each in self.kept if self.kept[each].share == share], browser_settings.limits.kept_per_user
+        )
+        await self._drop(list(self.kept), browser_settings.limits.kept)
         if self._sweeping is None or self._sweeping.done():
             self._sweeping = asyncio.create_task(self._sweep())
 
@@ -108,7 +110,7 @@ class Pool:
     async def _sweep(self) -> None:
         """End browsers that were not used for a while, until there are none."""
         while self.kept:
-            idle = browser_settings.idle_seconds
+            idle = browser_settings.limits.idle_seconds
             oldest = min(session.last_used for session in self.kept.values())
             await asyncio.sleep(min(SWEEP_SECONDS, max(0.01, oldest + idle - time.monotonic())))
             for key, session in list(self.kept.items()):
@@ -126,7 +128,7 @@ class Pool:
 @asynccontextmanager
 async def _bounded(session: BrowserContext) -> AsyncIterator[None]:
     """Errors: `BrowserGone` after too long, when the browser has been ended."""
-    seconds = browser_settings.seconds
+    seconds = browser_settings.limits.seconds
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -138,9 +140,9 @@ async def _bounded(session: BrowserContext) -> AsyncIterator[None]:
 
 browser_runs: Final = FairSlots(
     lambda: SlotLimits(
-        total=browser_settings.runs,
-        per_share=browser_settings.runs_per_user,
-        seconds=browser_settings.queue_seconds,
+        total=browser_settings.limits.runs,
+        per_share=browser_settings.limits.runs_per_user,
+        seconds=browser_settings.limits.queue_seconds,
     )
 )
 """The policy of browsers: a number for a process, and a smaller one for each user."""

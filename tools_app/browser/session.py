@@ -347,7 +347,7 @@ async def _log_in(session: BrowserContext, proxy: Proxy, control: str) -> None:
 
 async def _watch_memory(session: BrowserContext, chrome: starting.Chrome) -> None:
     while chrome.is_alive:
-        most = browser_settings.memory_bytes
+        most = browser_settings.limits.memory_bytes
         if await asyncio.to_thread(memory_of, chrome.pid, most=most) > most:
             session.end("The browser needed too much memory, and was ended.")
             return

@@ -179,7 +179,7 @@ def create_browser_tools(allow: Sequence[str], **options: Unpack[BrowserFields])
     except ValueError as error:
         raise ToolDeclarationInvalid(f"allow_private has networks as 10.0.0.0/8: {error}") from error
     policy = NetworkPolicy(
-        rules=rules, private=private, resolver=chosen.resolver, max_bytes=browser_settings.network_bytes
+        rules=rules, private=private, resolver=chosen.resolver, max_bytes=browser_settings.limits.network_bytes
     )
     kind = fingerprint([list(allow), list(chosen.allow_private), chosen.cdp_url])
     return _declared(BrowserTools(options=chosen, policy=policy, kind=kind), allow)
@@ -244,7 +244,7 @@ def _quick(
 
 
 def _timeout() -> float:
-    return browser_settings.seconds + browser_settings.queue_seconds + SLACK_SECONDS
+    return browser_settings.limits.seconds + browser_settings.limits.queue_seconds + SLACK_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def create_python_tool(
         description=DESCRIPTION + (WITH_FILES if workspace is not None else ""),
         input_schema=json_schema(PythonInput),
         function=runner.run,
-        timeout_seconds=bounds.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
+        timeout_seconds=bounds.seconds + sandbox_settings.limits.queue_seconds + SLACK_SECONDS,
         arguments=PythonInput,
         context_parameter="context",
         read_only=workspace is None,
@@ -81,9 +81,9 @@ def create_python_tool(
 def python_limits() -> Limits:
     """Limits of the settings."""
     return Limits(
-        seconds=sandbox_settings.seconds,
-        cpu_seconds=sandbox_settings.cpu_seconds,
-        memory_bytes=sandbox_settings.python_memory_bytes,
+        seconds=sandbox_settings.limits.seconds,
+        cpu_seconds=sandbox_settings.limits.cpu_seconds,
+        memory_bytes=sandbox_settings.limits.python_memory_bytes,
         call_bytes=MAX_FILES_BYTES,
     )
 

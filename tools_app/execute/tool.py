@@ -117,7 +117,7 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
         .replace("}}", "}"),
         input_schema={key: value for key, value in json_schema(CodeInput).items() if key != "description"},
         function=execution.run,
-        timeout_seconds=limits.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
+        timeout_seconds=limits.seconds + sandbox_settings.limits.queue_seconds + SLACK_SECONDS,
         arguments=CodeInput,
         context_parameter="context",
         read_only=not has_files,  # its calls are asked about one by one
@@ -127,9 +127,9 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
 def default_limits() -> Limits:
     """Limits of the settings."""
     return Limits(
-        seconds=sandbox_settings.seconds,
-        cpu_seconds=sandbox_settings.cpu_seconds,
-        memory_bytes=sandbox_settings.memory_bytes,
+        seconds=sandbox_settings.limits.seconds,
+        cpu_seconds=sandbox_settings.limits.cpu_seconds,
+        memory_bytes=sandbox_settings.limits.memory_bytes,
     )
 
 

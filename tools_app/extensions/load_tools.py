@@ -105,7 +105,7 @@ def load_tools(load: Load, list_loaded: List) -> list[Tool]:
             function=load_extension,
             arguments=LoadInput,
             context_parameter="tool_context",
-            timeout_seconds=sandbox_settings.queue_seconds + 60.0,
+            timeout_seconds=sandbox_settings.limits.queue_seconds + 60.0,
             needs_approval=True,
             title=_("Load an extension"),
             approval_text=question,

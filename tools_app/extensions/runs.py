@@ -1,7 +1,7 @@
 """Runs of extensions in the sandbox: one process for each, which lives as long as the call.
 
 Nothing is left of a run but what the extension has stored through its host. One that hangs, floods or dies ends its
-own run; the limits are those of all code (`THINK_SANDBOX_…`).
+own run; the limits are those of all code (`THINK_SANDBOX`).
 """
 
 import asyncio

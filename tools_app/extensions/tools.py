@@ -62,7 +62,7 @@ def _tool(extension: LoadedExtension, surface: ToolSurface, services: HostServic
         description=tool_description(extension.name, surface.description),
         input_schema=surface.input_schema,
         function=run,
-        timeout_seconds=sandbox_settings.seconds + sandbox_settings.queue_seconds + SLACK_SECONDS,
+        timeout_seconds=sandbox_settings.limits.seconds + sandbox_settings.limits.queue_seconds + SLACK_SECONDS,
         reruns=not granted.network and not granted.session.send_message,
         context_parameter="context",
         read_only=only_reads(granted, extension.manifest),

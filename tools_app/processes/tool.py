@@ -60,9 +60,9 @@ KILLED_UNSHARE: Final = re.compile(r"unshare: sigprocmask [^\n]*\n\Z")
 
 process_runs = FairSlots(
     lambda: SlotLimits(
-        total=process_settings.runs,
-        per_share=process_settings.runs_per_user,
-        seconds=process_settings.queue_seconds,
+        total=process_settings.limits.runs,
+        per_share=process_settings.limits.runs_per_user,
+        seconds=process_settings.limits.queue_seconds,
     )
 )
 """The policy of commands in this process."""
@@ -120,7 +120,7 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
         input_schema=json_schema(CommandInput),
         function=runner.run,
         check=runner.check,
-        timeout_seconds=bounds.seconds + process_settings.queue_seconds + COPYING_SECONDS,
+        timeout_seconds=bounds.seconds + process_settings.limits.queue_seconds + COPYING_SECONDS,
         arguments=CommandInput,
         context_parameter="context",
         needs_approval=chosen.needs_approval,
@@ -133,12 +133,12 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
 def process_bounds() -> CommandBounds:
     """Bounds of the settings."""
     return CommandBounds(
-        seconds=process_settings.seconds,
-        cpu_seconds=process_settings.cpu_seconds,
-        memory_bytes=process_settings.memory_bytes,
-        processes=process_settings.processes,
-        disk_bytes=process_settings.disk_bytes,
-        cpus=process_settings.cpus,
+        seconds=process_settings.limits.seconds,
+        cpu_seconds=process_settings.limits.cpu_seconds,
+        memory_bytes=process_settings.limits.memory_bytes,
+        processes=process_settings.limits.count,
+        disk_bytes=process_settings.limits.disk_bytes,
+        cpus=process_settings.limits.cpus,
     )
 
 

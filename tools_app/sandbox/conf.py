@@ -1,56 +1,56 @@
 """Settings of code that models write."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from thinkproject.kernel.conf import Setting
+from thinkproject.kernel.conf import MachineLimit, Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxLimits:
+    """Limits of the sandbox in one process. They bound what the code of models costs the machine."""
+
+    runs: int = 8
+    runs_per_user: int = 2
+    queue_seconds: float = 30.0  # that code waits for its turn before its call fails
+    seconds: float = 60.0  # of one run, its calls included
+    cpu_seconds: int = 30
+    memory_bytes: int = 256 * 1024 * 1024  # bash holds files of up to a thirty-second of it whole
+    python_memory_bytes: int = 512 * 1024 * 1024
 
 
 class SandboxSettings:
-    """Settings of the sandbox. They bound what the code of models costs the machine."""
+    """Settings of the sandbox."""
 
-    runs = Setting(
-        "THINK_SANDBOX_RUNS",
-        8,
-        doc="Code of models that runs at a time in one process, of all tools together; the rest waits.",
+    limits = MachineLimit(
+        "THINK_SANDBOX",
+        SandboxLimits(),
+        doc="Limits of code of models: runs at a time in one process, and of one user; seconds in the queue, by the "
+        "clock and on the processor; memory of one run, and of one run of Python. Raise them on a larger machine.",
     )
-    runs_per_user = Setting("THINK_SANDBOX_RUNS_PER_USER", 2, doc="The same for one user's code in one process.")
-    queue_seconds = Setting(
-        "THINK_SANDBOX_QUEUE_SECONDS", 30.0, doc="How long code waits for its turn before its call fails."
-    )
-    memory_bytes = Setting(
-        "THINK_SANDBOX_MEMORY_BYTES",
-        256 * 1024 * 1024,
-        doc="Memory of one run of code. A script of bash holds files of up to a thirty-second of it whole, larger ones "
-        "in pieces.",
-    )
-    seconds = Setting("THINK_SANDBOX_SECONDS", 60.0, doc="Time of one run of code, its calls included.")
     packages_dir = Setting(
         "THINK_SANDBOX_PACKAGES_DIR",
         "",
         doc="Folder with what code may load: bundled packages and Python. Empty: `sandbox` below `THINK_DATA_DIR`; in "
-        "a Django project of your own `.cache/think-sandbox` at home.",
+        "a Django project of your own `.cache/think-sandbox` at home. Set it where workers share no data directory.",
     )
     packages: Setting[object] = Setting(
         "THINK_SANDBOX_PACKAGES",
         "",
-        doc="npm packages that code may load, at exact versions: `date-fns@4.1.0, zod@4.1.12`, or a mapping.",
+        doc="npm packages that code may load, at exact versions: `date-fns@4.1.0, zod@4.1.12`, or a mapping. Set it "
+        "for code that needs more than the language has.",
     )
-    python_memory_bytes = Setting(
-        "THINK_SANDBOX_PYTHON_MEMORY_BYTES", 512 * 1024 * 1024, doc="Memory of one run of Python code."
-    )
-    cpu_seconds = Setting("THINK_SANDBOX_CPU_SECONDS", 30, doc="Processor time of one run of code.")
-
     may_lack = Setting(
         "THINK_SANDBOX_MAY_LACK",
         "",
         doc="Walls that code may run without: `user`, `network`, `rights`, comma-separated, or `none`. Empty: as root "
-        "`network`, otherwise all three.",
+        "`network`, otherwise all three. Set it to `none` where code comes from strangers.",
     )
     copies_dir = Setting(
         "THINK_SANDBOX_COPIES_DIR",
         "",
         doc="Folder for what code reads as another user, where the installation lies in a private one. Every user has "
-        "to be able to enter it. Empty: `/var/cache/think-sandbox`, or one in `/tmp`.",
+        "to be able to enter it. Empty: `/var/cache/think-sandbox`, or one in `/tmp`. Set it where neither can be had.",
     )
 
     @property

@@ -146,9 +146,9 @@ def _tell(turn: asyncio.Future[None]) -> None:
 
 sandbox_runs = FairSlots(
     lambda: SlotLimits(
-        total=sandbox_settings.runs,
-        per_share=sandbox_settings.runs_per_user,
-        seconds=sandbox_settings.queue_seconds,
+        total=sandbox_settings.limits.runs,
+        per_share=sandbox_settings.limits.runs_per_user,
+        seconds=sandbox_settings.limits.queue_seconds,
     )
 )
 """The policy of code of models in this process."""

@@ -113,7 +113,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
         input_schema={key: value for key, value in json_schema(BashInput).items() if key != "description"},
         function=runner.run,
         check=runner.check,
-        timeout_seconds=chosen.seconds + sandbox_settings.queue_seconds + WRITING_SECONDS,
+        timeout_seconds=chosen.seconds + sandbox_settings.limits.queue_seconds + WRITING_SECONDS,
         arguments=BashInput,
         context_parameter="context",
     )
@@ -137,7 +137,7 @@ def shell_limits(seconds: float) -> Limits:
     return Limits(
         seconds=seconds + SLACK_SECONDS,
         cpu_seconds=int(seconds + SLACK_SECONDS) + 1,
-        memory_bytes=sandbox_settings.memory_bytes,
+        memory_bytes=sandbox_settings.limits.memory_bytes,
         output_bytes=2_000_000,
         calls=200_000,
         call_bytes=4_000_000,

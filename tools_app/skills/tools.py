@@ -73,7 +73,7 @@ def create_skill_tools(library: SkillLibrary, workspace: Workspace | None = None
         return await run_script(context, skill, path, input, workspace)
 
     names = library.names
-    longest = SECONDS + sandbox_settings.queue_seconds + SLACK_SECONDS
+    longest = SECONDS + sandbox_settings.limits.queue_seconds + SLACK_SECONDS
     return [
         _tool(ACTIVATE, "Read a skill", ActivateInput, activate, names, read_only=True, output_limit=UNCUT),
         _tool(READ, "Read a file of a skill", ReadInput, read, names, read_only=True),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat.checks import check_files, check_origins, check_shared_cache, check_sign_in
+from chat.checks import check_files, check_origins, check_removed_settings, check_shared_cache, check_sign_in
 
 
 def ids(found: list[Any]) -> list[str]:
@@ -23,6 +23,12 @@ def test_an_origin_without_tls_is_reported_in_production(settings: Any) -> None:
     assert check_origins() == []
     settings.IS_PRODUCTION = True
     assert ids(check_origins()) == ["chat.W101"]
+
+
+def test_a_removed_setting_is_an_error(settings: Any) -> None:
+    assert check_removed_settings() == []
+    settings.THINK_SANDBOX_RUNS = 4
+    assert [(each.id, "THINK_SANDBOX=" in each.msg) for each in check_removed_settings()] == [("chat.E103", True)]
 
 
 def test_missing_middleware_is_an_error(settings: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from thinkproject.config import env
+from tools_app.sandbox.conf import SandboxLimits
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,36 @@ def test_a_declared_setting_of_another_type_is_refused(text: str, default: objec
 def test_an_unknown_key_names_the_nearest_known_one() -> None:
     with pytest.raises(env.EnvError, match=r"THINK_MODLE .* Did you mean THINK_MODEL\?"):
         env.refuse_unknown(["THINK_MODEL", "THINK_APPS"], ["PATH", "THINK_MODLE"])
+
+
+def test_a_removed_setting_says_what_to_do_instead() -> None:
+    with pytest.raises(
+        env.EnvError, match=r"THINK_SANDBOX_RUNS is not a setting any more\. Set THINK_SANDBOX='\{\"runs"
+    ):
+        env.refuse_unknown(["THINK_SANDBOX"], ["THINK_SANDBOX_RUNS"])
+
+
+def test_limits_in_one_object_keep_what_they_do_not_name() -> None:
+    given = {"THINK_SANDBOX": '{"runs": 3, "seconds": 90}'}
+    assert env.app_values({"THINK_SANDBOX": SandboxLimits()}, given) == {
+        "THINK_SANDBOX": SandboxLimits(runs=3, seconds=90)
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"run": 3}', r"THINK_SANDBOX has no 'run'\. It has runs, runs_per_user"),
+        ('{"runs": 2.5}', r"THINK_SANDBOX has 2\.5 for 'runs'; expected a whole number above 0\."),
+        ('{"seconds": "long"}', r"THINK_SANDBOX has 'long' for 'seconds'; expected a number above 0\."),
+        ('{"runs": true}', "expected a whole number above 0"),
+        ('{"seconds": NaN}', "expected a number above 0"),
+        ("8", "expected a JSON object"),
+    ],
+)
+def test_limits_that_are_none_are_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(env.EnvError, match=words):
+        env.app_values({"THINK_SANDBOX": SandboxLimits()}, {"THINK_SANDBOX": text})
 
 
 def test_keys_of_others_are_nobodys_business() -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tools_app.checks import check_browser, check_extensions, check_mcp, check_sandbox, check_workspaces
+from tools_app.checks import check_browser, check_extensions, check_limits, check_mcp, check_sandbox, check_workspaces
 
 
 def ids(settings: Any, **values: object) -> list[str | None]:
     for name, value in values.items():
         setattr(settings, name, value)
-    checks = (check_workspaces, check_sandbox, check_browser, check_extensions, check_mcp)
+    checks = (check_workspaces, check_limits, check_sandbox, check_browser, check_extensions, check_mcp)
     return [each.id for check in checks for each in check()]
 
 
@@ -28,9 +28,10 @@ def test_a_file_that_has_no_room_is_a_warning(settings: Any) -> None:
     assert ids(settings, THINK_WORKSPACE_QUOTA_BYTES=0) == []  # no limit
 
 
-@pytest.mark.parametrize("name", ["RUNS", "RUNS_PER_USER", "SECONDS", "MEMORY_BYTES"])
-def test_limits_under_which_no_code_can_run_are_errors(settings: Any, name: str) -> None:
-    assert ids(settings, **{f"THINK_SANDBOX_{name}": 0}) == ["think_tools.E002"]
+@pytest.mark.parametrize("name", ["THINK_SANDBOX", "THINK_PROCESSES", "THINK_BROWSER"])
+@pytest.mark.parametrize("value", [{"runs": 0}, {"seconds": "long"}, {"memory_bytes": 1.5}, {"run": 1}, {"runs": True}])
+def test_limits_under_which_nothing_can_run_are_errors(settings: Any, name: str, value: object) -> None:
+    assert ids(settings, **{name: value}) == ["think_tools.E002"]
 
 
 @pytest.mark.parametrize("value", ["zod", "zod@4", "zod@^4.1.0", {"zod": 4}, ["zod@4.1.12"], "zod@4.1.12, zod@4.1.13"])
@@ -50,22 +51,17 @@ def test_a_private_network_that_is_none_is_an_error(settings: Any, value: object
 
 
 def test_limits_that_never_count_are_warnings(settings: Any) -> None:
-    found = ids(settings, THINK_SANDBOX_RUNS=1, THINK_SANDBOX_CPU_SECONDS=100)
-    assert found == ["think_tools.W002", "think_tools.W002"]
-
-
-@pytest.mark.parametrize("name", ["RUNS", "RUNS_PER_USER", "SECONDS", "MEMORY_BYTES", "NETWORK_BYTES", "IDLE_SECONDS"])
-def test_limits_under_which_no_browser_can_run_are_errors(settings: Any, name: str) -> None:
-    assert ids(settings, **{f"THINK_BROWSER_{name}": 0}) == ["think_tools.E051"]
+    assert ids(settings, THINK_SANDBOX={"runs": 1, "cpu_seconds": 100}) == ["think_tools.W002", "think_tools.W002"]
+    settings.THINK_SANDBOX = {}
+    assert ids(settings, THINK_BROWSER={"runs_per_user": 50}) == ["think_tools.W002"]
 
 
 def test_a_browser_that_is_no_program_is_an_error(settings: Any) -> None:
     assert ids(settings, THINK_BROWSER_PATH="/nowhere/chromium") == ["think_tools.E052"]
 
 
-def test_browsers_that_one_user_can_take_and_browsers_without_walls_are_warnings(settings: Any) -> None:
-    assert ids(settings, THINK_BROWSER_RUNS_PER_USER=50) == ["think_tools.W051"]
-    assert ids(settings, THINK_BROWSER_RUNS_PER_USER=1, THINK_BROWSER_WITHOUT_WALLS=True) == ["think_tools.W052"]
+def test_browsers_without_walls_are_a_warning(settings: Any) -> None:
+    assert ids(settings, THINK_BROWSER_WITHOUT_WALLS=True) == ["think_tools.W052"]
 
 
 def test_what_extensions_cannot_use_is_an_error(settings: Any) -> None:

@@ -140,7 +140,7 @@ async def test_the_system_prompt_is_for_those_who_may_read_it_and_have_no_networ
 
 
 async def test_a_hook_that_fails_or_hangs_stops_no_turn(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_SANDBOX_SECONDS = 1.0
+    settings.THINK_SANDBOX = {"seconds": 1.0}
     room = make_room("extended")
     await subscribe(room, "throws", {"beforeTurn": "() => { throw new Error('no') }", "onChunk": "() => { x.y }"})
     await subscribe(room, "hangs", {"onStepFinish": "() => { for (;;) ; }"})

@@ -380,7 +380,7 @@ HARM = {
 
 
 async def test_an_extension_that_does_harm_ends_its_own_call_only(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_SANDBOX_SECONDS = 2.0
+    settings.THINK_SANDBOX = {"seconds": 2.0}
     room = make_room("extended")
     probe = await Probe(room).load(workspace="read")
 
@@ -395,8 +395,7 @@ async def test_an_extension_that_does_harm_ends_its_own_call_only(make_room: Mak
 
 
 async def test_every_way_out_is_closed(make_room: MakeRoom, tmp_path: Any, settings: Any, monkeypatch: Any) -> None:
-    settings.THINK_SANDBOX_SECONDS = 4.0
-    settings.THINK_SANDBOX_RUNS_PER_USER = 4
+    settings.THINK_SANDBOX = {"seconds": 4.0, "runs_per_user": 4}
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)
     reached: list[bytes] = []
 

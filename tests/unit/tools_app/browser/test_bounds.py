@@ -109,15 +109,15 @@ async def test_a_browser_runs_on_the_loop_of_workers(site: Site) -> None:
 
 async def test_a_page_that_hangs_ends_its_call_in_time(site: Site, settings: Any) -> None:
     browser = browser_of(site, session="reuse")
-    settings.THINK_BROWSER_SECONDS = 2.0
+    settings.THINK_BROWSER = {"seconds": 2.0}
     with pytest.raises(BrowserGone, match="took more than 2 s"):
         await browser("markdown", url=site.page("/hang", HANG))
-    settings.THINK_BROWSER_SECONDS = 60.0
+    settings.THINK_BROWSER = {}
     assert (await browser("markdown", url=site.page("/fine", "fine")))["markdown"] == "fine"
 
 
 async def test_a_page_that_grows_is_ended(site: Site, settings: Any) -> None:
-    settings.THINK_BROWSER_MEMORY_BYTES = 300_000_000
+    settings.THINK_BROWSER = {"memory_bytes": 300_000_000}
     grow = "<script>window.kept = []; for (let n = 0; n < 500; n++) kept.push(new Uint8Array(1e7).fill(n))</script>"
     with pytest.raises(BrowserGone, match="too much memory"):
         await browser_of(site)("markdown", url=site.page("/grow", grow))
@@ -177,14 +177,14 @@ async def test_a_kept_browser_that_nobody_uses_is_ended(site: Site, settings: An
     await browser_of(site, session="reuse")("markdown", url=site.page("/fine", "fine"))
     [kept] = pool().kept.values()
     await pool().close()
-    settings.THINK_BROWSER_IDLE_SECONDS = 0.05
+    settings.THINK_BROWSER = {"idle_seconds": 0.05}
     await browser_of(site, session="reuse")("markdown", url=site.page("/fine", "fine"))
     await until(lambda: not pool().kept)
     assert not kept.is_alive
 
 
 async def test_of_many_kept_browsers_the_one_that_was_idle_longest_is_ended(site: Site, settings: Any) -> None:
-    settings.THINK_BROWSER_KEPT = 1
+    settings.THINK_BROWSER = {"kept": 1}
     browser, url = browser_of(site, session="reuse"), site.page("/fine", "fine")
     await browser("links", url=url, within=context(user_id=1))
     [first] = pool().kept.values()
@@ -195,7 +195,7 @@ async def test_of_many_kept_browsers_the_one_that_was_idle_longest_is_ended(site
 
 
 async def test_one_user_keeps_few_browsers_and_not_those_of_others(site: Site, settings: Any) -> None:
-    settings.THINK_BROWSER_KEPT_PER_USER = 1
+    settings.THINK_BROWSER = {"kept_per_user": 1}
     browser, url = browser_of(site, session="reuse"), site.page("/fine", "fine")
     await browser("links", url=url, within=context(user_id=2))
     await browser("links", url=url, within=context(instance="first"))
@@ -205,7 +205,7 @@ async def test_one_user_keeps_few_browsers_and_not_those_of_others(site: Site, s
 
 
 async def test_a_call_that_finds_no_slot_in_time_fails(site: Site, settings: Any) -> None:
-    settings.THINK_BROWSER_QUEUE_SECONDS = 0.05
+    settings.THINK_BROWSER = {"queue_seconds": 0.05}
 
     async def never() -> Any:
         raise AssertionError("it has no slot")

@@ -206,7 +206,7 @@ async def test_what_a_page_offers_to_save_is_kept_nowhere(browser: Browser, site
 
 
 async def test_a_browser_that_has_used_up_its_bytes_is_ended(chromium: str, site: Site, settings: Any) -> None:
-    settings.THINK_BROWSER_NETWORK_BYTES = 1_000_000
+    settings.THINK_BROWSER = {"network_bytes": 1_000_000}
     url = site.put("/large", body=b"x" * 3_000_000, content_type="text/plain")
     browser = browser_of(site, session="reuse")
     whose = context(instance="bytes")

@@ -72,6 +72,6 @@ async def test_what_is_no_extension_is_refused(source: str, reason: str) -> None
 
 
 async def test_a_source_that_never_ends_is_refused(settings: Any) -> None:
-    settings.THINK_SANDBOX_SECONDS = 1.0
+    settings.THINK_SANDBOX = {"seconds": 1.0}
     with pytest.raises(ExtensionInvalid, match="timed out"):
         await surface_of("(() => { for (;;) ; })()")

@@ -156,5 +156,5 @@ async def test_one_policy_bounds_the_sandboxes_of_all_tools() -> None:
 def test_the_tools_share_the_policy_of_the_settings() -> None:
     assert {id(sandbox.slots) for sandbox in (shared_sandbox(), shell_sandbox())} == {id(sandbox_runs)}
     assert process_runs is not sandbox_runs
-    assert sandbox_runs.limits.total == sandbox_settings.runs
-    assert sandbox_runs.limits.per_share == sandbox_settings.runs_per_user
+    assert sandbox_runs.limits.total == sandbox_settings.limits.runs
+    assert sandbox_runs.limits.per_share == sandbox_settings.limits.runs_per_user

@@ -83,7 +83,7 @@ async def test_a_script_has_the_memory_of_the_setting_whatever_the_workspace_hol
             given.append(limits.memory_bytes)
             return await shell_sandbox.run(script, limits=limits, **options)
 
-    most = sandbox_settings.memory_bytes // COPIES
+    most = sandbox_settings.limits.memory_bytes // COPIES
     lines = (b"x" * 63 + b"\n") * (most // 64)
     await workspace.write_file("/whole", lines)
     await workspace.write_file("/huge", lines + b"end\n")
@@ -95,7 +95,7 @@ async def test_a_script_has_the_memory_of_the_setting_whatever_the_workspace_hol
     words = f"file is larger than {most} bytes; grep, head, tail and wc read it in pieces"
     assert (done["stderr"].count(words), done["exitCode"]) == (2, 1), done["stderr"]
     assert done["skippedFiles"] == ["/huge"]
-    assert given == [sandbox_settings.memory_bytes]
+    assert given == [sandbox_settings.limits.memory_bytes]
 
 
 async def test_no_command_runs_in_the_background(bash: Shell) -> None:
