@@ -4,9 +4,11 @@
 """
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import itertools
+import json
 import os
 import pkgutil
 import sys
@@ -71,10 +73,15 @@ def table(name: str) -> str:
         from thinkproject.provider_tables import pages  # noqa: PLC0415 - settings must be loaded
 
         return pages()
-    rows = {"settings": _settings, "commands": _commands, "errors": _errors, "python": _python}[name]()
-    head = {"settings": ("variable", "default", "what it is for"), "commands": ("command", "what it does")}
-    head["python"] = ("module", "name", "what it is")
-    titles = head.get(name, ("code", "HTTP status", "try again", "meaning"))
+    if name == "settings":
+        titles = ("variable", "default", "what it is", "when to change it")
+        return "\n\n".join(f"## {title}\n\n{_markdown(titles, rows)}" for title, rows in _settings().items())
+    rows = {"commands": _commands, "errors": _errors, "python": _python}[name]()
+    head = {"commands": ("command", "what it does"), "python": ("module", "name", "what it is")}
+    return _markdown(head.get(name, ("code", "HTTP status", "try again", "meaning")), rows)
+
+
+def _markdown(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [titles, tuple("---" for _ in titles), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
 
@@ -85,19 +92,27 @@ def _with_table(text: str, markdown: str) -> str:
     return f"{before}{BEGIN}\n\n{markdown}\n\n{END}{after}"
 
 
-def _settings() -> list[tuple[str, ...]]:
+def _settings() -> dict[str, list[tuple[str, ...]]]:
     from thinkproject.config.app_settings import documented  # noqa: PLC0415 - settings must be loaded
-    from thinkproject.kernel.conf import registry  # noqa: PLC0415 - as above
+    from thinkproject.kernel.conf import MachineLimit, PeopleLimit, registry  # noqa: PLC0415 - as above
 
-    rows: list[tuple[str, ...]] = []
+    first, people, machines = "What one sets on the first day", "Limits for people", "Limits of machines"
+    tables: dict[str, list[tuple[str, ...]]] = {first: [], people: [], machines: []}
+    kinds = {PeopleLimit: people, MachineLimit: machines}
     for name, doc in sorted(documented().items()):
-        default = registry[name].default if name in registry else None
+        setting = registry.get(name)
+        default = setting.default if setting else None
         shown = "" if default is None or default in ("", (), [], {}) else f"`{_shown(default)}`"
-        rows.append((f"`{name}`", shown, doc))
-    return rows
+        what, _, when = doc.rpartition(". ")
+        title = machines if name.endswith(("_PROCESSES", "_THREADS", "_POOL_SIZE")) else first
+        if not name.endswith("_FILE"):  # of a secret
+            tables[kinds.get(type(setting), title)].append((f"`{name}`", shown, f"{what}.", when))
+    return tables
 
 
 def _shown(value: object) -> str:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return json.dumps(dataclasses.asdict(value))
     if isinstance(value, (tuple, list, set, frozenset)):
         return ",".join(str(item) for item in value)
     return str(int(value)) if isinstance(value, bool) else str(value)

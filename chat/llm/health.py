@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from chat.errors import ModelError, ModelRejected
-from chat.llm.conf import llm_settings
 
 MAX_NAMES: Final = 256
+REST_SECONDS: Final = 30.0
 MAX_SECONDS: Final = 600.0
 """The longest rest, also where a provider asks to wait longer."""
 
@@ -32,13 +32,11 @@ class RestingModels:
             return until is not None
 
     def failed(self, name: str, error: ModelError) -> None:
-        """Let a model rest for as long as the setting says, or as its provider asks. A refused request is no reason."""
+        """Let a model rest for `REST_SECONDS`, or as its provider asks. A refused request is no reason."""
         if isinstance(error, ModelRejected) and error.data.get("status") not in (402, 404):
             return
         asked = error.data.get("retry_after_seconds")
-        seconds = min(MAX_SECONDS, max(llm_settings.rest_seconds, asked or 0.0))
-        if llm_settings.rest_seconds <= 0:
-            return
+        seconds = min(MAX_SECONDS, max(REST_SECONDS, asked or 0.0))
         with self._lock:
             self._until[name] = self._clock() + seconds
             self._until.move_to_end(name)

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 PAGE_RECORDS = 2_000
 ARCHIVE_RECORDS = 100_000
+QUEUE_BATCHES = 256  # live ones that wait for a slow reader before it has to re-read
 
 Event = list[Record] | CaughtUp | Reset | End
 
@@ -63,7 +64,7 @@ async def follow(
     Close it (`contextlib.aclosing`) when you leave early.
     """
     follower = _Follower(log or get_log(), stream, offset, epoch, is_over)
-    max_batches, idle_seconds = queue_batches or stream_settings.queue_batches, stream_settings.idle_seconds
+    max_batches, idle_seconds = queue_batches or QUEUE_BATCHES, stream_settings.idle_seconds
     async with follower.log.subscribe(stream, max_batches) as subscription:
         must_read, must_ask = True, False
         while True:

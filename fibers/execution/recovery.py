@@ -39,6 +39,7 @@ from thinkproject.kernel.retry import RetryPolicy
 
 BATCH = 100
 LOOK = 1000  # unclaimed fibers that are looked at for a batch
+REDISPATCH_SWEEPS = 5.0  # times that a fiber lies unclaimed before it is sent again
 UNKNOWN_AFTER = 2.0  # lies that long, in turns of sending again, before its function counts as unknown
 LAPSED = "not_resumed_in_time"
 DELAYS = RetryPolicy(max_seconds=5.0)  # what takes its workers down does so once in a lease at most, as it is
@@ -152,12 +153,7 @@ def _budget(fiber: Fiber) -> RecoveryBudget:
 
 def settings_budget() -> RecoveryBudget:
     """The recovery budget of fibers whose function declares none."""
-    return RecoveryBudget(
-        max_recoveries=fiber_settings.max_recoveries,
-        no_progress_seconds=fiber_settings.no_progress_seconds,
-        max_work=fiber_settings.max_recovery_work,
-        max_memory_losses=fiber_settings.max_memory_losses,
-    )
+    return RecoveryBudget(max_recoveries=fiber_settings.max_recoveries)
 
 
 def _stalled_at(verdict: Verdict, incident: Incident) -> Any:
@@ -215,7 +211,7 @@ def _note_unknown(names: Collection[str]) -> None:
 
     It keeps its place, and the first worker that has the function claims it.
     """
-    lying = Now() - timedelta(seconds=UNKNOWN_AFTER * fiber_settings.redispatch_seconds)
+    lying = Now() - timedelta(seconds=UNKNOWN_AFTER * _redispatch_seconds())
     others = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lt=lying).exclude(name__in=names)
     # A resumed one keeps its reason: the attempt that follows reads it.
     told = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
@@ -225,13 +221,17 @@ def _note_unknown(names: Collection[str]) -> None:
 
 
 def _dispatch_unclaimed(names: Collection[str]) -> int:
-    waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(fiber_settings.redispatch_seconds)
+    waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(_redispatch_seconds())
     found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
     ids = _fair(list(found))
     if not ids:
         return 0
     mark_dispatched(ids)
     return dispatch_now(ids)
+
+
+def _redispatch_seconds() -> float:
+    return REDISPATCH_SWEEPS * fiber_settings.sweep_seconds
 
 
 def _fair(found: list[tuple[str, str | None]]) -> list[str]:

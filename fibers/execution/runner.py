@@ -13,7 +13,6 @@ import random
 from django.db import OperationalError
 
 from fibers import context as contexts
-from fibers.conf import fiber_settings
 from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, GivenUp, LeaseLost, Parked
@@ -34,6 +33,7 @@ logger = logging.getLogger(__name__)
 SETTLE = RetryPolicy(first_seconds=0.25, max_seconds=4.0)
 SETTLE_TRIES = 4
 CALLBACK_SECONDS = 10.0
+GRACE_SECONDS = 5.0  # that an interrupted function gets to put its things in order
 
 
 async def run_fiber(fiber_id: str) -> None:
@@ -137,7 +137,7 @@ class Run:
         try:
             await asyncio.wait({self.task, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             if not self.task.done():
-                await asyncio.wait({self.task}, timeout=fiber_settings.grace_seconds)
+                await asyncio.wait({self.task}, timeout=GRACE_SECONDS)
         finally:
             interrupted.cancel()
 

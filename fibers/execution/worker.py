@@ -16,7 +16,7 @@ from django.db.utils import Error as DatabaseError
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, Interrupt
 from fibers.errors import LeaseLost
-from fibers.execution import recovery
+from fibers.execution import recovery, runner
 from fibers.process.interrupts import Listener
 from fibers.process.running import RunRegistry, registry
 from fibers.queue import leases
@@ -114,7 +114,7 @@ class Worker:
             thread.stop()
         for run in self._runs.snapshot():
             run.interrupt(Interrupt.SHUTDOWN)
-        deadline = time.monotonic() + fiber_settings.grace_seconds + 0.5
+        deadline = time.monotonic() + runner.GRACE_SECONDS + 0.5
         while self._runs.snapshot() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
         for run in self._runs.snapshot():

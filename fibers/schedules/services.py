@@ -9,7 +9,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from fibers.conf import fiber_settings
 from fibers.core.schedules.states import ScheduleEvent, ScheduleStatus, advance, sources
 from fibers.core.schedules.timing import Timing
 from fibers.core.states import TERMINAL, FiberStatus
@@ -17,6 +16,7 @@ from fibers.errors import IllegalMove, ScheduleInvalid, ScheduleNotFound, Schedu
 from fibers.models import Fiber
 from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules.clock import database_now
+from fibers.schedules.conf import schedule_settings
 from fibers.schedules.firing import start_run
 from fibers.services import cancel_fiber
 from thinkproject.kernel.ids import new_id
@@ -27,6 +27,8 @@ from thinkproject.kernel.phrases import Phrase
 MAX_PAYLOAD_BYTES: Final = 64 * 1024
 MAX_TITLE: Final = 200
 TRIES: Final = 5
+RUN_SECONDS: Final = 3600
+"""When a run counts as hung, where its schedule does not say: it is stopped once the next one is due."""
 CANCELLED: Final = "schedule_cancelled"
 """Reason of a run whose schedule was cancelled before it began."""
 
@@ -93,7 +95,7 @@ def _insert(draft: ScheduleDraft, once: str | None) -> Schedule:
         payload=draft.payload,
         max_retries=draft.max_retries,
         can_overlap=draft.can_overlap,
-        max_run_seconds=draft.max_run_seconds or fiber_settings.schedule_run_seconds,
+        max_run_seconds=draft.max_run_seconds or RUN_SECONDS,
         created_by=draft.created_by,
         declaration=draft.declaration,
         fingerprint=once,
@@ -113,7 +115,7 @@ def _check(draft: ScheduleDraft) -> None:
 
 
 def _check_room(owner_id: int | None) -> None:
-    limit = fiber_settings.schedules_per_user
+    limit = schedule_settings.per_user
     if owner_id is None or limit <= 0:
         return
     lock_owner(owner_id)
@@ -124,7 +126,7 @@ def _check_room(owner_id: int | None) -> None:
 
 def check_shortest(timing: Timing) -> None:
     """Refuse times that are too close together for what people and models create. Errors: `ScheduleInvalid`."""
-    shortest = fiber_settings.schedule_shortest_seconds
+    shortest = schedule_settings.shortest_seconds
     if timing.shortest_seconds < shortest:
         raise ScheduleInvalid(Phrase("A schedule runs every {seconds} seconds at most.", seconds=shortest))
 
@@ -220,7 +222,7 @@ def run_now(schedule_id: str) -> Fiber:
 
 
 def _check_tests(schedule: Schedule) -> None:
-    limit = fiber_settings.schedule_tests_per_minute
+    limit = schedule_settings.tests_per_minute
     if schedule.owner_id is None or limit <= 0:
         return
     lock_owner(schedule.owner_id)

@@ -212,7 +212,7 @@ def test_readers_end_with_the_exact_stream(monkeypatch: pytest.MonkeyPatch, sett
     settings.THINK_STREAM_WINDOW_SECONDS = 0.002
     settings.THINK_STREAM_COLD_SECONDS = 0.3
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
-    settings.THINK_STREAM_HOT_RECORDS = 10
+    monkeypatch.setattr(writer, "HOT_RECORDS", 10)
     monkeypatch.setattr(writer, "TRIM_STEP", 5)
     monkeypatch.setattr(reader, "PAGE_RECORDS", 17)
     run_state_machine_as_test(LogMachine, settings=PROFILE)

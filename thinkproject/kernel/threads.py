@@ -21,6 +21,7 @@ from thinkproject.kernel.conf_kernel import thread_settings
 from thinkproject.kernel.errors import Saturated
 
 R = TypeVar("R")
+WAIT_SECONDS = 15.0  # for a thread, before code fails as saturated
 
 _acting_for: contextvars.ContextVar[object | None] = contextvars.ContextVar("think_acting_for", default=None)
 
@@ -101,13 +102,13 @@ class ThreadPool:
     async def _take(self, user: object | None) -> None:
         waiter = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with asyncio.timeout(thread_settings.thread_wait_seconds):
+            async with asyncio.timeout(WAIT_SECONDS):
                 while not self._try_take(user, waiter):
                     await waiter[1].wait()
                     waiter[1].clear()
         except TimeoutError:
             raise Saturated(
-                f"No thread for {self.kind}s became free within {thread_settings.thread_wait_seconds:g} s.",
+                f"No thread for {self.kind}s became free within {WAIT_SECONDS:g} s.",
                 kind=self.kind,
                 threads=self._size(),
             ) from None

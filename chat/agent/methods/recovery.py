@@ -44,16 +44,14 @@ class RecoveryMethods:
     (`THINK_FIBER_MAX_RECOVERIES`)."""
 
     no_progress_seconds: ClassVar[float | None] = None
-    """How long a turn is recovered without progress, whatever attempts are left; then it is given up. `None` asks
-    settings (`THINK_FIBER_NO_PROGRESS_SECONDS`)."""
+    """How long a turn is recovered without progress, whatever attempts are left; then it is given up. `None`: 300."""
 
     max_recovery_work: ClassVar[int | None] = None
     """How many steps (model and tool calls) a turn may settle after it first lost its worker, if it keeps losing them.
-    `None` asks settings (`THINK_FIBER_MAX_RECOVERY_WORK`)."""
+    `None`: 1000."""
 
     max_memory_losses: ClassVar[int | None] = None
-    """How often a turn may take a worker along that ran out of memory; then it is given up. `None` asks settings
-    (`THINK_FIBER_MAX_MEMORY_LOSSES`)."""
+    """How often a turn may take a worker along that ran out of memory; then it is given up. `None`: 3."""
 
     chat_recovery: ClassVar[bool | str] = True
     """Whether turns that a crash cut go on by themselves. If not, they end as interrupted with what was shown kept, and

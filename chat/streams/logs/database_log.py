@@ -13,12 +13,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import StreamSegment, Turn
-from chat.streams.conf import stream_settings
 from chat.streams.records import Record
 from thinkproject.kernel.statements import Insert
 
 SEGMENT_BYTES = 512_000
 SEGMENTS_PER_QUERY = 100
+RETENTION_SECONDS = 86_400.0  # of the log of a turn that is over
 
 # The newest segment is always among them: it says where the log ends, and of which life it is.
 _COLD_PAGE: Final = """
@@ -111,10 +111,8 @@ def archive(stream: str, records: Sequence[Record], epoch: str = "") -> None:
             return  # another process does the same at this moment
 
 
-def prunable_segments(*, retention_seconds: float | None = None) -> QuerySet[StreamSegment]:
+def prunable_segments(*, retention_seconds: float = RETENTION_SECONDS) -> QuerySet[StreamSegment]:
     """Segments that `prune_segments` would delete."""
-    if retention_seconds is None:
-        retention_seconds = stream_settings.cold_retention_seconds
     cutoff = timezone.now() - timedelta(seconds=retention_seconds)
     turn = Turn.objects.filter(pk=OuterRef("stream"))
     return StreamSegment.objects.filter(created_at__lt=cutoff).filter(
@@ -122,7 +120,7 @@ def prunable_segments(*, retention_seconds: float | None = None) -> QuerySet[Str
     )
 
 
-def prune_segments(*, retention_seconds: float | None = None, max_rows: int = 10_000) -> int:
+def prune_segments(*, retention_seconds: float = RETENTION_SECONDS, max_rows: int = 10_000) -> int:
     """Delete segments of turns that are over for longer than the retention, and of turns that are gone.
 
     Returns the number of deleted rows; call again while it equals `max_rows`.

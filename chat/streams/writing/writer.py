@@ -40,6 +40,7 @@ MAX_WAITING = 2_000  # records that no tier has
 MAX_HELD_SIZE = 8_000_000  # characters
 CLOSE_SECONDS = 3.0
 TRIM_STEP = 500
+HOT_RECORDS = 10_000  # of a running turn that stay in Redis for quick replays
 
 
 class StreamWriter:
@@ -81,7 +82,7 @@ class StreamWriter:
         self._trimmed = 0
         self._changed = asyncio.Event()
         self._pause_seconds = 3 * stream_settings.window_seconds
-        self._hot_records = stream_settings.hot_records
+        self._hot_records = HOT_RECORDS
         self._cold_seconds = stream_settings.cold_seconds
 
     async def __aenter__(self) -> Self:

@@ -25,7 +25,6 @@ QUICK = {
     "THINK_FIBER_LEASE_SECONDS": 1.5,
     "THINK_FIBER_HEARTBEAT_SECONDS": 0.4,
     "THINK_FIBER_SWEEP_SECONDS": 0.3,
-    "THINK_FIBER_REDISPATCH_SECONDS": 2.0,
 }
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -141,7 +140,6 @@ def test_with_the_default_clocks_a_killed_fiber_goes_on_within_twenty_seconds(st
         "THINK_FIBER_LEASE_SECONDS": 10.0,
         "THINK_FIBER_HEARTBEAT_SECONDS": 3.0,
         "THINK_FIBER_SWEEP_SECONDS": 2.0,
-        "THINK_FIBER_REDISPATCH_SECONDS": 10.0,
     }
     for _ in range(2):
         start_worker(**defaults)

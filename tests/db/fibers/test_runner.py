@@ -11,6 +11,7 @@ from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, Parked
+from fibers.execution import runner
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.process.running import registry as held
@@ -175,8 +176,8 @@ async def test_a_cancel_is_not_overwritten_by_a_finishing_run() -> None:
     assert (fiber.status, fiber.result) == ("cancelled", None)
 
 
-async def test_a_function_that_ignores_its_cancel_is_abandoned(settings: Any) -> None:
-    settings.THINK_FIBER_GRACE_SECONDS = 0.2
+async def test_a_function_that_ignores_its_cancel_is_abandoned(monkeypatch: Any) -> None:
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.2)
     release = asyncio.Event()
 
     async def deaf(ctx: FiberContext) -> None:

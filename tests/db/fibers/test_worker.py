@@ -12,6 +12,7 @@ from django.db import connection
 from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.core.states import Interrupt
+from fibers.execution import runner
 from fibers.execution.runner import run_fiber
 from fibers.execution.worker import Worker
 from fibers.execution.worker_loop import shared_loop
@@ -83,8 +84,8 @@ def test_closing_interrupts_what_runs_and_hands_it_back_unspent(worker: Worker) 
     assert claim_for_test(fiber.pk) is not None
 
 
-def test_a_function_that_blocks_the_loop_cannot_keep_its_lease(worker: Worker, settings: Any) -> None:
-    settings.THINK_FIBER_GRACE_SECONDS = 0.2
+def test_a_function_that_blocks_the_loop_cannot_keep_its_lease(worker: Worker, monkeypatch: Any) -> None:
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.2)
     unblocked.clear()
     fiber, running = run_elsewhere("worker.block")
     try:

@@ -23,11 +23,11 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture(autouse=True)
-def _few_threads(settings: Any) -> None:
+def _few_threads(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.THINK_HOOK_THREADS = 2
     settings.THINK_TOOL_THREADS = 3
     settings.THINK_THREADS_PER_USER = 2
-    settings.THINK_THREAD_WAIT_SECONDS = 30  # a test that expects no thread sets a shorter one
+    monkeypatch.setattr(threads, "WAIT_SECONDS", 30)  # a test that expects no thread sets a shorter one
 
 
 async def hang(gate: threading.Event, count: int) -> list["asyncio.Task[bool]"]:
@@ -52,9 +52,11 @@ async def test_hanging_tools_leave_threads_to_hooks(gate: threading.Event) -> No
     assert await asyncio.gather(*tasks) == [True] * 3
 
 
-async def test_a_call_without_a_thread_in_time_fails_with_a_reason(gate: threading.Event, settings: Any) -> None:
+async def test_a_call_without_a_thread_in_time_fails_with_a_reason(
+    gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await hang(gate, 3)
-    settings.THINK_THREAD_WAIT_SECONDS = 0.2
+    monkeypatch.setattr(threads, "WAIT_SECONDS", 0.2)
     with pytest.raises(Saturated, match="No thread for tools") as caught:
         await call_tool_code(lambda: None)
     assert caught.value.retryable
@@ -79,13 +81,13 @@ async def test_a_waiting_call_runs_as_soon_as_a_thread_is_free(gate: threading.E
     assert await waiting == "ran"
 
 
-async def test_one_user_leaves_threads_to_others(gate: threading.Event, settings: Any) -> None:
+async def test_one_user_leaves_threads_to_others(gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     with acting_for("alice"):
         await hang(gate, 2)
-        settings.THINK_THREAD_WAIT_SECONDS = 0.2
+        monkeypatch.setattr(threads, "WAIT_SECONDS", 0.2)
         with pytest.raises(Saturated):
             await call_tool_code(lambda: None)
-    settings.THINK_THREAD_WAIT_SECONDS = 30
+    monkeypatch.setattr(threads, "WAIT_SECONDS", 30)
     with acting_for("bob"):
         assert await call_tool_code(lambda: "bob's") == "bob's"
     gate.set()

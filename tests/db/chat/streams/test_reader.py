@@ -100,11 +100,9 @@ async def test_long_streams_come_in_pages(log: StreamLog, stream: str, monkeypat
     assert max(len(event) for event in client.events if isinstance(event, list)) == 7
 
 
-async def test_the_two_tiers_are_read_as_one(
-    log: StreamLog, stream: str, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+async def test_the_two_tiers_are_read_as_one(log: StreamLog, stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hot log starts at 90, the database ends at 95, pages end in the middle of both."""
-    settings.THINK_STREAM_HOT_RECORDS = 5
+    monkeypatch.setattr(writer, "HOT_RECORDS", 5)
     monkeypatch.setattr(writer, "TRIM_STEP", 1)
     out = make_writer(stream, log)
     await out.__aenter__()

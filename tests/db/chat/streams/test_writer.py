@@ -304,9 +304,9 @@ async def test_a_cancelled_turn_keeps_what_it_wrote(log: StreamLog, stream: str)
 
 
 async def test_the_hot_log_keeps_its_last_records_and_loses_none(
-    log: StreamLog, stream: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    log: StreamLog, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_STREAM_HOT_RECORDS = 50
+    monkeypatch.setattr(writer, "HOT_RECORDS", 50)
     monkeypatch.setattr(writer, "TRIM_STEP", 20)
     async with make_writer(stream, log) as out:
         for number in range(400):

@@ -46,10 +46,12 @@ async def test_hanging_tools_do_not_hold_up_the_hooks_of_a_turn(make_room: MakeR
         assert status_of(await room.say("hello")) == "completed"
 
 
-async def test_a_turn_whose_hooks_get_no_thread_fails_visibly(make_room: MakeRoom, settings: Any) -> None:
+async def test_a_turn_whose_hooks_get_no_thread_fails_visibly(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
     room = make_room()
     async with hanging(user_code, threads.hooks):
-        settings.THINK_THREAD_WAIT_SECONDS = 0.2
+        monkeypatch.setattr(threads, "WAIT_SECONDS", 0.2)
         turn = await room.say("hello")
     assert status_of(turn) == "error"
     assert "No thread for hooks became free" in turn.error_text
