@@ -7,7 +7,8 @@ chat.E009 a model that cannot be offered, or facts of one that cannot be read ·
 nothing calls.
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
-missing · chat.E103 a setting that was removed · chat.W101 an allowed origin without TLS on a production server ·
+missing · chat.E103 a setting that was removed · chat.E104 a limit
+that is no number from 0 · chat.W101 an allowed origin without TLS on a production server ·
 chat.W102 sessions that the server cannot end · chat.W103 attached files where the web server may serve them ·
 chat.W104 `ninja` is not installed as an app · chat.W105 a cache that processes do not share.
 """
@@ -25,14 +26,15 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from pydantic import BaseModel
 
+from chat.access.conf import access_settings
 from chat.access.origins import parse_origin
 from chat.agent import declared, registry
 from chat.agent.appearance import is_symbol, problems_of
 from chat.agent.base import Agent, ConfigAccess
 from chat.agent.contracts import value_problems
 from chat.agent.think import Think
-from chat.conf import AccessSettings, chat_settings
-from chat.core.context.compaction_policy import compaction_policy, is_count
+from chat.conf import chat_settings
+from chat.core.context.compaction_policy import compaction_policy
 from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
 from chat.core.model.chosen_model import MAX_NAME
@@ -41,7 +43,7 @@ from chat.llm.catalogue import facts_problem
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
 from chat.llm.registry import DEFAULT
-from sessions_app.core.compaction.summary_form import as_sections
+from thinkproject.kernel import conf
 from thinkproject.kernel.object_storage import object_storage
 from thinkproject.kernel.removed_settings import removed
 from tools_app.core.tool_names import check_patterns
@@ -313,35 +315,11 @@ def check_overflow(**_kwargs: Any) -> list[CheckMessage]:
     named = partial(compaction_policy, source="THINK_OVERFLOW_FORMULA")
     problems = _policy_problems(named, chat_settings.overflow_formula)
     problems += [
-        f"{name} must be a whole number from 0, not {value!r}."
-        for name, value in _numbers().items()
-        if not is_count(value)
-    ]
-    if chat_settings.compaction_sections not in ({}, ()):
-        problems += _sections_problems()
-    problems += [
         f"THINK_MODEL_LIMITS: {name!r} needs an object with context, output and input in tokens, not {given!r}."
         for name, given in llm_settings.model_limits.items()
         if not _is_limits(given)
     ]
     return [Error(problem, id="chat.E007") for problem in problems]
-
-
-def _numbers() -> dict[str, object]:
-    return {
-        "THINK_RESERVED_TOKENS": chat_settings.reserved_tokens,
-        "THINK_COMPACTION_KEEP_TOKENS": chat_settings.compaction_keep_tokens,
-        "THINK_COMPACTION_SUMMARY_TOKENS": chat_settings.compaction_summary_tokens,
-        "THINK_COMPACTION_TOOL_CHARS": chat_settings.compaction_tool_chars,
-    }
-
-
-def _sections_problems() -> list[str]:
-    try:
-        as_sections(chat_settings.compaction_sections)
-    except ValueError as error:
-        return [f"THINK_COMPACTION_SECTIONS: {error}"]
-    return []
 
 
 def _is_limits(given: Any) -> bool:
@@ -374,7 +352,18 @@ _CACHES_OF_ONE_PROCESS = {
 }
 _LAYERS_OF_ONE_PROCESS = {"", "channels.layers.InMemoryChannelLayer"}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-_conf = AccessSettings()
+
+
+@register("chat")
+def check_numbers(**_: object) -> list[CheckMessage]:
+    """Report limits that are no number from 0, wherever they are declared."""
+    found: list[CheckMessage] = []
+    for name, setting in conf.registry.items():
+        kind, value = type(setting.default), getattr(settings, name, setting.default)
+        if kind in (int, float) and (type(value) not in {int, kind} or value < 0):
+            words = "whole number" if kind is int else "number"
+            found.append(Error(f"{name} must be a {words} from 0, not {value!r}.", id="chat.E104"))
+    return found
 
 
 @register("chat")
@@ -387,7 +376,7 @@ def check_removed_settings(**_: object) -> list[CheckMessage]:
 def check_origins(_app_configs: Sequence[Any] | None = None, **_options: Any) -> list[CheckMessage]:
     """Report origins that match no page, or more pages than intended."""
     found: list[CheckMessage] = []
-    for entry in _conf.allowed_origins:
+    for entry in access_settings.allowed_origins:
         origin = parse_origin(entry)
         if origin is None:
             hint = "Write scheme, host and port, such as https://app.example.com; there is no wildcard."

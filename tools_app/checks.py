@@ -22,26 +22,13 @@ from tools_app.workspace.conf import workspace_settings
 
 @register("tools")
 def check_workspaces(**_: object) -> list[CheckMessage]:
-    """E001 a size that is no number from 0, W001 files that are allowed and have no room."""
-    sizes = {
-        "THINK_WORKSPACE_INLINE_BYTES": workspace_settings.inline_bytes,
-        "THINK_WORKSPACE_FILE_MAX_BYTES": workspace_settings.file_max_bytes,
-        "THINK_WORKSPACE_QUOTA_BYTES": workspace_settings.quota_bytes,
-        "THINK_WORKSPACE_QUOTA_ENTRIES": workspace_settings.quota_entries,
-        "THINK_WORKSPACE_ARCHIVE_MAX_ENTRIES": workspace_settings.archive_max_entries,
-        "THINK_WORKSPACE_ARCHIVE_MAX_BYTES": workspace_settings.archive_max_bytes,
-        "THINK_WORKSPACE_BACKUP_DAYS": workspace_settings.backup_days,
-    }
-    found: list[CheckMessage] = [
-        Error(f"{name} must be a whole number from 0, not {value!r}.", id="think_tools.E001")
-        for name, value in sizes.items()
-        if type(value) is not int or value < 0
-    ]
-    if not found and 0 < workspace_settings.quota_bytes < workspace_settings.file_max_bytes:
+    """W001 files that are allowed and have no room."""
+    room, largest = workspace_settings.quota_bytes, workspace_settings.file_max_bytes
+    if type(room) is type(largest) is int and 0 < room < largest:
         hint = "Lower the largest file, or raise the room of a user."
         message = "THINK_WORKSPACE_FILE_MAX_BYTES is more than THINK_WORKSPACE_QUOTA_BYTES."
-        found.append(checks.Warning(message, hint=hint, id="think_tools.W001"))
-    return found
+        return [checks.Warning(message, hint=hint, id="think_tools.W001")]
+    return []
 
 
 @register("tools")
@@ -113,21 +100,8 @@ def check_mcp(**_: object) -> list[CheckMessage]:
 
 @register("tools")
 def check_extensions(**_: object) -> list[CheckMessage]:
-    """E004 a network that is none, E005 a limit that is no number from 0, W003 a network that all extensions reach."""
-    limits: dict[str, object] = {
-        "THINK_EXTENSION_SOURCE_BYTES": extension_settings.source_bytes,
-        "THINK_EXTENSIONS_PER_INSTANCE": extension_settings.per_instance,
-        "THINK_EXTENSIONS_PER_USER": extension_settings.per_user,
-        "THINK_EXTENSION_CHANGES_PER_HOUR": extension_settings.changes_per_hour,
-        "THINK_EXTENSION_VERSIONS_KEPT": extension_settings.versions_kept,
-        "THINK_EXTENSION_CALLS_KEPT": extension_settings.calls_kept,
-    }
+    """E004 a network that is none, W003 a network that all extensions reach."""
     found: list[CheckMessage] = [
-        Error(f"{name} must be a whole number from 0, not {value!r}.", id="think_tools.E005")
-        for name, value in limits.items()
-        if type(value) is not int or value < 0
-    ]
-    found += [
         Error(
             f"THINK_EXTENSIONS_PRIVATE_NETWORKS: {each!r} is no network.", hint="As 10.1.0.0/16.", id="think_tools.E004"
         )

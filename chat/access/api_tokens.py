@@ -11,14 +11,13 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from chat.conf import AccessSettings
 from chat.errors import InputInvalid
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken
 
 PREFIX = "think_"
+TOUCH_SECONDS = 300  # between two writes of a last use
 _SHOWN = len(PREFIX) + 6
-_conf = AccessSettings()
 
 
 def hash_secret(secret: str) -> str:
@@ -50,7 +49,7 @@ def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) 
 def find_token(secret: str) -> ApiToken | None:
     """The live token of this secret, with its active user; nothing when unknown, expired, revoked or the user inactive.
 
-    One query; writes the last use at most every `THINK_TOKEN_TOUCH_SECONDS`.
+    One query; writes the last use every `TOUCH_SECONDS` at most.
     """
     if not secret.startswith(PREFIX) or len(secret) > 200:
         return None
@@ -88,6 +87,6 @@ def prune_tokens(*, days: int = 90, dry_run: bool = False) -> int:
 
 def _touch(token: ApiToken) -> None:
     now = timezone.now()
-    before = now - timedelta(seconds=_conf.token_touch_seconds)
+    before = now - timedelta(seconds=TOUCH_SECONDS)
     if token.used_at is None or token.used_at < before:
         ApiToken.objects.filter(pk=token.pk).update(used_at=now)

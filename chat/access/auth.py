@@ -27,10 +27,10 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
 from chat.access import api_tokens
+from chat.access.conf import access_settings
 from chat.access.origins import http_scheme, is_allowed, own_origin, parse_origin
 from chat.agent.base import InstanceKey
 from chat.agent.registry import is_served
-from chat.conf import AccessSettings
 from chat.errors import (
     AgentNotFound,
     ArchiveNotFound,
@@ -56,7 +56,6 @@ User: TypeAlias = AbstractBaseUser | AnonymousUser
 Row = TypeVar("Row", bound=Model)
 Scope: TypeAlias = Mapping[str, Any]  # an ASGI connection scope
 _DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
-_conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +197,7 @@ def origin_is_allowed(scope: Scope) -> bool:
     own = served_origin(scope)
     if own is None:
         return False
-    return is_allowed(_headers(scope).get("origin"), own=parse_origin(own), listed=_conf.allowed_origins)
+    return is_allowed(_headers(scope).get("origin"), own=parse_origin(own), listed=access_settings.allowed_origins)
 
 
 def program_is_allowed(scope: Scope) -> bool:
@@ -221,7 +220,7 @@ def served_origin(scope: Scope) -> str | None:
 def page_is_allowed(request: HttpRequest) -> bool:
     """The same for a request that Django has read, whose Host it has checked."""
     own = own_origin(str(request.scheme), request.get_host())
-    return is_allowed(request.headers.get("Origin"), own=own, listed=_conf.allowed_origins)
+    return is_allowed(request.headers.get("Origin"), own=own, listed=access_settings.allowed_origins)
 
 
 def recheck(credential: Credential) -> bool:

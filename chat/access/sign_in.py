@@ -16,12 +16,11 @@ from django.http.request import split_domain_port
 from django.utils import timezone
 
 from chat.access.api_tokens import hash_secret
-from chat.conf import AccessSettings
+from chat.access.conf import access_settings
 from chat.errors import LinkUnknown, SignInDenied
 from chat.models import SignInLink
 
 _LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
-_conf = AccessSettings()
 
 
 def create_link(user: AbstractBaseUser) -> str:
@@ -34,7 +33,7 @@ def create_link(user: AbstractBaseUser) -> str:
         SignInLink.objects.create(
             user_id=user.pk,
             token_hash=hash_secret(secret),
-            expires_at=now + timedelta(minutes=_conf.link_minutes),
+            expires_at=now + timedelta(minutes=access_settings.link_minutes),
         )
     return secret
 

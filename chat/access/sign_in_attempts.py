@@ -20,12 +20,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from chat.conf import AccessSettings
+from chat.access.conf import access_settings
 
 logger = logging.getLogger("think.auth")
 
 TEMPLATE = "chat/sign_in_locked.html"
-_conf = AccessSettings()
 
 Credentials = dict[str, Any] | None
 
@@ -66,17 +65,18 @@ class SignInAttempts(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     def retry_after_seconds(self, request: HttpRequest) -> int:
         """Remaining duration of this request's lock, unless an earlier attempt expires first."""
         newest = self._attempts(request).aggregate(at=Max("attempt_time"))["at"]
-        ends_at = (newest or timezone.now()) + timedelta(seconds=_conf.sign_in_lock_seconds)
+        ends_at = (newest or timezone.now()) + timedelta(seconds=access_settings.sign_in_lock_seconds)
         return max(1, ceil((ends_at - timezone.now()).total_seconds()))
 
     def _is_beyond(self, request: HttpRequest, credentials: Credentials, *, spare: int) -> bool:
         attempts = self._attempts(request)
         username = _username(request, credentials)
-        if username and _conf.sign_in_tries:
+        if username and access_settings.sign_in_tries:
             own = attempts.filter(username=username)
-            if _sum(own) + spare > _conf.sign_in_tries:
+            if _sum(own) + spare > access_settings.sign_in_tries:
                 return True
-        return bool(_conf.sign_in_tries_per_address) and _sum(attempts) + spare > _conf.sign_in_tries_per_address
+        most = access_settings.sign_in_tries_per_address
+        return bool(most) and _sum(attempts) + spare > most
 
     def _attempts(self, request: HttpRequest) -> "QuerySet[Any]":
         rows: QuerySet[Any] = AccessAttempt.objects.filter(attempt_time__gt=_threshold())
@@ -116,7 +116,7 @@ def _username(request: HttpRequest, credentials: Credentials) -> str:
 
 
 def _threshold() -> datetime:
-    return timezone.now() - timedelta(seconds=_conf.sign_in_lock_seconds)
+    return timezone.now() - timedelta(seconds=access_settings.sign_in_lock_seconds)
 
 
 def _sum(attempts: "QuerySet[Any]") -> int:

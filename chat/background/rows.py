@@ -12,7 +12,6 @@ from chat.agent import declared
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.agent.values.background import FiberInspection, FiberStart
-from chat.conf import chat_settings
 from chat.core.durable_names import AGENT_RUN
 from chat.errors import FiberInvalid, FiberMethodMissing
 from fibers.core.budget import read_incident
@@ -22,6 +21,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from thinkproject.kernel.phrases import Phrase
 
 MAX_TEXT: Final = 128
+MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_RETRIES: Final = 100
 MAX_STEPS: Final = 200
@@ -84,7 +84,7 @@ def check_start(start: FiberStart) -> None:
         raise FiberInvalid(Phrase("A name of background work has 1 to {limit} characters.", limit=MAX_TEXT))
     if not 0 <= start.max_retries <= MAX_RETRIES:
         raise FiberInvalid(Phrase("Background work has 0 to {limit} retries.", limit=MAX_RETRIES))
-    for value, limit in ((start.payload, chat_settings.fiber_bytes), (start.metadata, MAX_METADATA_BYTES)):
+    for value, limit in ((start.payload, MAX_PAYLOAD_BYTES), (start.metadata, MAX_METADATA_BYTES)):
         _check_size(value, limit)
 
 

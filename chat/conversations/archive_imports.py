@@ -11,10 +11,10 @@ from django.core.files.base import File
 from django.db import DatabaseError, transaction
 
 from chat.access.auth import User, open_agent
-from chat.conf import AccessSettings
 from chat.conversations.services import new_instance_name
 from chat.core.durable_names import ARCHIVE_RUN_FIBER, ARCHIVE_SCAN_FIBER
 from chat.errors import AgentNotFound, InputInvalid, QuotaExceeded
+from chat.files.conf import file_settings
 from chat.models import ArchiveImport
 from chat.operations.archives import FOLDER
 from fibers.core.states import TERMINAL, FiberStatus
@@ -28,7 +28,6 @@ from thinkproject.kernel.phrases import Phrase
 MAX_RETRIES: Final = 3
 MAX_LISTED: Final = 50
 MAX_NAME: Final = 255
-_conf = AccessSettings()
 
 
 class ImportStatus(StrEnum):
@@ -71,10 +70,10 @@ def take_in(owner_id: int, file: IO[bytes], *, name: str) -> ArchiveImport:
     Errors: `ExportInvalid` for a zip file that is not to be trusted, `InputInvalid`, `QuotaExceeded`.
     """
     size = file.seek(0, 2)
-    if size > _conf.archive_max_bytes:
+    if size > file_settings.archive_max_bytes:
         raise InputInvalid(
-            Phrase("An archive has at most {limit} MB.", limit=_conf.archive_max_bytes // (1024 * 1024)),
-            max_bytes=_conf.archive_max_bytes,
+            Phrase("An archive has at most {limit} MB.", limit=file_settings.archive_max_bytes // (1024 * 1024)),
+            max_bytes=file_settings.archive_max_bytes,
         )
     Archive(file, name)
     _check_quota(owner_id)
@@ -150,7 +149,7 @@ def _lane(owner_id: int) -> str:
 
 
 def _check_quota(owner_id: int) -> None:
-    limit = _conf.archives_per_user
+    limit = file_settings.archives_per_user
     waiting = ArchiveImport.objects.filter(owner_id=owner_id).exclude(storage_name="")
     if limit and waiting.count() >= limit:
         raise QuotaExceeded(

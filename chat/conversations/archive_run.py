@@ -20,10 +20,10 @@ from django.db import IntegrityError
 from django.db.models import F
 from django.utils import timezone
 
-from chat.conf import AccessSettings
 from chat.conversations.services import new_instance_name
 from chat.errors import AttachmentInvalid, QuotaExceeded
 from chat.files import attachments
+from chat.files.conf import file_settings
 from chat.instances.quota import check_instance_quota, count_messages, recount_if_due
 from chat.models import AgentInstance, ArchiveImport, ImportedConversation, new_instance_id
 from fibers.context import FiberContext
@@ -47,7 +47,6 @@ MAX_NAMED: Final = 100
 """Conversations that cannot be read are named in reports up to so many; all are counted."""
 BATCH: Final = 50
 NOTHING_FOUND: Final = "There are no conversations in this file that can be read."
-_conf = AccessSettings()
 
 
 async def look_through(context: FiberContext) -> None:
@@ -263,7 +262,6 @@ def _write(job: _Job, conversation: Conversation) -> None:
 
     rules = ImportRules(
         blocks=BlockPolicy({}),
-        max_messages=_conf.import_max_messages,
         begin=lambda: None,
         admit=admit,
         inside=job.context.fenced,
@@ -323,13 +321,13 @@ def _bytes_of(archive: Archive, ref: FileRef) -> bytes | None:
     if ref.url.startswith("data:"):
         head, _, body = ref.url.partition(",")
         try:
-            data = unquote_to_bytes(body[: _conf.file_max_bytes * 3 + 4])
+            data = unquote_to_bytes(body[: file_settings.max_bytes * 3 + 4])
             return base64.b64decode(data, validate=True) if head.lower().endswith(";base64") else data
         except (binascii.Error, ValueError):
             return None
     info = archive.find(ref.key)
     if info is not None:
-        return archive.read(info, max_bytes=_conf.file_max_bytes)
+        return archive.read(info, max_bytes=file_settings.max_bytes)
     return ref.text.encode(errors="replace") if ref.text else None
 
 

@@ -35,8 +35,6 @@ def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any, via: str 
 
 
 def _notify(instance: AgentInstance, view: CompactionView) -> None:
-    history = model_history(
-        view.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
-    )
+    history = model_history(view.session_id)
     tokens = estimate_messages((message.to_ui() for message in history), counter_named(chat_settings.token_counter))
     notify_context_usage(key_of(instance), view.session_id, tokens, None)

@@ -11,7 +11,6 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from chat.access.auth import OpenedAgent
-from chat.conf import AccessSettings
 from chat.conversations.services import create_instance, delete_instance, rename_instance
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instance.context import block_policy
@@ -28,8 +27,6 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.core.origins import Origin
 from tools_app.guard.standings import GuardScope, see
-
-_conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +104,7 @@ def _import(instance: AgentInstance, file: Any) -> Imported:
             count_messages(key.owner_id, count, byte_count, paced=needs)
         needs = 0
 
-    rules = ImportRules(blocks=policy, max_messages=_conf.import_max_messages, begin=begin, admit=admit)
+    rules = ImportRules(blocks=policy, begin=begin, admit=admit)
     imported = import_session(lines_of(file), owner_id=key.owner_id, scope=instance.pk, rules=rules)
     if imported.message_count:  # the writer of the file may have written all of it
         place = GuardScope(session_id=imported.session_id, scope=instance.pk, owner_id=key.owner_id)

@@ -22,9 +22,9 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from chat.agent.base import InstanceKey
-from chat.conf import AccessSettings
 from chat.core.model.language_model import FileContent
 from chat.errors import AttachmentInvalid, AttachmentNotFound, QuotaExceeded
+from chat.files.conf import file_settings
 from chat.instances.rows import lookup_of
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
@@ -36,11 +36,12 @@ from tools_app.core.files.kinds import DOCUMENTS, PICTURES, Unreadable, kind_nam
 
 FOLDER = "think/attachments"
 VIEW_FOLDER = "think/views"
+FILES_PER_MESSAGE = 20
+ORPHAN_HOURS = 24  # after which a file that no message claimed is removed
 API_NAMESPACE = "think-api"
 _EMPTY = (b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # an editor's empty text has its mark
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
-_conf = AccessSettings()
 _ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARS = 24
 
@@ -55,7 +56,7 @@ class StorageUsage:
 
 def store_upload(owner_id: int, upload: "File[bytes]") -> Attachment:
     """Take in an uploaded file. Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`."""
-    if (upload.size or 0) > _conf.file_max_bytes:
+    if (upload.size or 0) > file_settings.max_bytes:
         raise _too_large()
     return store_bytes(owner_id, upload.read(), name=upload.name or "")
 
@@ -73,17 +74,17 @@ def check_bytes(data: bytes, *, name: str) -> str:
     """The media type of bytes that may be taken in. Errors: `AttachmentInvalid` (type, size, empty)."""
     if data in _EMPTY:
         raise AttachmentInvalid("The file is empty.")
-    if len(data) > _conf.file_max_bytes:
+    if len(data) > file_settings.max_bytes:
         raise _too_large()
     label = _clean_name(name)
     kind = kind_of_file(data, label)
     if isinstance(kind, Unreadable):
-        raise AttachmentInvalid(refusal(kind, label), allowed=sorted(_conf.file_types))
-    if kind not in _conf.file_types:
+        raise AttachmentInvalid(refusal(kind, label), allowed=sorted(file_settings.types))
+    if kind not in file_settings.types:
         raise AttachmentInvalid(
             Phrase("{name} cannot be attached here: its kind ({kind}) is not taken.", name=label, kind=kind_name(kind)),
             media_type=kind,
-            allowed=sorted(_conf.file_types),
+            allowed=sorted(file_settings.types),
         )
     return kind
 
@@ -186,7 +187,7 @@ def _bytes_of(url: str) -> bytes:
     if match is None:
         raise AttachmentInvalid("The data URL is malformed.")
     body = url[match.end() :]
-    if len(body) > _conf.file_max_bytes * 3 + 4:
+    if len(body) > file_settings.max_bytes * 3 + 4:
         raise _too_large()
     try:
         raw = unquote_to_bytes(body)
@@ -205,8 +206,8 @@ def adopt_files(owner_id: int, message: MessageT, *, key: InstanceKey | None = N
     """
     parts = _parts_with_files(message)
     files = [part for part in parts if _is_file(part)]
-    if len(files) > _conf.files_per_message:
-        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=_conf.files_per_message))
+    if len(files) > FILES_PER_MESSAGE:
+        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=FILES_PER_MESSAGE))
     known = {row.id: row for row in _owned(owner_id, [attachment_id(part.get("url")) for part in files])}
     kept = _KeptFiles(owner_id, key, files)
     ids: list[str] = []
@@ -304,8 +305,8 @@ def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance)
 
     Errors: `AttachmentInvalid` when one is unknown, another's, or bound to another conversation.
     """
-    if len(set(attachment_ids)) > _conf.files_per_message:
-        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=_conf.files_per_message))
+    if len(set(attachment_ids)) > FILES_PER_MESSAGE:
+        raise AttachmentInvalid(Phrase("A message has at most {limit} files.", limit=FILES_PER_MESSAGE))
     bind(owner_id, attachment_ids, instance)
 
 
@@ -404,9 +405,9 @@ def usage(owner_id: int) -> StorageUsage:
 def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
     """Remove files that no message claimed in time, and objects without a row. Returns how many (or would be).
 
-    Safe to run at any time and twice: what is younger than `THINK_FILE_ORPHAN_HOURS` is left alone.
+    Safe to run at any time and twice: what is younger than `ORPHAN_HOURS` is left alone.
     """
-    before = timezone.now() - timedelta(hours=_conf.file_orphan_hours)
+    before = timezone.now() - timedelta(hours=ORPHAN_HOURS)
     stale = Attachment.objects.filter(claimed_at=None, created_at__lt=before)
     ids = list(stale.values_list("id", flat=True)[:limit])
     if not dry_run:
@@ -458,19 +459,19 @@ def _check_limits(owner_id: int, byte_count: int, *, is_paced: bool) -> None:
 
 
 def _check_pace(owner_id: int) -> None:
-    if _conf.files_per_minute:
+    if file_settings.per_minute:
         since = timezone.now() - timedelta(minutes=1)
-        if Attachment.objects.filter(owner_id=owner_id, created_at__gte=since).count() >= _conf.files_per_minute:
+        if Attachment.objects.filter(owner_id=owner_id, created_at__gte=since).count() >= file_settings.per_minute:
             raise QuotaExceeded("You are uploading too fast. Wait a minute, then try again.", retry_after_seconds=60)
 
 
 def _check_quota(owner_id: int, byte_count: int) -> None:
     kept = usage(owner_id)
-    if _conf.files_per_user and kept.files >= _conf.files_per_user:
-        raise QuotaExceeded(Phrase("You can keep {limit} files. Delete some first.", limit=_conf.files_per_user))
-    if _conf.files_quota_bytes and kept.byte_count + byte_count > _conf.files_quota_bytes:
+    if file_settings.per_user and kept.files >= file_settings.per_user:
+        raise QuotaExceeded(Phrase("You can keep {limit} files. Delete some first.", limit=file_settings.per_user))
+    if file_settings.quota_bytes and kept.byte_count + byte_count > file_settings.quota_bytes:
         raise QuotaExceeded(
-            "There is no room for this file. Delete some files first.", quota_bytes=_conf.files_quota_bytes
+            "There is no room for this file. Delete some files first.", quota_bytes=file_settings.quota_bytes
         )
 
 
@@ -482,6 +483,6 @@ def _clean_name(name: str) -> str:
 
 def _too_large() -> AttachmentInvalid:
     return AttachmentInvalid(
-        Phrase("A file has at most {limit} MiB.", limit=_conf.file_max_bytes // (1024 * 1024)),
-        max_bytes=_conf.file_max_bytes,
+        Phrase("A file has at most {limit} MiB.", limit=file_settings.max_bytes // (1024 * 1024)),
+        max_bytes=file_settings.max_bytes,
     )

@@ -13,14 +13,12 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chat.conf import AccessSettings
-from chat.operations.missing_walls import note_walls, redis_client, redis_url
+from chat.operations.missing_walls import SILENCE_SECONDS, note_walls, redis_client, redis_url
 from fibers.process.interrupts import CHANNEL
 from thinkproject.kernel import threads
 
 WORKER_KEY = "think:worker-seen"
 BUSY_KEY = "think:worker-busy"
-_conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +48,9 @@ def note_worker() -> None:
         return
     try:
         with redis_client() as client:
-            client.set(WORKER_KEY, repr(time.time()), ex=int(_conf.worker_silence_seconds * 4))
+            client.set(WORKER_KEY, repr(time.time()), ex=int(SILENCE_SECONDS * 4))
             if threads.hooks.is_saturated or threads.tools.is_saturated:
-                client.set(BUSY_KEY, "1", ex=int(_conf.worker_silence_seconds))
+                client.set(BUSY_KEY, "1", ex=int(SILENCE_SECONDS))
             note_walls(client)
     except redis.RedisError:
         return
@@ -98,7 +96,7 @@ def _worker() -> str:
         return "never seen"
     if not listening:
         return "gone"
-    if time.time() - float(seen) > _conf.worker_silence_seconds:
+    if time.time() - float(seen) > SILENCE_SECONDS:
         return "silent"
     return "busy" if is_busy else "ok"
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final
 
-from chat.conf import AccessSettings
+from chat.http.conf import http_settings
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from thinkproject.kernel.jsonvalue import JSONObject, dump
@@ -27,7 +27,6 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 KEEP_ALIVE = b": keep-alive\n\n"
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset that every reader of JSON, Redis and the database can hold."""
-_conf = AccessSettings()
 
 
 async def turn_events(
@@ -57,7 +56,7 @@ async def event_body(
     Any exception ends the body too, after `on_failure`, and is logged once: a response that neither goes on nor ends
     would keep its reader waiting for ever. Closes the source.
     """
-    seconds, clock = _conf.stream_keep_alive_seconds, asyncio.get_running_loop().time
+    seconds, clock = http_settings.stream_keep_alive_seconds, asyncio.get_running_loop().time
     asked_at = clock()
     step: asyncio.Future[bytes] | None = None
     try:

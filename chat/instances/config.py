@@ -17,13 +17,13 @@ from pydantic import BaseModel, ValidationError
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.registry import get_agent_class
-from chat.conf import chat_settings
 from chat.errors import AgentNotFound, ConfigChanged, ConfigInvalid
 from chat.instances.rows import ensure_instance, lookup_of
 from chat.models import AgentInstance
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from thinkproject.kernel.phrases import Phrase
 
+CONFIG_BYTES: Final = 256 * 1024
 MAX_CACHED: Final = 1_000
 _MAX_PROBLEMS: Final = 10
 _cache: "OrderedDict[str, tuple[int, type[BaseModel] | None, Any]]" = OrderedDict()
@@ -115,7 +115,7 @@ def checked(agent: str, value: Any) -> JSONValue:
         raise ConfigInvalid(
             Phrase("The configuration of {agent!r} must be JSON: {error}.", agent=agent, error=error)
         ) from error
-    size, limit = len(text.encode()), chat_settings.config_bytes
+    size, limit = len(text.encode()), CONFIG_BYTES
     if size > limit:
         raise ConfigInvalid(
             Phrase(

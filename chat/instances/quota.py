@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from chat.conf import AccessSettings, chat_settings
 from chat.errors import QuotaExceeded
+from chat.instances.conf import quota_settings
 from chat.models import AgentInstance, MessageCount
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import NewMessage
@@ -30,7 +30,6 @@ RECOUNT_AT_LIMIT: Final = timedelta(minutes=1)
 """The same where the total says that there is no room: it may have been made."""
 
 _NO_LIMIT: Final = 2**62
-_conf = AccessSettings()
 
 _COUNTER: Final = Columns(MessageCount)
 _OWNER: Final = Columns(MessageCount, ("owner_id",))
@@ -53,7 +52,7 @@ def check_instance_quota(owner_id: int | None) -> None:
 
     Errors: `QuotaExceeded` when the user keeps `THINK_INSTANCES_PER_USER` conversations, sub-agents among them.
     """
-    limit = _conf.instances_per_user
+    limit = quota_settings.instances_per_user
     if not limit or owner_id is None:
         return
     lock_owner(owner_id)
@@ -67,7 +66,7 @@ def check_fiber_quota(owner_id: int | None) -> None:
 
     Errors: `QuotaExceeded` beyond `THINK_FIBERS_PER_USER` and `THINK_FIBERS_PER_MINUTE`.
     """
-    limit, pace = chat_settings.fibers_per_user, chat_settings.fibers_per_minute
+    limit, pace = quota_settings.fibers_per_user, quota_settings.fibers_per_minute
     if owner_id is None or not (limit or pace):
         return
     lock_owner(owner_id)
@@ -121,7 +120,8 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
     Errors: `QuotaExceeded` beyond `THINK_MESSAGES_PER_MINUTE`, `THINK_MESSAGES_PER_USER` and
     `THINK_MESSAGES_QUOTA_BYTES`; then nothing is counted.
     """
-    if not (_conf.messages_per_minute or _conf.messages_per_user or _conf.messages_quota_bytes):
+    conf = quota_settings
+    if not (conf.messages_per_minute or conf.messages_per_user or conf.messages_quota_bytes):
         return
     needed = count if paced is None else paced
     if _count(owner_id, count, byte_count, needed):
@@ -132,22 +132,23 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
     if not _has_room(row, count, byte_count):
         raise QuotaExceeded(
             "There is no room for more messages. Delete some conversations first.",
-            max_messages=_conf.messages_per_user,
-            max_bytes=_conf.messages_quota_bytes,
+            max_messages=conf.messages_per_user,
+            max_bytes=conf.messages_quota_bytes,
         )
     raise QuotaExceeded(
         Phrase(
             "You can store {limit} messages within a minute. Wait a moment, then try again.",
-            limit=_conf.messages_per_minute,
+            limit=conf.messages_per_minute,
         ),
         retry_after_seconds=60,
     )
 
 
 def _count(owner_id: int, count: int, byte_count: int, needed: int) -> bool:
-    most_now = _conf.messages_per_minute - needed if _conf.messages_per_minute and needed else _NO_LIMIT
-    most = _conf.messages_per_user - count if _conf.messages_per_user else _NO_LIMIT
-    most_bytes = _conf.messages_quota_bytes - byte_count if _conf.messages_quota_bytes else _NO_LIMIT
+    conf = quota_settings
+    most_now = conf.messages_per_minute - needed if conf.messages_per_minute and needed else _NO_LIMIT
+    most = conf.messages_per_user - count if conf.messages_per_user else _NO_LIMIT
+    most_bytes = conf.messages_quota_bytes - byte_count if conf.messages_quota_bytes else _NO_LIMIT
     minute_ago = -60.0
     added = (minute_ago, count, count, minute_ago, count, byte_count)
     return _COUNT.run(*added, *_owner(owner_id), minute_ago, most_now, most, most_bytes) > 0
@@ -173,7 +174,7 @@ def _counter_of(owner_id: int) -> MessageCount:
 
 
 def _has_room(row: MessageCount, count: int, byte_count: int) -> bool:
-    most, most_bytes = _conf.messages_per_user, _conf.messages_quota_bytes
+    most, most_bytes = quota_settings.messages_per_user, quota_settings.messages_quota_bytes
     has_rows = not most or row.message_count + count <= most
     return has_rows and (not most_bytes or row.byte_count + byte_count <= most_bytes)
 

@@ -10,7 +10,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.errors import McpServerNotFound, McpUnavailable
 from tools_app.mcp import rows
-from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.conf import CONNECT_SECONDS, mcp_settings
 from tools_app.mcp.contents import read_content
 from tools_app.mcp.pool import Target, pool
 
@@ -33,7 +33,7 @@ async def read_server(context: FiberContext) -> JSONObject:
     target_id, user_id = str(context.payload["server_id"]), context.payload.get("user_id")
     try:
         server = await db(rows.find_server, target_id)
-        async with asyncio.timeout(mcp_settings.connect_seconds + mcp_settings.call_seconds):
+        async with asyncio.timeout(CONNECT_SECONDS + mcp_settings.call_seconds):
             return await read_content(Target(server, user_id), context.payload["wanted"])
     except (McpServerNotFound, McpUnavailable) as error:
         return {"error": error.message}

@@ -17,7 +17,7 @@ from thinkproject.kernel.aio import db
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView, McpState
 from tools_app.errors import McpServerNotFound, McpServerRefused, McpUnavailable
 from tools_app.mcp import rows, selectors
-from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.conf import CONNECT_SECONDS, mcp_settings
 from tools_app.mcp.pool import Target, pool
 from tools_app.mcp.sign_in import sign_out_all
 from tools_app.models.mcp import McpServer
@@ -84,7 +84,7 @@ async def connected(key: InstanceKey, server: McpServer) -> McpServerView:
         return (await db(_view, server.pk, key.owner_id)).state in _SETTLED
 
     await db(connect_soon, server, key.owner_id)
-    seconds = mcp_settings.connect_seconds + _MARGIN_SECONDS
+    seconds = CONNECT_SECONDS + _MARGIN_SECONDS
     await wait_until(is_settled, group=group_of(key), timeout_seconds=seconds)
     return await db(_view, server.pk, key.owner_id)
 

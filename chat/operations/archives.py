@@ -8,13 +8,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.conf import AccessSettings
+from chat.files.attachments import ORPHAN_HOURS
 from chat.models import ArchiveImport
 from fibers.core.states import TERMINAL
 from thinkproject.kernel.object_storage import delete_after_commit, sweep_objects
 
 FOLDER: Final = "think/archives"
-_conf = AccessSettings()
 
 
 def prune_archives(*, dry_run: bool = False, limit: int = 100) -> int:
@@ -22,7 +21,7 @@ def prune_archives(*, dry_run: bool = False, limit: int = 100) -> int:
 
     Safe to run at any time and twice. The row stays, and says what came of it.
     """
-    before = timezone.now() - timedelta(hours=_conf.file_orphan_hours)
+    before = timezone.now() - timedelta(hours=ORPHAN_HOURS)
     has_ended = Q(scan=None) | Q(scan__status__in=TERMINAL), Q(run=None) | Q(run__status__in=TERMINAL)
     stale = ArchiveImport.objects.filter(*has_ended, created_at__lt=before).exclude(storage_name="")
     rows = list(stale.values_list("pk", "storage_name")[:limit])

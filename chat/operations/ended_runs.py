@@ -10,9 +10,9 @@ from typing import Final
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from chat.conf import chat_settings
 from chat.models import AgentInstance
 from chat.models.runs import AgentRun
+from chat.operations.conf import retention_settings
 from chat.operations.families import busy_of, families_of
 from chat.operations.removal import delete_instance
 
@@ -25,7 +25,7 @@ MAX_LOOKS: Final = 10
 
 def expired_children() -> QuerySet[AgentRun]:
     """Runs that ended long ago and whose child has not been used since; the longest ended first."""
-    days = chat_settings.run_child_days
+    days = retention_settings.run_child_days
     if not days:
         return AgentRun.objects.none()
     before = Now() - timedelta(days=days)

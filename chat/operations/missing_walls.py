@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import redis
 from django.conf import settings
 
-from chat.conf import AccessSettings
 from tools_app.sandbox.starting import found_walls
 from tools_app.sandbox.walls import Wall
 
 WALLS_KEY = "think:worker-walls"
+SILENCE_SECONDS = 30.0  # after which workers that are still connected count as gone
 _TIMEOUT_SECONDS = 2.0
-_conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ def missing_walls() -> list[MissingWalls]:
     """Workers that were seen lately and lack walls, by name. Empty where that is unknown."""
     if not redis_url():
         return []
-    oldest = time.time() - _conf.worker_silence_seconds
+    oldest = time.time() - SILENCE_SECONDS
     try:
         with redis_client() as client:
             rows = {name.decode(): json.loads(row) for name, row in client.hgetall(WALLS_KEY).items()}
@@ -53,7 +52,7 @@ def note_walls(client: "redis.Redis") -> None:
         return
     row = {"at": time.time(), "runs": not found.fault, "lacks": sorted(found.lacks)}
     client.hset(WALLS_KEY, f"{socket.gethostname()}:{os.getpid()}", json.dumps(row))
-    client.expire(WALLS_KEY, int(_conf.worker_silence_seconds * 4))
+    client.expire(WALLS_KEY, int(SILENCE_SECONDS * 4))
 
 
 def redis_client() -> "redis.Redis":

@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from chat.access import api_tokens, sign_in
 from chat.access.oauth import clients, grants
-from chat.conf import AccessSettings
 from chat.files import attachments
 from chat.models import Turn
 from chat.operations.archives import prune_archives
+from chat.operations.conf import retention_settings
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
@@ -30,14 +30,13 @@ from tools_app.workspace import objects, turn_files
 
 BATCH = 1_000
 _WENT_WELL = (FiberStatus.COMPLETED, FiberStatus.CANCELLED)
-_conf = AccessSettings()
 
 
 def old_steps() -> QuerySet[FiberStep]:
     """Journal rows of turns that went well long ago; a failed turn keeps its own, as it may be run again."""
-    if not _conf.journal_days:
+    if not retention_settings.journal_days:
         return FiberStep.objects.none()
-    before = timezone.now() - timedelta(days=_conf.journal_days)
+    before = timezone.now() - timedelta(days=retention_settings.journal_days)
     turns = Turn.objects.filter(fiber__status__in=_WENT_WELL, fiber__finished_at__lt=before)
     return FiberStep.objects.filter(fiber__in=turns.values("fiber"))
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from chat.agent.base import InstanceKey
-from chat.conf import chat_settings
 from chat.core.wire.handshake import FailedTurn, FinishedTurn, InstanceView
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnSeen, TurnTrigger
@@ -239,7 +238,7 @@ def version_of(key: InstanceKey) -> tuple[str, int] | None:
 
 def window_of(session_id: str) -> list[StoredText]:
     """The messages of a transcript, not parsed. One query."""
-    return window_texts(session_id, max_messages=chat_settings.window_messages, max_bytes=chat_settings.window_bytes)
+    return window_texts(session_id)
 
 
 def stopped_turns(turn_ids: Sequence[str]) -> set[str]:

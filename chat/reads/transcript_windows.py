@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from chat.conf import chat_settings
 from chat.reads import snapshots
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.stored_texts import StoredText
@@ -21,7 +20,6 @@ KEPT_CHARS: Final = 32 * 1024 * 1024
 """Encoded text of all versions that are kept; the one used longest ago goes first."""
 
 Version = tuple[str, int]
-_Limits = tuple[int, int]
 
 
 class MessageSpan(NamedTuple):
@@ -77,7 +75,6 @@ class Window:
 
     def __init__(self, version: Version | None, texts: Sequence[StoredText]) -> None:
         self.version = version
-        self.limits = limits()
         self._queued = [text for text in texts if not text.placed]
         self._turns = tuple(text.turn_id for text in self._queued)
         self._head, self._places = _joined([(text.id, text.ui_text()) for text in texts if text.placed])
@@ -138,7 +135,7 @@ class KeptWindows:
         """The window of this version."""
         with self._lock:
             window = self._kept.get(version[0])
-            if window is None or window.version != version or window.limits != limits():
+            if window is None or window.version != version:
                 return None
             self._kept.move_to_end(version[0])
             return window
@@ -164,11 +161,6 @@ class KeptWindows:
         if version is None:
             return TranscriptText(version=None)
         return (self.find(version) or self.read(version)).mark()
-
-
-def limits() -> _Limits:
-    """Messages and bytes of a window."""
-    return chat_settings.window_messages, chat_settings.window_bytes
 
 
 kept_windows = KeptWindows()

@@ -15,14 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from chat.conf import chat_settings
 from chat.core import envelope
 from chat.core.wire import frames
 from chat.errors import BUSY, FrameInvalid
+from chat.realtime.conf import realtime_settings
 from thinkproject.kernel.json_pieces import load_in_pieces
 
 FLOOD: Final = 4429
 TOO_LARGE: Final = 1009
+
+MAX_FRAMES_PER_SECOND: Final = 100
+MAX_OTHER_FRAME_BYTES: Final = 2 * 1024 * 1024
+"""Frames that are no chat requests. A larger one closes the socket."""
 
 INLINE_CHARS: Final = 65_536
 """Frames up to this size are decoded on the loop: a thread would cost more."""
@@ -139,13 +143,13 @@ class Inbound:
     def refusal(self, text: str) -> FrameRefusal | None:
         """Count a frame; returns the reason to close the connection, if any."""
         now, size = time.monotonic(), envelope.byte_length(text)
-        per_minute = chat_settings.frame_bytes_per_minute
+        per_minute = realtime_settings.frame_bytes_per_minute
         if self._is_flood(now):
             return FrameRefusal(FLOOD, "Too many frames a second.")
         if per_minute and not _budgets.spend(self._user_id, size, per_minute=per_minute, now=now):
             return FrameRefusal(FLOOD, f"More than {per_minute} bytes a minute.")
-        if size > chat_settings.max_frame_bytes:
-            return FrameRefusal(TOO_LARGE, f"A frame may have {chat_settings.max_frame_bytes} bytes.")
+        if size > realtime_settings.max_frame_bytes:
+            return FrameRefusal(TOO_LARGE, f"A frame may have {realtime_settings.max_frame_bytes} bytes.")
         if self._is_too_large_for_its_kind(text) and not envelope.is_message_list(text):
             return _only_chat_requests()
         return None
@@ -166,22 +170,20 @@ class Inbound:
 
     def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> FrameRefusal | None:
         """The reason to close the connection after a large frame that is no chat request after all."""
-        is_small = len(text) <= chat_settings.max_other_frame_bytes
+        is_small = len(text) <= MAX_OTHER_FRAME_BYTES
         return (
             None if is_small or isinstance(frame, frames.ChatRequest | frames.PushMessages) else _only_chat_requests()
         )
 
     def _is_too_large_for_its_kind(self, text: str) -> bool:
-        return len(text) > chat_settings.max_other_frame_bytes and not envelope.is_chat_request(text)
+        return len(text) > MAX_OTHER_FRAME_BYTES and not envelope.is_chat_request(text)
 
     def _is_flood(self, now: float) -> bool:
         if now - self._second >= 1:
             self._second, self._count = now, 0
         self._count += 1
-        return self._count > chat_settings.max_frames_per_second
+        return self._count > MAX_FRAMES_PER_SECOND
 
 
 def _only_chat_requests() -> FrameRefusal:
-    return FrameRefusal(
-        TOO_LARGE, f"Only chat requests may have more than {chat_settings.max_other_frame_bytes} bytes."
-    )
+    return FrameRefusal(TOO_LARGE, f"Only chat requests may have more than {MAX_OTHER_FRAME_BYTES} bytes.")

@@ -12,7 +12,6 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.agent.values.turns import StoredSession
-from chat.conf import chat_settings
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
@@ -241,7 +240,6 @@ def _shown(key: InstanceKey) -> list[Message]:
     instance = find_instance(key)
     if instance is None or instance.session_id is None:
         return []
-    found = selectors.window(
-        instance.session_id, max_messages=chat_settings.history_messages, max_bytes=chat_settings.history_bytes
-    )
+    most = {"max_messages": selectors.HISTORY_MESSAGES, "max_bytes": selectors.HISTORY_BYTES}
+    found = selectors.window(instance.session_id, **most)
     return [message.to_ui() for message in found if message.placed]

@@ -1,7 +1,7 @@
 """The synced state of an instance: one JSON value, stored under a version, sent to every client.
 
 Every writer comes through here: a client's frame in a web process, `set_state` in a hook, tool or callable.
-Shape: any JSON of at most `THINK_STATE_BYTES`. The newest write wins; clients receive the versions in order.
+Shape: any JSON of at most a MiB. The newest write wins; clients receive the versions in order.
 """
 
 import logging
@@ -16,7 +16,6 @@ from django.db.models import F
 
 from chat.agent.base import Agent, InstanceKey, StateSource
 from chat.agent.connection import ClientConnection
-from chat.conf import chat_settings
 from chat.errors import StateOutdated, StateRefused
 from chat.instances.config import load_config, save_config
 from chat.instances.notifications import StateChanged, group_of, notify_on_commit
@@ -30,6 +29,7 @@ from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
+STATE_BYTES = 1024 * 1024  # as JSON
 REJECTED = Phrase("State update rejected")
 READ_ONLY = Phrase("Connection is readonly")
 
@@ -124,10 +124,9 @@ def _check_size(value: JSONValue) -> None:
         size = byte_size(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise StateRefused(Phrase("State is not JSON: {error}", error=error)) from error
-    limit = chat_settings.state_bytes
-    if size > limit:
-        text = Phrase("State is too large: {size} bytes, at most {limit}", size=size, limit=limit)
-        raise StateRefused(text, size=size, limit=limit)
+    if size > STATE_BYTES:
+        text = Phrase("State is too large: {size} bytes, at most {limit}", size=size, limit=STATE_BYTES)
+        raise StateRefused(text, size=size, limit=STATE_BYTES)
 
 
 @transaction.atomic

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from chat.agent.methods.schedules import checked_prompt
 from chat.agent.values.schedules import Work
-from chat.conf import chat_settings
+from chat.background.rows import MAX_PAYLOAD_BYTES
 from chat.models import AgentInstance
 from chat.schedules.service import draft_of, find_schedule
 from fibers.core.schedules.timing import ScheduleKind, Timing, read_instant
@@ -76,8 +76,8 @@ def _work(prompt: str | None, method: str | None, arguments: list[JSONValue]) ->
     if (prompt is None) == (method is None):
         raise ScheduleInvalid("A schedule has a method or a prompt, one of the two.")
     if method is not None:
-        if byte_size(arguments) > chat_settings.fiber_bytes:
-            raise ScheduleInvalid(Phrase("The arguments have at most {limit} bytes.", limit=chat_settings.fiber_bytes))
+        if byte_size(arguments) > MAX_PAYLOAD_BYTES:
+            raise ScheduleInvalid(Phrase("The arguments have at most {limit} bytes.", limit=MAX_PAYLOAD_BYTES))
         return Work(callback=method, arguments=tuple(arguments))
     if arguments:
         raise ScheduleInvalid("Arguments belong to a method, not to a prompt.")

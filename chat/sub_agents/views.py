@@ -25,7 +25,6 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from chat.agent.base import InstanceKey
-from chat.conf import chat_settings
 from chat.instances.addresses import MAX_HOPS
 from chat.instances.rows import lookup_of
 from chat.models import AgentInstance, AgentRun, Turn
@@ -38,6 +37,7 @@ STARTING: Final = "starting"
 RUNNING: Final = "running"
 WAITING: Final = "waiting"
 MAX_TREE: Final = 200
+SHOWN_RUNS: Final = 20
 """How many runs a tree shows."""
 UNKNOWN: Final = "error"
 """Status of a run whose outcome names none."""
@@ -112,8 +112,8 @@ _COST = DecimalField(max_digits=20, decimal_places=10)
 
 
 def newest_runs(key: InstanceKey) -> list[RunView]:
-    """The newest runs of an address that its clients are shown, oldest first; `THINK_SHOWN_RUNS` at most. One query."""
-    newest = _runs_of(key).order_by("-created_at", "-pk")[: chat_settings.shown_runs]
+    """The newest runs of an address that its clients are shown, oldest first; `SHOWN_RUNS` at most. One query."""
+    newest = _runs_of(key).order_by("-created_at", "-pk")[:SHOWN_RUNS]
     return [run_view(run) for run in reversed(list(newest))]
 
 

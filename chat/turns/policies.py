@@ -15,12 +15,12 @@ from typing import Final, Protocol
 from django.utils.module_loading import import_string
 
 from chat.agent.base import InstanceKey
-from chat.conf import chat_settings
 from chat.core.durable_names import COMPACT_FIBER, SUMMARY_FIBER, TURN_FIBER
 from chat.errors import BudgetReached, QuotaExceeded
 from chat.instances.rows import find_instance
 from chat.instances.spending import session_spending
 from chat.models import AgentInstance
+from chat.turns.conf import turn_settings
 from fibers.context import current_fiber
 from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import load
@@ -101,7 +101,7 @@ class TurnsPerMinute:
         Two statements on PostgreSQL, one on SQLite.
         """
         is_own = not is_delegated()
-        limit = chat_settings.turns_per_minute if is_own else chat_settings.delegated_turns_per_minute
+        limit = turn_settings.turns_per_minute if is_own else turn_settings.delegated_turns_per_minute
         if not limit or instance.owner_id is None:
             return
         lock_owner(instance.owner_id)
@@ -175,13 +175,13 @@ def _load(names: tuple[str, ...]) -> tuple[TurnPolicy, ...]:
 
 def check_admission(instance: AgentInstance) -> None:
     """Ask every policy. Errors: that of the first refusing policy."""
-    for rule in _load(tuple(chat_settings.turn_policies)):
+    for rule in _load(tuple(turn_settings.policies)):
         rule.check_admission(instance)
 
 
 def check_step(instance: AgentInstance, steps: StepsSoFar) -> None:
     """Ask every policy before a model call."""
-    for rule in _load(tuple(chat_settings.turn_policies)):
+    for rule in _load(tuple(turn_settings.policies)):
         rule.check_step(instance, steps)
 
 

@@ -25,15 +25,13 @@ from sessions_app.core.messages.plain_text import storable
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed, CompactionInvalid, CompactionNotFound, MessageNotFound
 from sessions_app.messages.derived import compaction_subject
-from sessions_app.messages.selectors import compacted_tail, is_on_path
+from sessions_app.messages.selectors import HISTORY_BYTES, HISTORY_MESSAGES, compacted_tail, is_on_path
 from sessions_app.messages.writer import writing
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 
 MAX_SUMMARY_CHARS: Final = 200_000
-HISTORY_MESSAGES: Final = 2000
-HISTORY_BYTES: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,10 @@ from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 MAX_PAGE: Final = 500
+HISTORY_MESSAGES: Final = 2_000
+HISTORY_BYTES: Final = 4_000_000
+"""Given to a model at most."""
+
 MAX_HISTORY: Final = 10_000  # messages that a program reads at a time
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
 IDS_PER_QUERY: Final = 5000
@@ -148,8 +152,8 @@ def model_history(
     session_id: str,
     *,
     leaf: str | Leaf | None = Leaf.ACTIVE,
-    max_messages: int = 2000,
-    max_bytes: int = 4_000_000,
+    max_messages: int = HISTORY_MESSAGES,
+    max_bytes: int = HISTORY_BYTES,
 ) -> list[StoredMessage]:
     """The newest stretch of a path for the model, root first; cut like a window.
 

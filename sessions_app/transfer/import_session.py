@@ -87,9 +87,9 @@ class ImportRules:
     """
 
     blocks: BlockPolicy
-    max_messages: int
     admit: Admit
     begin: Callable[[], None]
+    max_messages: int = 50_000
     inside: Callable[[], AbstractContextManager[Any]] = nullcontext
     also: Callable[[str], None] | None = None
 

@@ -33,7 +33,7 @@ def present(apps: Iterable[str]) -> list[str]:
 
 def check_environment(environ: Mapping[str, str]) -> None:
     """Refuse unknown `THINK_*` keys. Errors: `EnvError`."""
-    env.refuse_unknown(documented(), environ)
+    env.refuse_unknown({*conf.registry, *env.variables}, environ)
 
 
 def documented() -> dict[str, str]:

@@ -1,14 +1,20 @@
 """Settings of the apps: a default in code, an override in Django's settings, a declared environment variable.
 
     class ChatSettings:
-        max_steps = MachineLimit("THINK_MAX_STEPS", 10, doc="Model calls in one turn. Raise it for long work.")
+        max_steps = MachineLimit("THINK_MAX_STEPS", 10)
+        "Model calls in one turn. Raise it for long work."
 
 Every declaration registers its name, so that an unknown `THINK_*` key is an error at start (`registry`). The value is
 read at each access, so `override_settings` works. Where nothing depends on the installation, write a constant instead.
 """
 
+import ast
 import dataclasses
+import inspect
+import textwrap
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Generic, TypeVar, overload
 
 from django.conf import settings
@@ -22,15 +28,22 @@ registry: dict[str, "Setting[Any]"] = {}
 class Setting(Generic[T]):
     """A choice of the site. `name` is the Django setting and the environment variable (`THINK_…`).
 
-    Shape: `default` may be a frozen dataclass of numbers; owners give an object with some of its fields. The last
-    sentence of `doc` says when to change it.
+    Shape: `default` may be a frozen dataclass of numbers; owners give an object with some of its fields. The string
+    below the declaration is for owners, and its last sentence says when to change the setting.
     """
 
-    def __init__(self, name: str, default: T, *, doc: str) -> None:
+    def __init__(self, name: str, default: T) -> None:
         self.name = name
         self.default = default
-        self.doc = doc
         registry[name] = self
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.owner, self.attribute = owner, attribute
+
+    @property
+    def doc(self) -> str:
+        """The string below the declaration, on one line. It is read from the source; empty where there is none."""
+        return " ".join(_strings_below(self.owner).get(self.attribute, "").split())
 
     @overload
     def __get__(self, instance: None, owner: type) -> "T": ...
@@ -38,7 +51,9 @@ class Setting(Generic[T]):
     def __get__(self, instance: object, owner: type) -> T: ...
     def __get__(self, instance: object | None, owner: type) -> T:
         value: T = getattr(settings, self.name, self.default)
-        return with_fields(self.name, self.default, value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping) and dataclasses.is_dataclass(self.default):
+            value = with_fields(self.name, self.default, value)
+        return value
 
 
 class PeopleLimit(Setting[T]):
@@ -49,13 +64,22 @@ class MachineLimit(Setting[T]):
     """A limit of what the work of the site takes: time, memory, connections, rows that are kept."""
 
 
-def with_fields(name: str, default: T, given: Any) -> T:
-    """The dataclass `default` with the numbers of an object; an object for any other default is returned as it is.
+@lru_cache
+def _strings_below(owner: type) -> dict[str, str]:
+    body = getattr(ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0], "body", [])
+    found: dict[str, str] = {}
+    for node, below in pairwise(body):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            found[target.id] = str(below.value.value)
+    return found
+
+
+def with_fields(name: str, default: Any, given: Mapping[str, Any]) -> Any:
+    """The dataclass `default` with the numbers of an object.
 
     Errors: `ValueError`, in words for the owner: a field that there is not, or a value that is no number above 0.
     """
-    if not dataclasses.is_dataclass(default) or isinstance(default, type):
-        return given
     kinds = {each.name: type(getattr(default, each.name)) for each in dataclasses.fields(default)}
     for key, value in given.items():
         if key not in kinds:

@@ -12,10 +12,12 @@ from django.conf import settings
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import override
 
-from chat.conf import AccessSettings
+from chat.files.conf import file_settings
 from chat.http.api.problems import problem
+from chat.http.conf import http_settings
 from thinkproject.kernel.languages import language_of
 from thinkproject.kernel.phrases import Phrase
+from tools_app.workspace import archive
 from tools_app.workspace.conf import workspace_settings
 
 Scope = dict[str, Any]
@@ -31,7 +33,6 @@ LINGER_SECONDS = 5.0
 
 _JSON = frozenset({"use-chat", "get-messages", "mcp"})
 _JSON_NAMESPACES = frozenset({"think-api", "admin"})
-_conf = AccessSettings()
 MIB: Final = 1024 * 1024
 
 
@@ -40,13 +41,13 @@ def limit_of(path: str) -> int:
     try:
         match = resolve(path)
     except Resolver404:
-        return _conf.request_max_bytes
+        return http_settings.request_max_bytes
     return _limit_of_route(match)
 
 
 def smallest_limit() -> int:
     """The body limit of a path."""
-    return _conf.request_max_bytes
+    return http_settings.request_max_bytes
 
 
 def refusal(limit: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
@@ -129,11 +130,11 @@ async def _refuse(scope: Scope, limit: int, receive: Receive, send: Send) -> Non
 
 
 _UPLOADS: Mapping[str, Callable[[], int]] = {
-    "/files": lambda: _conf.file_max_bytes + MULTIPART_BYTES,
-    "/archives": lambda: _conf.archive_max_bytes + MULTIPART_BYTES,
-    "/imports": lambda: _conf.import_max_bytes + MULTIPART_BYTES,
+    "/files": lambda: file_settings.max_bytes + MULTIPART_BYTES,
+    "/archives": lambda: file_settings.archive_max_bytes + MULTIPART_BYTES,
+    "/imports": lambda: file_settings.import_max_bytes + MULTIPART_BYTES,
     "/workspace/content": lambda: workspace_settings.file_max_bytes,
-    "/workspace/archive": lambda: workspace_settings.archive_max_bytes + MULTIPART_BYTES,
+    "/workspace/archive": lambda: archive.ARCHIVE_BYTES + MULTIPART_BYTES,
 }
 """Operations that take files, by the ends of their paths: a path of several methods has the name of the first alone."""
 
@@ -145,8 +146,8 @@ def _limit_of_route(match: ResolverMatch) -> int:
         if upload is not None:
             return upload()
     if match.namespace in _JSON_NAMESPACES or name in _JSON:
-        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or _conf.request_max_bytes)
-    return _conf.request_max_bytes
+        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or http_settings.request_max_bytes)
+    return http_settings.request_max_bytes
 
 
 def _declared_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:

@@ -23,24 +23,17 @@ class BrowserLimits:
 class BrowserSettings:
     """Settings of browsers."""
 
-    limits = MachineLimit(
-        "THINK_BROWSER",
-        BrowserLimits(),
-        doc="Limits of browsers of models: browsers at work at a time in one process, and of one user; seconds in the "
-        'queue and of one call; memory and traffic of one browser; how many of `session="reuse"` are kept between '
-        "calls, how many of one user, and how long unused. Raise them on a larger machine.",
-    )
-    path = Setting(
-        "THINK_BROWSER_PATH",
-        "",
-        doc="The Chromium that models drive. Empty: the first that is installed. Set it where that is not on `PATH`.",
-    )
-    without_walls = Setting(
-        "THINK_BROWSER_WITHOUT_WALLS",
-        False,
-        doc="Whether a browser may start where neither its own sandbox nor namespaces can be had. Set it only where "
-        "the worker itself is shut in.",
-    )
+    limits = MachineLimit("THINK_BROWSER", BrowserLimits())
+    """Limits of browsers of models: browsers at work at a time in one process, and of one user; seconds in the queue
+    and of one call; memory and traffic of one browser; how many of `session="reuse"` are kept between calls, how
+    many of one user, and how long unused. Raise them on a larger machine."""
+
+    path = Setting("THINK_BROWSER_PATH", "")
+    """The Chromium that models drive. Empty: the first that is installed. Set it where that is not on `PATH`."""
+
+    without_walls = Setting("THINK_BROWSER_WITHOUT_WALLS", False)
+    """Whether a browser may start where neither its own sandbox nor namespaces can be had. Set it only where the worker
+    itself is shut in."""
 
 
 browser_settings = BrowserSettings()

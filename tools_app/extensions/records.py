@@ -8,11 +8,13 @@ from django.db.models import QuerySet
 
 from thinkproject.kernel.errors import ThinkError
 from tools_app.errors import ExtensionDenied, ExtensionUnloaded
-from tools_app.extensions.conf import extension_settings
 from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import LoadedExtension
 from tools_app.fetching.errors import FetchFailed
 from tools_app.models.extensions import ExtensionCall
+
+CALLS_KEPT = 1_000
+"""Records of calls that are kept for one conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +50,9 @@ def note_call(extension: LoadedExtension, place: ExtensionPlace, call: HostCall,
 
 
 def trim_calls(scope: str) -> None:
-    """Let go of the oldest records of a conversation, beyond `THINK_EXTENSION_CALLS_KEPT`."""
-    kept = max(1, extension_settings.calls_kept)
+    """Let go of the oldest records of a conversation, beyond `CALLS_KEPT`."""
     rows = ExtensionCall.objects.filter(scope=scope).order_by("-pk")
-    oldest = rows.values_list("pk", flat=True)[kept : kept + 1].first()
+    oldest = rows.values_list("pk", flat=True)[CALLS_KEPT : CALLS_KEPT + 1].first()
     if oldest is not None:
         ExtensionCall.objects.filter(scope=scope, pk__lte=oldest).delete()
 

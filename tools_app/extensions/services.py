@@ -45,6 +45,8 @@ from tools_app.models.extensions import (
 
 HOUR: Final = timedelta(hours=1)
 MAX_TOOLS_TOGETHER: Final = 96
+SOURCE_BYTES: Final = 200_000
+VERSIONS_KEPT: Final = 20
 """Tools of all extensions of a conversation: providers accept a limited number for a request."""
 
 
@@ -105,9 +107,10 @@ async def checked(manifest: object, source: str, *, share: str = "") -> Checked:
     parsed = parse_manifest(manifest)
     check_network(parsed.permissions)
     text = clean_source(source)
-    limit = extension_settings.source_bytes
-    if not text or "\x00" in text or len(text.encode("utf-8", "surrogatepass")) > limit:
-        raise ExtensionInvalid(Phrase("The source of an extension is a text of at most {limit} bytes.", limit=limit))
+    if not text or "\x00" in text or len(text.encode("utf-8", "surrogatepass")) > SOURCE_BYTES:
+        raise ExtensionInvalid(
+            Phrase("The source of an extension is a text of at most {limit} bytes.", limit=SOURCE_BYTES)
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -253,8 +256,7 @@ def _replace(pk: int, made: Checked, author: Author, *, grants: bool, expected: 
         row.granted = made.manifest.permissions.to_json()
     row.save()
     _add_version(row, made, author)
-    kept = max(1, extension_settings.versions_kept)
-    ExtensionVersion.objects.filter(extension_id=pk, number__lte=row.number - kept).delete()
+    ExtensionVersion.objects.filter(extension_id=pk, number__lte=row.number - VERSIONS_KEPT).delete()
     return loaded_of(row)
 
 

@@ -7,7 +7,6 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.results import prompt_output, resource_output
 from tools_app.errors import McpUnavailable
 from tools_app.mcp.answers import ServerError, to_json
-from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.pool import Target, pool
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ async def read_content(target: Target, wanted: JSONObject) -> JSONObject:
             Phrase("The MCP server {name!r} says: {text}", name=target.server.name, text=error.message[:2_000])
         ) from error
     read = resource_output if "resource" in wanted else prompt_output
-    output = read(result, max_bytes=mcp_settings.result_bytes)
+    output = read(result)
     return {
         "text": str(output.value)[:MAX_CHARS],
         "is_cut": len(str(output.value)) > MAX_CHARS,

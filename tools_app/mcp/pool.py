@@ -40,6 +40,8 @@ R = TypeVar("R")
 Key: TypeAlias = tuple[str, str, Any]
 LISTED_AGE: Final = timedelta(hours=1)
 LIST_CHANGED_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 300.0
+"""After which an unused connection is closed."""
 """How long a server's notifications of changes are gathered before its catalogue is read again."""
 
 
@@ -126,7 +128,7 @@ class McpPool:
         server = target.server
         if insists and (known := self._entries.get(target.key)) is not None:
             known.failures, known.retry_at = 0, 0.0
-        limits = CatalogueLimits(tools=mcp_settings.tools_per_server, max_bytes=mcp_settings.catalogue_bytes)
+        limits = CatalogueLimits(tools=mcp_settings.tools_per_server)
         try:
             listed = await self.request(target, _list, refreshes=False)
         except ServerError as error:
@@ -257,13 +259,13 @@ class McpPool:
         wanted.is_opening = True
 
     def _close_when_idle(self, key: Key, entry: _Entry) -> None:
-        self._loop.call_later(mcp_settings.idle_seconds, self._look_if_idle, key, entry)
+        self._loop.call_later(IDLE_SECONDS, self._look_if_idle, key, entry)
 
     def _look_if_idle(self, key: Key, entry: _Entry) -> None:
         connection = entry.connection
         if connection is None or not connection.is_idle:
             return
-        if self._loop.time() - connection.last_used >= mcp_settings.idle_seconds - 0.01:
+        if self._loop.time() - connection.last_used >= IDLE_SECONDS - 0.01:
             _detach(self._entries, key, entry)  # at once: a call that begins now makes a connection of its own
             self._start(connection.close())
 

@@ -36,6 +36,8 @@ from tools_app.models.mcp import McpServer
 logger = logging.getLogger(__name__)
 
 MAX_ERROR_CHARS: Final = 500
+RETRY_SECONDS: Final = 5.0
+"""For which a server that failed is left alone; twice as long each further time."""
 MAX_RETRY_SECONDS: Final = 600.0
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 
@@ -347,8 +349,7 @@ def forget_servers(instance_ids: Collection[str]) -> None:
 
 def retry_delay(failures: int) -> float:
     """Seconds until the next attempt, spread so that processes and servers do not try in step."""
-    first = min(mcp_settings.retry_seconds, MAX_RETRY_SECONDS)
-    policy = RetryPolicy(first_seconds=first, max_seconds=MAX_RETRY_SECONDS, jitter_share=0.25)
+    policy = RetryPolicy(first_seconds=RETRY_SECONDS, max_seconds=MAX_RETRY_SECONDS, jitter_share=0.25)
     return policy.delay_seconds(failures, jitter=random.random())  # noqa: S311 - not cryptography
 
 

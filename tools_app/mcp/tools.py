@@ -89,7 +89,7 @@ async def _call(
 
     result = await _request(target, context, send, questions)
     await questions.settle()
-    return tool_output(to_json(result), max_bytes=mcp_settings.result_bytes)
+    return tool_output(to_json(result))
 
 
 async def _request(
@@ -126,7 +126,7 @@ def _resource_tools(targets: dict[str, Target]) -> list[Tool]:
     async def read_resource(value: JSONObject, context: ToolContext) -> ToolOutput:
         target, uri = _target_of(having, value), str(value.get("uri", ""))
         result = await _request(target, context, lambda client: client.read_resource(uri))
-        return resource_output(to_json(result), max_bytes=mcp_settings.result_bytes)
+        return resource_output(to_json(result))
 
     return [
         _made(
@@ -163,7 +163,7 @@ def _prompt_tools(targets: dict[str, Target]) -> list[Tool]:
         given = value.get("arguments") or {}
         arguments = {str(key): str(text) for key, text in given.items()}
         result = await _request(target, context, lambda client: client.get_prompt(name, arguments or None))
-        return prompt_output(to_json(result), max_bytes=mcp_settings.result_bytes)
+        return prompt_output(to_json(result))
 
     listed = [
         f"{prompt['name']} of {key}"

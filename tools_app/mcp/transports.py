@@ -21,9 +21,10 @@ from mcp_types import JSONRPCResponse
 
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.mcp.last_words import ending, slow_start, without_secrets
+from tools_app.core.mcp.results import RESULT_BYTES
 from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.fetching.transport import CheckedTransport
-from tools_app.mcp.conf import mcp_settings
+from tools_app.mcp.conf import CONNECT_SECONDS, mcp_settings
 from tools_app.mcp.lenient_http import LenientTransport
 from tools_app.mcp.odd_items import whole_introduction, with_items_set_aside
 
@@ -66,7 +67,7 @@ class Way:
     def seconds(self) -> float:
         """Seconds that it may take to connect."""
         is_program = self._spec.transport is McpTransport.STDIO
-        return mcp_settings.start_seconds if is_program else mcp_settings.connect_seconds
+        return mcp_settings.start_seconds if is_program else CONNECT_SECONDS
 
     @property
     def _refusal(self) -> str:
@@ -86,20 +87,18 @@ class Way:
 
     @contextlib.asynccontextmanager
     async def _network(self) -> AsyncGenerator[Any, None]:
-        self._checked = CheckedTransport(private=mcp_settings.private, max_bytes=mcp_settings.result_bytes)
+        self._checked = CheckedTransport(private=mcp_settings.private, max_bytes=RESULT_BYTES)
         client = httpx2.AsyncClient(
             transport=LenientTransport(self._checked),
             headers=dict(self._spec.headers),
             auth=self._auth,
-            timeout=httpx2.Timeout(mcp_settings.connect_seconds, read=STREAM_SECONDS),
+            timeout=httpx2.Timeout(CONNECT_SECONDS, read=STREAM_SECONDS),
             trust_env=False,
             event_hooks={"response": [self._look_for_session]},
         )
         async with (
             client,
-            streamable_http_client(
-                self._spec.url, http_client=client, max_sse_event_size=mcp_settings.result_bytes
-            ) as streams,
+            streamable_http_client(self._spec.url, http_client=client, max_sse_event_size=RESULT_BYTES) as streams,
         ):
             yield streams
 

@@ -23,25 +23,18 @@ class ProcessLimits:
 class ProcessSettings:
     """Settings of real processes."""
 
-    limits = MachineLimit(
-        "THINK_PROCESSES",
-        ProcessLimits(),
-        doc="Limits of commands of models: runs at a time in one process, and of one user; seconds in the queue, by "
-        "the clock and on the processor; processors in containers; memory, files, and the count of processes of one "
-        "command. Raise them for builds and long tests.",
-    )
-    isolation = Setting(
-        "THINK_PROCESSES_ISOLATION",
-        "",
-        doc="How commands are kept apart: unshare, bwrap, podman or docker. Empty: the first that works. off: none. "
-        "Set it to insist on one, or to run no commands.",
-    )
-    image = Setting(
-        "THINK_PROCESSES_IMAGE",
-        "",
-        doc="Image of a container engine with the programs of commands, which has to be there. Empty: this machine's. "
-        "Set it to offer other programs than the machine has.",
-    )
+    limits = MachineLimit("THINK_PROCESSES", ProcessLimits())
+    """Limits of commands of models: runs at a time in one process, and of one user; seconds in the queue, by the clock
+    and on the processor; processors in containers; memory, files, and the count of processes of one command. Raise
+    them for builds and long tests."""
+
+    isolation = Setting("THINK_PROCESSES_ISOLATION", "")
+    """How commands are kept apart: unshare, bwrap, podman or docker. Empty: the first that works. off: none. Set it to
+    insist on one, or to run no commands."""
+
+    image = Setting("THINK_PROCESSES_IMAGE", "")
+    """Image of a container engine with the programs of commands, which has to be there. Empty: this machine's. Set it
+    to offer other programs than the machine has."""
 
 
 process_settings = ProcessSettings()

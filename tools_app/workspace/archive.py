@@ -42,6 +42,9 @@ from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.stores.tree import PIECE_BYTES, StoredContent
 from tools_app.workspace.stores.writes import Writes
 
+ARCHIVE_ENTRIES: Final = 20_000
+ARCHIVE_BYTES: Final = 512 * 1024 * 1024
+"""Of all files of a zip file that is imported, uncompressed."""
 _SMALL_BYTES: Final = 1024 * 1024
 _HEAD_BYTES: Final = 64 * 1024
 _SPECIAL: Final = re.compile(r"[*?\[\]{}\\!]")
@@ -125,7 +128,7 @@ def _refusing() -> Iterator[None]:
 def _opened(file: IO[bytes]) -> zipfile.ZipFile:
     """Open an archive. Errors: `ArchiveInvalid`, also where its list of entries is too long to be read."""
     with _refusing():
-        return open_zip(file, max_entries=workspace_settings.archive_max_entries)
+        return open_zip(file, max_entries=ARCHIVE_ENTRIES)
 
 
 def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tuple[str, StoredContent]]]:
@@ -141,7 +144,7 @@ def _checked(archive: zipfile.ZipFile, target: str) -> tuple[list[str], list[tup
         if info.is_dir():
             directories.append(path)
             continue
-        head, size = _measure(archive, info, workspace_settings.archive_max_bytes - read)
+        head, size = _measure(archive, info, ARCHIVE_BYTES - read)
         read += size
         _check_size(infos, read)
         media_type = (sniff if size == len(head) else sniff_head)(head, name_of(path))
@@ -179,7 +182,7 @@ def _measure(archive: zipfile.ZipFile, info: zipfile.ZipInfo, room: int) -> tupl
 
 
 def _check_size(infos: Sequence[zipfile.ZipInfo], size: int) -> None:
-    if is_too_large(infos, size, max_bytes=workspace_settings.archive_max_bytes):
+    if is_too_large(infos, size, max_bytes=ARCHIVE_BYTES):
         raise _too_large()
 
 
@@ -189,4 +192,4 @@ def _read(content: StoredContent) -> bytes:
 
 
 def _too_large() -> ArchiveInvalid:
-    return ArchiveInvalid(too_large(workspace_settings.archive_max_bytes).phrase)
+    return ArchiveInvalid(too_large(ARCHIVE_BYTES).phrase)

@@ -12,9 +12,9 @@ from django.utils import timezone
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage, sweep_objects
 from tools_app.models import WorkspaceEntry
-from tools_app.workspace.conf import workspace_settings
 
 FOLDER: Final = "think/workspaces"
+ORPHAN_HOURS: Final = 24
 _log = logging.getLogger(__name__)
 
 
@@ -61,7 +61,7 @@ def discard(names: Sequence[str]) -> None:
 def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
     """Remove objects that no file refers to. Returns how many (or would be).
 
-    Safe to run at any time and twice: what is younger than `THINK_WORKSPACE_ORPHAN_HOURS` is left alone.
+    Safe to run at any time and twice: what is younger than `ORPHAN_HOURS` is left alone.
     """
-    before = timezone.now() - timedelta(hours=workspace_settings.orphan_hours)
+    before = timezone.now() - timedelta(hours=ORPHAN_HOURS)
     return sweep_objects(FOLDER, referenced, before=before.timestamp(), dry_run=dry_run, limit=limit)

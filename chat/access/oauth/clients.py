@@ -14,6 +14,8 @@ from chat.errors import InputInvalid, QuotaExceeded
 from chat.models import OAuthClient, OAuthGrant
 from thinkproject.kernel.phrases import Phrase
 
+UNUSED_HOURS: Final = 24
+"""After which a program that no person authorised is removed."""
 MAX_NAME: Final = 100
 MAX_URIS: Final = 10
 MAX_URI: Final = 1_000
@@ -69,7 +71,7 @@ def unused_clients() -> QuerySet[OAuthClient]:
 
 def prune_clients(*, dry_run: bool = False) -> int:
     """Remove programs that no person has authorised in time. Returns how many (or would be)."""
-    before = timezone.now() - timedelta(hours=oauth_settings.client_hours)
+    before = timezone.now() - timedelta(hours=UNUSED_HOURS)
     rows = unused_clients().filter(created_at__lt=before)
     return rows.count() if dry_run else rows.delete()[0]
 

@@ -14,10 +14,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from chat.access.api_tokens import hash_secret
+from chat.access.api_tokens import TOUCH_SECONDS, hash_secret
 from chat.access.oauth.conf import oauth_settings
 from chat.access.oauth.scopes import Scope, known_scopes
-from chat.conf import AccessSettings
 from chat.errors import GrantNotFound, QuotaExceeded
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import OAuthGrant, OAuthToken
@@ -29,7 +28,6 @@ ACCESS_PREFIX: Final = "mcpa_"
 REFRESH_PREFIX: Final = "mcpr_"
 KEPT_DAYS: Final = 90
 """How long an ended grant stays, for those who look after the site."""
-_conf = AccessSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +136,7 @@ def find_access(secret: str) -> OAuthToken | None:
     token = _find(secret, OAuthToken.Kind.ACCESS)
     if token is None or not _holds(token):
         return None
-    before = timezone.now() - timedelta(seconds=_conf.token_touch_seconds)
+    before = timezone.now() - timedelta(seconds=TOUCH_SECONDS)
     if token.grant.used_at is None or token.grant.used_at < before:
         OAuthGrant.objects.filter(pk=token.grant_id).update(used_at=timezone.now())
     return token

@@ -5,7 +5,7 @@ the caller knows the model and reads the settings.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Final
 
 from chat.core.model.overflow import SHARE_PERCENT, Count, Formula, Limits, overflows, usable_tokens
@@ -104,21 +104,8 @@ FILES: Final = CompactionPolicy(formula=Formula.RESERVE, keep_tokens=20_000, lis
 PRESETS: Final[dict[str, CompactionPolicy]] = {"v1": V1, "v2": V2, "v3": V3, "share": SHARE, "files": FILES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteChoice:
-    """A site's overrides of a preset; 0 and `None` keep the preset's value. Field names are the policy's."""
-
-    reserved_tokens: int = 0
-    keep_tokens: int = 0
-    summary_tokens: int = 0
-    shown_chars: int = 0
-    sections: Sections | Mapping[str, str] = ()
-
-
-def compaction_policy(
-    choice: CompactionPolicy | str, site: SiteChoice | None = None, *, source: str = "compaction_policy"
-) -> CompactionPolicy:
-    """Resolve a policy: a policy object, or a preset's name with the site's overrides.
+def compaction_policy(choice: CompactionPolicy | str, *, source: str = "compaction_policy") -> CompactionPolicy:
+    """Resolve a policy: a policy object, or the name of a preset.
 
     `source` is what an error names: the attribute or the setting. **Errors:** `TurnConfigInvalid` for an unknown name,
     and for values that no conversation could be compacted by.
@@ -126,7 +113,7 @@ def compaction_policy(
     if isinstance(choice, CompactionPolicy):
         policy = choice
     elif isinstance(choice, str) and choice in PRESETS:  # type: ignore[redundant-expr]  # a developer's value
-        policy = _with_site_values(PRESETS[choice], site or SiteChoice())
+        policy = PRESETS[choice]
     else:
         known = ", ".join(repr(name) for name in PRESETS)
         raise TurnConfigInvalid(f"{source} must be a CompactionPolicy or one of {known}, not {choice!r}.")
@@ -134,11 +121,6 @@ def compaction_policy(
     if problems:
         raise TurnConfigInvalid(f"{source}: {' '.join(problems)}")
     return policy
-
-
-def _with_site_values(policy: CompactionPolicy, site: SiteChoice) -> CompactionPolicy:
-    configured = {field.name: getattr(site, field.name) for field in fields(site)}
-    return replace(policy, **{name: value for name, value in configured.items() if value not in (0, (), {}, [])})
 
 
 def policy_problems(policy: CompactionPolicy) -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Final
 
-from chat.conf import chat_settings
 from chat.core.wire.extension_frames import (
     RunAborted,
     RunChunk,
@@ -29,6 +28,8 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 POLL_SECONDS: Final = 2.0
+REPLAY_BYTES: Final = 256 * 1024
+"""Of one run's chunks that a client is sent again when it connects; its later steps come live."""
 """How often a relay that waits reads the row by itself. A lost notification costs no more than this."""
 
 PROGRESS: Final = "data-agent-progress"
@@ -171,7 +172,7 @@ class RunRelay:
         """Whether a chunk is beyond what is sent again. A message goes on at a step, not in the middle of a text."""
         if self._is_replay:
             self._replayed_bytes += len(record.text)
-            self._is_cut = self._is_cut or self._replayed_bytes > chat_settings.run_replay_bytes
+            self._is_cut = self._is_cut or self._replayed_bytes > REPLAY_BYTES
         elif self._is_cut and load(record.text).get("type") == "start-step":
             self._is_cut = False
         return self._is_cut

@@ -53,6 +53,9 @@ from thinkproject.kernel.jsonvalue import JSONObject
 logger = logging.getLogger(__name__)
 
 SYSTEM: Final = "You write summaries of conversations. You answer with the summary alone."
+COMPACTION_SECONDS: Final = 300.0
+INPUT_TOKENS: Final = 60_000
+"""Of a conversation in one request for a summary; more is summarised piece by piece."""
 PIECE_SIZES: Final = (1, 4, 16)
 """A piece that is too long for the summariser is tried again as so many, for models of unknown context."""
 
@@ -90,8 +93,6 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
         trigger=trigger,
         author=Author(user_id=user_id, via="code" if user_id is None else "api"),
         counter=work.counter,
-        max_messages=chat_settings.history_messages,
-        max_bytes=chat_settings.history_bytes,
         inside=_fenced,
         also=partial(_write_with, work, also),
     )
@@ -207,7 +208,7 @@ class CompactionJob:
             with user_code_boundary("token_counter"):
                 self.tokens = await user_code(estimate_messages, history, self.counter)
             self._notify_phase("compacting", self.tokens)
-            limit = asyncio.timeout(chat_settings.compaction_seconds or None)
+            limit = asyncio.timeout(COMPACTION_SECONDS)
             try:
                 async with limit:
                     return await self._made(history)
@@ -216,9 +217,7 @@ class CompactionJob:
                     raise CompactionFailed(
                         "The summary could not be made: something it needs took too long."
                     ) from error
-                raise CompactionFailed(
-                    f"The summary took longer than {chat_settings.compaction_seconds:g} s."
-                ) from error
+                raise CompactionFailed(f"The summary took longer than {COMPACTION_SECONDS:g} s.") from error
 
     async def _made(self, history: Sequence[Message]) -> CompactionResult | None:
         if self.setup.compaction is not None:
@@ -237,7 +236,7 @@ class CompactionJob:
                 bounds=self.bounds or policy.bounds_when_asked(self.setup.compact_after_tokens or self.tokens),
                 token_counter=self.counter,
                 instructions=self.instructions,
-                max_input_tokens=max(1, chat_settings.compaction_input_tokens // parts),
+                max_input_tokens=max(1, INPUT_TOKENS // parts),
                 form=form,
             )
             try:

@@ -9,7 +9,6 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.agent.values.runs import RunRequest, failed, input_text
-from chat.conf import chat_settings
 from chat.core.durable_names import RUN_WATCH_FIBER, TURN_FIBER
 from chat.errors import ChatError, InputInvalid, QuotaExceeded, TurnConflict
 from chat.instances.addresses import MAX_HOPS, is_name
@@ -20,6 +19,7 @@ from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
+from chat.turns.conf import turn_settings
 from chat.turns.policies import delegating
 from fibers.context import current_fiber
 from fibers.services import start_fiber
@@ -123,7 +123,7 @@ def _admit(parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> None:
                 intake=Program(messages=[words]), idempotency_key=run.pk, body={"agentRun": {"runId": run.run_id}}
             ),
         )
-    limit = chat_settings.runs_per_user
+    limit = turn_settings.runs_per_user
     if limit and run.owner_id is not None:
         lock_owner(run.owner_id)
         if AgentRun.objects.filter(owner_id=run.owner_id, finished_at=None).count() > limit:

@@ -11,7 +11,6 @@ from typing import Final
 
 from django.utils import timezone
 
-from chat.conf import chat_settings
 from chat.core.loop.request_records import ChainEnd
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
@@ -188,12 +187,7 @@ def read_history(session_id: str, leaf_id: str) -> list[Message]:
 
 
 def _stored_history(session_id: str, leaf_id: str | Leaf) -> list[StoredMessage]:
-    return selectors.model_history(
-        session_id,
-        leaf=leaf_id,
-        max_messages=chat_settings.history_messages,
-        max_bytes=chat_settings.history_bytes,
-    )
+    return selectors.model_history(session_id, leaf=leaf_id)
 
 
 def _is_left(turn: Turn) -> bool:

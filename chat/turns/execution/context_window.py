@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from chat.agent.think import Think
-from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.too_large import Share, too_large
 from chat.core.model.language_model import LanguageModel, ModelRequest, Usage
 from chat.core.model.overflow import Count, counted, estimate_request, estimate_tools
 from chat.errors import ContextOverflow
 from chat.llm.registry import cuts_silently, limits_of
+from chat.turns.conf import turn_settings
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.compaction.compaction import Bounds
 from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
@@ -139,4 +139,4 @@ def auto_compaction_is_on(agent: Think, session_id: str) -> bool:
     chosen = selectors.auto_compaction(session_id)
     if chosen is None:
         chosen = agent.auto_compaction
-    return chat_settings.auto_compaction if chosen is None else chosen
+    return turn_settings.auto_compaction if chosen is None else chosen

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from chat.agent.think import Think
-from chat.conf import chat_settings
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
 from chat.core.context.result_files import is_seen
@@ -26,6 +25,7 @@ from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
 from chat.turns.background.sampling import sampler_for
+from chat.turns.conf import turn_settings
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.deferring import deferral_of
@@ -328,7 +328,7 @@ async def _files(messages: list[Message], owner_id: int | None) -> dict[str, Fil
     urls = list(dict.fromkeys(url for message in reversed(messages) for url in reversed([*_file_urls(message)])))
     if not urls:
         return {}
-    most = chat_settings.request_media_bytes
+    most = turn_settings.request_media_bytes
     loaded = await files_for_models(urls, owner_id, max_bytes=most)
     return {url: loaded[url] for url in reversed(urls) if url in loaded}
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 
-from chat.conf import chat_settings
 from chat.core.context.context_policy import ContextPolicy, truncate
 from chat.core.context.cut_border import cut_border
 from chat.core.context.prompt import text_of, to_model_messages, with_last_calls
@@ -16,6 +15,7 @@ from chat.core.context.result_files import PDF, has_cut_output
 from chat.core.context.too_large import LEAST_CHARS
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, TextContent, UserMessage
 from chat.llm.registry import limits_of
+from chat.turns.conf import turn_settings
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
@@ -87,7 +87,7 @@ class Prompt:
         for url, file in files.items():
             self.files.pop(url, None)
             self.files[url] = file
-        over = sum(len(file.data) for file in self.files.values()) - chat_settings.request_media_bytes
+        over = sum(len(file.data) for file in self.files.values()) - turn_settings.request_media_bytes
         for url, file in list(self.files.items()):
             if over <= 0:
                 break
@@ -180,9 +180,9 @@ class Prompt:
     def find_prunable(self) -> dict[str, list[str]]:
         """Old outputs to let go now that the turn is over: ids of calls by message id. Nothing where that is off."""
         prune = self.policy.prune
-        if prune is None or not chat_settings.prunes_outputs:
+        if prune is None or not turn_settings.prunes_outputs:
             return {}
-        protected = prune.protected_tools | frozenset(chat_settings.unpruned_tools)
+        protected = prune.protected_tools | frozenset(turn_settings.unpruned_tools)
         return find_prunable(self._kept_history(), replace(prune, protected_tools=protected))
 
     def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from chat.agent.base import Agent
 from chat.agent.think import Think
-from chat.conf import chat_settings
 from chat.core.loop.hooks import (
     Allow,
     AuthorizationContext,
@@ -25,6 +24,7 @@ from chat.core.loop.loop import StepView
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import CallReplies, ReplyRoom
 from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_files
+from chat.turns.conf import turn_settings
 from chat.turns.execution.assembly import Assembled, MakeAgent
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
@@ -163,7 +163,7 @@ class TurnTools:
         if tool is not None and tool.output_limit is not None:
             return tool.output_limit
         return OutputLimit(
-            lines=chat_settings.tool_output_lines or None, max_bytes=chat_settings.tool_output_bytes or None
+            lines=turn_settings.tool_output_lines or None, max_bytes=turn_settings.tool_output_bytes or None
         )
 
     async def _pause(self, call: ToolCall) -> ToolPause | ToolResult | None:
@@ -193,7 +193,7 @@ class TurnTools:
                 return ToolResult(output=error_output("ActionDenied", refusal))
         seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
-        seconds = chat_settings.approval_seconds if seconds is None else seconds
+        seconds = turn_settings.approval_seconds if seconds is None else seconds
         is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
         question = await question_for(tool, call, self.guard.named() if is_guarded else ())
         return ToolPause(

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from chat.conf import chat_settings
 from chat.errors import InputInvalid
 from chat.turns.tools.client_tools import MAX_BYTES, MAX_TOOLS
 from fibers.waits import WaitEnd
@@ -22,6 +21,8 @@ from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
 
 CALLER: Final = "caller"
+CALLER_SECONDS = 30.0
+"""Beyond a tool's own time: for the program that runs it."""
 """The kind of a wait for the program that asked for the turn."""
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
@@ -66,7 +67,7 @@ def _declaration(tool: Tool) -> JSONObject:
         "description": tool.description,
         "parameters": tool.input_schema,
         "title": tool.title,
-        "seconds": tool.timeout_seconds + chat_settings.caller_seconds,
+        "seconds": tool.timeout_seconds + CALLER_SECONDS,
         "output_limit": None if tool.output_limit is None else asdict(tool.output_limit),
     }
 

@@ -17,6 +17,9 @@ from tests.acceptance.product import wait_for
 async def ask(room: str, paper: Path, seconds: float) -> str:
     """Ask for a turn, and give its answer."""
     from chat.think import AgentHandle, InstanceKey, tool
+    from chat.turns.tools import caller_tools
+
+    caller_tools.CALLER_SECONDS = 0.5
 
     @tool(timeout_seconds=seconds)
     def note(text: str) -> str:

@@ -17,8 +17,7 @@ def caller(product: Product, room: str, paper: Path, *, seconds: float = 60.0) -
     """The program, which asks at once. It is gone after the block."""
     module = "tests.acceptance.parking.caller"
     command = [sys.executable, "-m", module, room, str(paper), str(seconds)]
-    environ = {**product.environ, "THINK_CALLER_SECONDS": "0.5"}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=product.environ, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:

@@ -125,6 +125,13 @@ def test_only_its_hash_is_stored(alice: User) -> None:
     assert timedelta(minutes=14) < lifetime <= timedelta(minutes=15)
 
 
+def test_the_time_of_a_link_is_a_setting(alice: User, settings: Any) -> None:
+    settings.THINK_SIGN_IN_LINK_MINUTES = 60
+    sign_in.create_link(alice)
+    lifetime = SignInLink.objects.get().expires_at - timezone.now()
+    assert timedelta(minutes=59) < lifetime <= timedelta(minutes=60)
+
+
 def test_the_command_prints_a_link_that_works(alice: User) -> None:
     out = StringIO()
     call_command("sign_in_link", "alice", port=8123, stdout=out)

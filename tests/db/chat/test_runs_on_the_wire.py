@@ -14,6 +14,7 @@ from chat.realtime import monitor
 from chat.realtime.runs import relay
 from chat.streams.logs.database_log import write_segments
 from chat.streams.records import Record
+from chat.sub_agents import views
 from fibers.testing import run_until_idle
 from tests.db.chat.conftest import make_turn
 from tests.db.chat.notes import ROOT, Connect, keys
@@ -154,9 +155,9 @@ async def test_a_run_goes_on_with_the_turn_that_follows_a_persons_answer(connect
 
 
 async def test_the_newest_runs_are_sent_again_in_their_order_and_only_those_of_this_conversation(
-    connect: Connect, alice: User, settings: Any
+    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_SHOWN_RUNS = 2
+    monkeypatch.setattr(views, "SHOWN_RUNS", 2)
 
     def make() -> None:
         cleared = make_turn(ensure_instance(keys(alice)[0]))
@@ -171,9 +172,9 @@ async def test_the_newest_runs_are_sent_again_in_their_order_and_only_those_of_t
 
 
 async def test_too_long_a_run_is_sent_again_in_part_and_goes_on_at_its_next_step(
-    connect: Connect, alice: User, settings: Any
+    connect: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_RUN_REPLAY_BYTES = 100
+    monkeypatch.setattr(relay, "REPLAY_BYTES", 100)
     progress: dict[str, Any] = {"progress": {"fraction": 0.5}, "progress_at": timezone.now()}
     run = await db(lambda: start_run(alice, "say: unused", **progress))
     await db(said, run, [STEP, delta("a"), delta("b" * 100), delta("c")])

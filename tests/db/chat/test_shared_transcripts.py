@@ -62,14 +62,6 @@ async def test_a_waiting_message_that_is_stopped_is_marked_at_once(talk: AgentIn
     assert len(reads) == 1
 
 
-async def test_other_limits_are_another_window(talk: AgentInstance, settings: Any) -> None:
-    shared = SharedTranscripts()
-    await sync_to_async(say)(talk, "q2", "a2")
-    assert len((await shared.current(key_of(talk))).messages) == 4
-    settings.THINK_WINDOW_MESSAGES = 2
-    assert len((await shared.current(key_of(talk))).messages) == 2
-
-
 async def test_what_is_kept_is_bounded(talk: AgentInstance, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript_windows, "KEPT_CHARS", 10)
     shared = SharedTranscripts()

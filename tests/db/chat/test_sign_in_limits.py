@@ -164,3 +164,11 @@ def test_a_used_link_leads_home_who_is_signed_in(alice: User) -> None:
         assert reply["Referrer-Policy"] == "no-referrer"
     assert Client().get(link, **LOCAL).status_code == 403
     assert AccessAttempt.objects.count() == 1  # of the stranger, not of the two before
+
+
+def test_the_time_of_a_lock_is_a_setting(alice: User, settings: Any) -> None:
+    settings.THINK_SIGN_IN_LOCK_SECONDS = 60
+    for _ in range(3):
+        attempt()
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(seconds=61))
+    assert attempt(password=RIGHT).status_code == 302

@@ -19,6 +19,7 @@ from chat.models import AgentInstance
 from chat.realtime import monitor
 from chat.realtime import rpc as realtime_rpc
 from chat.realtime.connection import Connection
+from chat.runtime import state
 from chat.think import Think
 from tests.db.chat.sockets import connection, cookie_of, frames_until
 from thinkproject.kernel.jsonvalue import JSONValue
@@ -219,9 +220,9 @@ async def test_read_only_connection_cannot_set_the_state_by_a_call_or_a_message(
 
 
 async def test_too_large_a_state_is_refused_from_client_and_server(
-    connect_board: Connect, alice: User, settings: Any
+    connect_board: Connect, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_STATE_BYTES = 40
+    monkeypatch.setattr(state, "STATE_BYTES", 40)
     mine = await connect_board()
     fits, large = {"todos": ["x" * 26]}, {"todos": ["x" * 27]}
     text = "State is too large: 41 bytes, at most 40"

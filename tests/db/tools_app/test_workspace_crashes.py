@@ -92,9 +92,11 @@ async def contents(workspace: DatabaseWorkspace) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("is_final", [True, False], ids=["killed", "failed"])
 @pytest.mark.parametrize("name", OPERATIONS)
-async def test_no_row_is_without_its_object(name: str, is_final: bool, fate: Fate, alice: User, settings: Any) -> None:
+async def test_no_row_is_without_its_object(
+    name: str, is_final: bool, fate: Fate, alice: User, settings: Any, monkeypatch: Any
+) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 10
-    settings.THINK_WORKSPACE_ORPHAN_HOURS = -1
+    monkeypatch.setattr(objects, "ORPHAN_HOURS", -1)
     await db(objects.sweep_orphans)
     fate.is_final = is_final
     operation, at, is_done = OPERATIONS[name], 0, False
@@ -140,14 +142,14 @@ async def test_an_object_of_a_failed_write_is_removed_at_once(alice: User, setti
     assert objects_now() == before
 
 
-async def test_the_sweep_leaves_young_objects_alone(alice: User, settings: Any) -> None:
+async def test_the_sweep_leaves_young_objects_alone(alice: User, settings: Any, monkeypatch: Any) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 10
     workspace = services.open_for_scope("ins_1", alice.pk)
     await workspace.write_file("/f", LARGE)
     await WorkspaceEntry.objects.all().adelete()
     orphans = objects_now()
     assert await db(objects.sweep_orphans) == 0
-    settings.THINK_WORKSPACE_ORPHAN_HOURS = -1
+    monkeypatch.setattr(objects, "ORPHAN_HOURS", -1)
     assert await db(lambda: objects.sweep_orphans(dry_run=True)) == len(orphans)
     assert objects_now() == orphans
     assert await db(objects.sweep_orphans) == len(orphans)

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from chat.checks import check_files, check_origins, check_removed_settings, check_shared_cache, check_sign_in
+from chat.checks import (
+    check_files,
+    check_numbers,
+    check_origins,
+    check_removed_settings,
+    check_shared_cache,
+    check_sign_in,
+)
 
 
 def ids(found: list[Any]) -> list[str]:
@@ -23,6 +30,19 @@ def test_an_origin_without_tls_is_reported_in_production(settings: Any) -> None:
     assert check_origins() == []
     settings.IS_PRODUCTION = True
     assert ids(check_origins()) == ["chat.W101"]
+
+
+@pytest.mark.parametrize("value", [-1, "many", 1.5, None, True])
+def test_a_limit_that_is_no_number_is_an_error(settings: Any, value: object) -> None:
+    assert check_numbers() == []
+    settings.THINK_EXTENSIONS_PER_USER = settings.THINK_WORKSPACE_QUOTA_BYTES = value
+    assert ids(check_numbers()) == ["chat.E104", "chat.E104"]
+
+
+@pytest.mark.parametrize(("value", "count"), [(1, 0), (1.5, 0), (-0.5, 1), ("1", 1), (True, 1)])
+def test_a_time_may_be_part_of_a_second(settings: Any, value: object, count: int) -> None:
+    settings.THINK_FIBER_SWEEP_SECONDS = value
+    assert len(check_numbers()) == count
 
 
 def test_a_removed_setting_is_an_error(settings: Any) -> None:

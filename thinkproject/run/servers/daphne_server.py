@@ -19,7 +19,7 @@ from typing import Any
 
 from twisted.internet import defer
 
-from chat.conf import chat_settings
+from chat.realtime.conf import realtime_settings
 from thinkproject.run.bounded_requests import BodyPolicy, BoundedRequest, bind_requests
 from thinkproject.run.graceful_shutdown import close_socket, leave, note_kind
 from thinkproject.run.servers.shared import (
@@ -186,8 +186,8 @@ def log_action(protocol: str, action: str, details: dict[str, Any]) -> None:
 def server_options(*, behind_proxy: bool = False) -> dict[str, Any]:
     """Return the limits that differ from daphne's own, and which headers of a proxy are believed. Reads settings."""
     return {
-        "websocket_max_message_size": chat_settings.max_frame_bytes,
-        "websocket_max_frame_size": chat_settings.max_frame_bytes,
+        "websocket_max_message_size": realtime_settings.max_frame_bytes,
+        "websocket_max_frame_size": realtime_settings.max_frame_bytes,
         "websocket_handshake_timeout": OPENING_SECONDS,
         "ping_interval": HEARTBEAT_SECONDS,
         "ping_timeout": HEARTBEAT_SECONDS,  # not longer than the interval: the next ping would forget the last one's

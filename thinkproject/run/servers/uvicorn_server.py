@@ -21,7 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import Server
 
-from chat.conf import chat_settings
+from chat.realtime.conf import realtime_settings
 from thinkproject.run.graceful_shutdown import GRACE_SECONDS, is_event_stream
 from thinkproject.run.servers.shared import HEARTBEAT_SECONDS, ListenAddress, log_request
 from thinkproject.run.servers.uvicorn_sockets import ThinkSocket
@@ -144,7 +144,7 @@ def create_server(application: Any, *, behind_proxy: bool = False, **options: An
     limits: dict[str, Any] = {
         "http": BoundedHead,
         "ws": ThinkSocket,
-        "ws_max_size": chat_settings.max_frame_bytes,
+        "ws_max_size": realtime_settings.max_frame_bytes,
         "ws_ping_interval": HEARTBEAT_SECONDS,
         "ws_ping_timeout": HEARTBEAT_SECONDS,
         "ws_per_message_deflate": False,

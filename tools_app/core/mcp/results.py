@@ -10,6 +10,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import ToolError
 
+RESULT_BYTES: Final = 8 * 1024 * 1024
+"""Of one answer of a server."""
 MAX_FILES: Final = 16
 EMPTY: Final = "(no output)"
 TEXT: Final = "text"
@@ -75,7 +77,7 @@ class ResultReader:
         return ToolOutput(value=text if is_empty else {TEXT: text, STRUCTURED: value}, media=self.media)
 
 
-def tool_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
+def tool_output(result: JSONObject, *, max_bytes: int = RESULT_BYTES) -> ToolOutput:
     """The output of a tool call: its text, the value that the server structured, or both.
 
     Shape: `{"text": …, "structuredContent": …}` where the server gives both and they differ. What both say is there
@@ -89,7 +91,7 @@ def tool_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
     return reader.output(value)
 
 
-def resource_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
+def resource_output(result: JSONObject, *, max_bytes: int = RESULT_BYTES) -> ToolOutput:
     """The content of a resource."""
     reader = ResultReader(max_bytes=max_bytes)
     for resource in result.get("contents") or ():
@@ -97,7 +99,7 @@ def resource_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
     return reader.output()
 
 
-def prompt_output(result: JSONObject, *, max_bytes: int) -> ToolOutput:
+def prompt_output(result: JSONObject, *, max_bytes: int = RESULT_BYTES) -> ToolOutput:
     """The messages of a prompt, each as `role: text`."""
     reader = ResultReader(max_bytes=max_bytes)
     for message in result.get("messages") or ():

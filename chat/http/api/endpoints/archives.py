@@ -7,22 +7,21 @@ from ninja import File, Router, Status
 from ninja.files import UploadedFile
 
 from chat.access.auth import open_archive
-from chat.conf import AccessSettings
 from chat.conversations import archive_imports
+from chat.files.conf import file_settings
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.archives import ArchiveOut, ArchivesOut, ArchiveStartIn
 from chat.models import ArchiveImport
 
 router = Router(tags=["conversations"])
-_conf = AccessSettings()
 
 
 @router.get("/archives", response=ArchivesOut, operation_id="list_archives")
 def archive_list(request: HttpRequest) -> object:
     """Your imports of archives, the newest first, and the largest archive that can be uploaded."""
     rows = archive_imports.list_archives(caller_of(request).user.pk)
-    return ArchivesOut(items=[_encode(row) for row in rows], max_bytes=_conf.archive_max_bytes)
+    return ArchivesOut(items=[_encode(row) for row in rows], max_bytes=file_settings.archive_max_bytes)
 
 
 @router.post("/archives", response={201: ArchiveOut}, operation_id="upload_archive", openapi_extra=declares(429))

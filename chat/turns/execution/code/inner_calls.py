@@ -11,12 +11,12 @@ from functools import partial
 from itertools import count
 from typing import Final, Protocol
 
-from chat.conf import chat_settings
 from chat.core.context.result_files import is_seen
 from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, seen_files
 from chat.files.views import files_for_models
 from chat.instances.notifications import notify_conversation
 from chat.turns.admission.continuation import EXPIRED_TEXT
+from chat.turns.conf import turn_settings
 from chat.turns.execution.journal import hand_out
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts
@@ -177,7 +177,7 @@ class TurnInnerCalls:
         urls = [entry["url"] for entry in attachments if is_seen(str(entry.get("mediaType"))) and "url" in entry]
         missing = [url for url in urls if url not in known]
         if missing:
-            most = chat_settings.request_media_bytes
+            most = turn_settings.request_media_bytes
             self.tools.prompt.add_files(await files_for_models(missing, self.facts.key.owner_id, max_bytes=most))
 
     async def _decided(self, row: ToolCallRecord, tool: Tool) -> ToolCallRecord:

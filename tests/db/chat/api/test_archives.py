@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from chat.files.attachments import attachment_id, read_bytes
 from chat.models import AgentInstance, ArchiveImport, Attachment, ImportedConversation
+from chat.operations import archives as operations
 from chat.operations.archives import FOLDER, prune_archives
 from fibers.models import Fiber
 from fibers.testing import crash_after
@@ -278,11 +279,11 @@ def test_an_unknown_agent_is_refused(as_alice: ApiClient) -> None:
     assert (refused.status_code, AgentInstance.objects.count()) == (404, 0)
 
 
-def test_uploads_that_wait_too_long_are_removed(as_alice: ApiClient, settings: Any) -> None:
+def test_uploads_that_wait_too_long_are_removed(as_alice: ApiClient, monkeypatch: Any) -> None:
     ready = looked_through(as_alice, archives.chatgpt_zip())
     name = ArchiveImport.objects.get().storage_name
     assert prune_archives() == 0
-    settings.THINK_FILE_ORPHAN_HOURS = 0
+    monkeypatch.setattr(operations, "ORPHAN_HOURS", 0)
     assert prune_archives(dry_run=True) > 0
     assert object_storage().exists(name)
     assert (prune_archives() > 0, prune_archives(), object_storage().exists(name)) == (True, 0, False)

@@ -213,11 +213,19 @@ def test_orphans_are_swept_and_the_young_and_the_claimed_stay(
     assert store.exists(f"{attachments.FOLDER}/att_stray")  # too young: perhaps its row is about to come
 
 
-def test_stray_objects_are_swept_when_they_are_old(alice: User, settings: Any) -> None:
+def test_only_types_of_the_setting_are_taken(alice: User, settings: Any) -> None:
+    settings.THINK_FILE_TYPES = ["text/plain"]
+    attachments.store_bytes(alice.pk, b"words", name="a.txt")
+    with pytest.raises(AttachmentInvalid) as refused:
+        attachments.store_bytes(alice.pk, b'{"a": 1}', name="a.json")
+    assert refused.value.data["allowed"] == ["text/plain"]
+
+
+def test_stray_objects_are_swept_when_they_are_old(alice: User, monkeypatch: Any) -> None:
     store = object_storage()
     kept = attachments.store_bytes(alice.pk, b"x", name="a.txt")
     store.save(f"{attachments.FOLDER}/att_stray", ContentFile(b"x"))
-    settings.THINK_FILE_ORPHAN_HOURS = -1
+    monkeypatch.setattr(attachments, "ORPHAN_HOURS", -1)
     Attachment.objects.update(claimed_at=timezone.now())
     assert attachments.sweep_orphans() == 1
     assert store.listdir(attachments.FOLDER)[1] == [kept.id]

@@ -13,6 +13,7 @@ from tests.db.chat.turns.conftest import Room, status_of
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.errors import McpUnavailable
+from tools_app.mcp import pool as pools
 from tools_app.mcp.pool import McpPool, Target
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models.mcp import McpServer
@@ -95,9 +96,9 @@ async def test_calls_that_wait_for_one_attempt_all_hear_that_it_failed(connectio
 
 
 async def test_an_unused_connection_is_closed_and_made_again_when_it_is_needed(
-    connections: McpPool, servers: Servers, settings: Any
+    connections: McpPool, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_MCP_IDLE_SECONDS = 0.2
+    monkeypatch.setattr(pools, "IDLE_SECONDS", 0.2)
     target = await servers.make("one")
     assert await say(connections, target) == "one"
     await until(lambda: not servers.running())
@@ -105,8 +106,10 @@ async def test_an_unused_connection_is_closed_and_made_again_when_it_is_needed(
     assert count(servers.marks("one"), "started") == 2
 
 
-async def test_a_connection_that_is_in_use_is_not_closed(connections: McpPool, servers: Servers, settings: Any) -> None:
-    settings.THINK_MCP_IDLE_SECONDS = 0.05
+async def test_a_connection_that_is_in_use_is_not_closed(
+    connections: McpPool, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "IDLE_SECONDS", 0.05)
     target = await servers.make("one")
     slow = asyncio.create_task(
         connections.request(target, lambda client: client.call_tool("slow", {}), refreshes=False)

@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.instances.rows import ensure_instance
+from chat.mcp_servers import service
 from chat.models import AgentInstance
 from chat.think import McpServerSpec
 from fibers.models import Fiber
@@ -160,9 +161,9 @@ async def test_a_server_of_the_site_reaches_everybody(make_connected_room: MakeR
 
 
 async def test_clients_add_and_remove_servers_by_calls(
-    make_connected_room: MakeRoom, open_socket: Open, settings: Any
+    make_connected_room: MakeRoom, open_socket: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.THINK_MCP_CONNECT_SECONDS = 0.1
+    monkeypatch.setattr(service, "CONNECT_SECONDS", 0.1)
     room = make_connected_room()
     socket = await open_socket(await alices(), "connected/room")
 

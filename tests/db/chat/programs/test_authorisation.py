@@ -224,6 +224,12 @@ async def test_refreshing_replaces_the_token_and_reuse_ends_the_grant(alice: Use
     assert (await program.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
+async def test_a_program_that_was_not_used_for_long_is_authorised_again(alice: User, settings: Any) -> None:
+    settings.THINK_OAUTH_REFRESH_DAYS = 0
+    program, tokens = await authorised(alice)
+    assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+
+
 @pytest.mark.own_sql
 async def test_of_two_at_the_same_moment_one_gets_tokens_at_most(alice: User) -> None:
     program, first = await authorised(alice)

@@ -41,7 +41,11 @@ async def grant(user: User, scope: str = "chat") -> str:
 
 async def say(token: str, message: str = "say: hello", **more: str) -> dict[str, Any]:
     """Have a program say something, and run the turns until all is done."""
-    request = call("tools/call", name="chat", arguments={"message": message, **more})
+    return await ask(token, call("tools/call", name="chat", arguments={"message": message, **more}))
+
+
+async def ask(token: str, request: Any) -> dict[str, Any]:
+    """Send a request, and run the turns until it is answered."""
     sent = asyncio.create_task(post(request, token=token))
     async with asyncio.timeout(60):
         while not sent.done():
@@ -104,3 +108,12 @@ async def test_a_message_of_a_program_decides_no_question(alice: User, scope: st
     assert asked["page"] in refused["content"][0]["text"]
     assert (await ToolCallRecord.objects.aget()).status == CallStatus.ASKED
     assert await Turn.objects.acount() == 1
+
+
+async def test_calls_that_wait_for_a_person_take_the_places_of_others(alice: User, settings: Any) -> None:
+    settings.THINK_MCP_SERVER_PARALLEL_CALLS = 1
+    token = await grant(alice)
+    asked = await ask(token, call("tools/call", name="pay_out", arguments={"amount": 9}))
+    assert asked["structuredContent"]["status"] == "waiting"
+    refused = await ask(token, call("tools/call", name="pay_out", arguments={"amount": 9}))
+    assert (refused["isError"], refused["structuredContent"]["error"]) == (True, "quota_exceeded")

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from chat.agent import declared
 from chat.agent.values.background import CompletedFiber, RunningFiber
+from chat.background import rows as background_rows
 from chat.conversations.services import delete_instance
 from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaExceeded
 from chat.instance.instance import make_agent
@@ -302,8 +303,8 @@ async def test_each_user_has_a_limit_of_work_under_way_and_of_its_pace(busy_room
         await busy_room.handle.spawn_fiber("echo", 2)
 
 
-async def test_what_is_too_large_or_no_json_is_refused(busy_room: Room, settings: Any) -> None:
-    settings.THINK_FIBER_BYTES = 10
+async def test_what_is_too_large_or_no_json_is_refused(busy_room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_rows, "MAX_PAYLOAD_BYTES", 10)
     for payload in ("x" * 11, {1, 2}):
         with pytest.raises(FiberInvalid):
             await busy_room.handle.spawn_fiber("echo", payload)

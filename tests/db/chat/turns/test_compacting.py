@@ -99,6 +99,19 @@ async def test_after_a_turn_clients_receive_the_context_usage(make_room: MakeRoo
     assert sent[0]["session_id"] == await session_of(room)
 
 
+async def test_tokens_are_counted_as_the_site_says(
+    make_room: MakeRoom, settings: Any, published: list[dict[str, Any]]
+) -> None:
+    room = make_room()
+    await room.say("say: one")
+    for counter in ("estimate", "builtins:len"):
+        settings.THINK_TOKEN_COUNTER = counter
+        await ask(room)
+        await run_until_idle(skip_delays=True)
+    estimated, characters = (each["tokens"] for each in published if each["phase"] == "compacting")
+    assert characters > 2 * estimated > 0
+
+
 async def test_a_manual_compaction_has_a_beginning_and_an_end_also_without_work(
     make_room: MakeRoom, published: list[dict[str, Any]]
 ) -> None:
@@ -240,9 +253,9 @@ async def test_with_nothing_to_do_nothing_is_stored(make_room: MakeRoom, publish
 
 
 async def test_a_summary_that_takes_too_long_has_failed(
-    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch, published: list[dict[str, Any]]
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, published: list[dict[str, Any]]
 ) -> None:
-    settings.THINK_COMPACTION_SECONDS = 0.05
+    monkeypatch.setattr(compaction, "COMPACTION_SECONDS", 0.05)
     monkeypatch.setattr(ByModel, "compaction_model", ScriptedModel("hang\nsay: never"))
     room = make_room("by-model")
     for number in range(4):
@@ -277,11 +290,11 @@ async def test_clearing_takes_a_waiting_compaction_away(make_room: MakeRoom) -> 
 
 
 async def test_a_model_with_a_small_context_gets_smaller_pieces(
-    make_room: MakeRoom, settings: Any, monkeypatch: pytest.MonkeyPatch
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = ScriptedModel("context overflow above 4000 characters\nsay: small summary")
     monkeypatch.setattr(ByModel, "compaction_model", small)
-    settings.THINK_COMPACTION_INPUT_TOKENS = 4000
+    monkeypatch.setattr(compaction, "INPUT_TOKENS", 4000)
     room = make_room("by-model")
     for number in range(8):
         await room.say(f"stream 150 words\nsay: {number}")

@@ -1,5 +1,7 @@
 """Turns under each compaction policy: when room is made, what stays, and what the model is asked for."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,10 +61,30 @@ class Brief(Plain):
     compaction_policy = CompactionPolicy(summary_tokens=700, shown_chars=50)
 
 
+class Lawful(Plain):
+    """Says its own sections."""
+
+    compaction_policy = CompactionPolicy(sections={"Law": "Which statutes were named."})
+
+
 class Unheard(Plain):
     """Names a policy that does not exist."""
 
     compaction_policy = "v9"
+
+
+Reserve = Callable[[int], None]
+
+
+@pytest.fixture
+def reserve(monkeypatch: pytest.MonkeyPatch) -> Reserve:
+    """Have all presets keep so many tokens free, for small conversations."""
+
+    def changed(tokens: int) -> None:
+        for name, preset in PRESETS.items():
+            monkeypatch.setitem(PRESETS, name, replace(preset, reserved_tokens=tokens))
+
+    return changed
 
 
 def summaries(room: Room) -> list[JSONObject]:
@@ -81,9 +103,10 @@ async def full_turn(room: Room, usage: tuple[int, int], context: int = 20_000) -
 
 @pytest.mark.parametrize(("context", "expected"), [(13_000, 1), (16_000, 0)])
 async def test_an_estimate_beyond_the_buffer_makes_room(
-    make_room: MakeRoom, settings: Any, context: int, expected: int
+    make_room: MakeRoom, settings: Any, reserve: Reserve, context: int, expected: int
 ) -> None:
-    settings.THINK_OVERFLOW_FORMULA, settings.THINK_RESERVED_TOKENS = "v3", 2_000
+    settings.THINK_OVERFLOW_FORMULA = "v3"
+    reserve(2_000)
     room = make_room()
     session = await talked(room)
     with limits(context, 1_000):
@@ -95,16 +118,16 @@ async def test_an_estimate_beyond_the_buffer_makes_room(
     assert "assistant 4 " in sent
 
 
-async def test_what_a_step_took_makes_no_room(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_RESERVED_TOKENS = 2_000
+async def test_what_a_step_took_makes_no_room(make_room: MakeRoom, reserve: Reserve) -> None:
+    reserve(2_000)
     assert await compactions(await full_turn(make_room("estimating"), (19_900, 10))) == 0
 
 
 @pytest.mark.parametrize(("output", "expected"), [(8_000, 4_096), (1_000, 1_000)])
 async def test_a_summary_has_at_most_4096_tokens_or_what_the_model_can_answer(
-    make_room: MakeRoom, settings: Any, output: int, expected: int
+    make_room: MakeRoom, reserve: Reserve, output: int, expected: int
 ) -> None:
-    settings.THINK_RESERVED_TOKENS = 1_000
+    reserve(1_000)
     room = make_room("estimating")
     await talked(room)
     with limits(12_000 + output // 4, output):
@@ -155,9 +178,9 @@ async def test_a_few_messages_after_a_summary_wait(make_room: MakeRoom) -> None:
 
 @pytest.mark.parametrize(("usage", "expected"), [((17_990, 10), 0), ((17_990, 11), 1)])
 async def test_everything_beyond_the_reserve(
-    make_room: MakeRoom, settings: Any, usage: tuple[int, int], expected: int
+    make_room: MakeRoom, reserve: Reserve, usage: tuple[int, int], expected: int
 ) -> None:
-    settings.THINK_RESERVED_TOKENS = 2_000
+    reserve(2_000)
     room = make_room("listing")
     assert await compactions(await full_turn(room, usage)) == expected
     sent = dump(room.model.requests[-1])
@@ -218,18 +241,13 @@ async def test_where_turns_leave_nothing_the_last_messages_alone_stay(make_room:
     assert "assistant 9 " not in dump(room.model.requests[-1])
 
 
-@pytest.mark.parametrize(("agent", "expected"), [("plain", 300), ("estimating", 300), ("brief", 700)])
-async def test_numbers_of_the_site_are_those_of_presets_and_not_of_a_policy_of_ones_own(
-    make_room: MakeRoom, settings: Any, agent: str, expected: int
-) -> None:
-    settings.THINK_COMPACTION_SUMMARY_TOKENS, settings.THINK_COMPACTION_TOOL_CHARS = 300, 70
-    room = make_room(agent)
+async def test_a_policy_of_ones_own_has_its_own_numbers(make_room: MakeRoom) -> None:
+    room = make_room("brief")
     await talked(room, *[m for n in range(6) for m in (text("user", n), tool_message(n, "read", "x" * 900))])
     assert status_of(await room.say("context overflow above 30000 characters\nsay: fits")) == "completed"
     asked = summaries(room)[0]
-    assert asked["max_tokens"] == expected
-    shown = 50 if agent == "brief" else 70
-    assert f"(result: {('done ' * 20)[:shown]}...)" in asked["messages"][-1]["content"]
+    assert asked["max_tokens"] == 700
+    assert f"(result: {('done ' * 20)[:50]}...)" in asked["messages"][-1]["content"]
 
 
 async def asked_by_hand(room: Room, session: Session) -> str:
@@ -262,7 +280,7 @@ async def test_a_policy_that_does_not_exist_ends_the_turn_with_its_reason(
 async def test_by_hand_it_ends_with_its_reason_as_well(make_room: MakeRoom, settings: Any) -> None:
     room = make_room()
     session = await talked(room)
-    settings.THINK_COMPACTION_KEEP_TOKENS = -1
+    settings.THINK_OVERFLOW_FORMULA = "v9"
     fiber_id = await asked_by_hand(room, session)
     fiber = await db(lambda: Fiber.objects.get(pk=fiber_id))
     assert (fiber.status, fiber.error["code"]) == ("failed", "compaction_failed")
@@ -286,16 +304,15 @@ async def test_the_class_comes_before_the_site(make_room: MakeRoom) -> None:
     assert "at most 1000 tokens" in dump(summaries(room)[0])  # all that the model can, of 2,000
 
 
-async def test_sections_are_those_of_the_policy_or_of_the_site(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_RESERVED_TOKENS = 1_000
+async def test_sections_are_those_of_the_policy(make_room: MakeRoom, reserve: Reserve) -> None:
+    reserve(1_000)
     room = make_room("estimating")
     await talked(room)
     with limits(13_000, 1_000):
         await room.say("say: fits")
     assert "## Next Move" in dump(summaries(room)[0])
     assert "## Key Points" not in dump(summaries(room)[0])
-    settings.THINK_COMPACTION_SECTIONS = {"Law": "Which statutes were named."}
-    room = make_room()
+    room = make_room("lawful")
     await full_turn(room, (19_500, 0))
     [asked] = summaries(room)
     assert "## Law\\nWhich statutes were named.\\n\\nWrite only what was said." in dump(asked)

@@ -16,6 +16,7 @@ from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionUnloaded, ToolError
+from tools_app.extensions import records as call_records
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.loaded import load_stored
@@ -423,8 +424,8 @@ async def test_every_way_out_is_closed(make_room: MakeRoom, tmp_path: Any, setti
     assert reached == []
 
 
-async def test_the_newest_records_of_a_conversation_are_kept(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_EXTENSION_CALLS_KEPT = 3
+async def test_the_newest_records_of_a_conversation_are_kept(make_room: MakeRoom, monkeypatch: Any) -> None:
+    monkeypatch.setattr(call_records, "CALLS_KEPT", 3)
     probe = await Probe(make_room("extended")).load(workspace="read")
     await probe.call(*[["readFile", f"/{number}"] for number in range(7)])
     assert [subject for _, subject, _ in await records()] == ["/4", "/5", "/6"]

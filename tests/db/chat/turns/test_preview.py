@@ -1,5 +1,6 @@
 """What people are shown of the next call is what the next call is; looking changes nothing (U2.38, UI panel)."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from chat.reads.preview import Preview, preview
 from chat.think import SessionSetup, StoredSkills, TurnConfig
 from sessions_app.compactions.services import add_compaction
 from sessions_app.errors import SessionNotFound
+from sessions_app.messages import selectors
 from sessions_app.models import Session
 from tests.db.chat.access_rows import all_rows
 from tests.sent_notes import without_notes
@@ -113,11 +115,11 @@ def _only_session() -> str:
     return str(Session.objects.values_list("id", flat=True).get())
 
 
-async def test_what_is_out_of_reach_is_reported(make_room: MakeRoom, settings: Any) -> None:
+async def test_what_is_out_of_reach_is_reported(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     room = make_room()
     for number in range(4):
         await room.say(f"say: answer {number}")
-    settings.THINK_HISTORY_MESSAGES = 4
+    monkeypatch.setattr(selectors, "model_history", partial(selectors.model_history, max_messages=4))
     shown = await look(room)
     assert (shown.tail.message_count, shown.tail.left_out) == (4, 4)
     assert shown.tail.first_text == "say: answer 2"

@@ -171,3 +171,10 @@ def test_each_operation_moves_as_the_table_says(status: ScheduleStatus, event: S
         expected = status
     assert Schedule.objects.get().status == expected
     assert (status in sources(event)) == (Schedule.objects.get().revision > 0)
+
+
+def test_what_people_create_is_not_more_frequent_than_the_setting_says(settings: Any) -> None:
+    settings.THINK_SCHEDULE_SHORTEST_SECONDS = 600
+    services.check_shortest(Timing.every(600))
+    with pytest.raises(ScheduleInvalid, match="every 600 seconds at most"):
+        services.check_shortest(Timing.every(599))

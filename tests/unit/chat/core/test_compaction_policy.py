@@ -14,7 +14,6 @@ from chat.core.context.compaction_policy import (
     V2,
     V3,
     CompactionPolicy,
-    SiteChoice,
     compaction_policy,
 )
 from chat.core.model.overflow import Count, Formula, Limits
@@ -58,35 +57,21 @@ def test_values_that_no_conversation_could_be_compacted_by_are_refused(field: st
         compaction_policy(replace(V2, **{field: value}))
 
 
-def test_the_documented_numbers_and_the_sites() -> None:
+def test_the_documented_numbers_of_v3() -> None:
     documented = replace(
         V2, formula=Formula.V3, keep_tokens=8_000, summary_tokens=4_096, shown_chars=2_000, sections=WORK_SECTIONS
     )
     assert compaction_policy("v3") == documented
     assert V3.usable_tokens(SMALL) == 80_000
-    site = SiteChoice(reserved_tokens=30_000, keep_tokens=1, summary_tokens=2, shown_chars=3)
-    said = compaction_policy("v3", site)
-    assert said == replace(V3, reserved_tokens=30_000, keep_tokens=1, summary_tokens=2, shown_chars=3)
-    assert compaction_policy("v3", SiteChoice()) is not None
-    assert compaction_policy("v3", SiteChoice(keep_tokens=5)) == replace(V3, keep_tokens=5)
     own = CompactionPolicy()
-    assert compaction_policy(own, site) is own
+    assert compaction_policy(own) is own
 
 
-def test_numbers_of_a_site_that_are_none_are_refused() -> None:
-    with pytest.raises(TurnConfigInvalid, match="keep_tokens must be a whole number from 0, not -1"):
-        compaction_policy("v2", SiteChoice(keep_tokens=-1))
-
-
-def test_a_site_and_a_class_may_say_other_sections() -> None:
-    site = SiteChoice(sections={"Law": "Which statutes were named."})
-    assert compaction_policy("v3", site).sections == {"Law": "Which statutes were named."}
-    assert compaction_policy("v3", SiteChoice(sections={})).sections == WORK_SECTIONS
-    assert compaction_policy(CompactionPolicy(sections=(("Dates", ""),)), site).sections == (("Dates", ""),)
+def test_sections_that_are_none_are_refused() -> None:
     with pytest.raises(TurnConfigInvalid, match="compaction_policy: A section has a title of one line"):
         compaction_policy(CompactionPolicy(sections={"": ""}))
     with pytest.raises(TurnConfigInvalid, match="Sections are 1 to 20 titles"):
-        compaction_policy("v2", SiteChoice(sections={f"T{n}": "" for n in range(21)}))
+        compaction_policy(CompactionPolicy(sections={f"T{n}": "" for n in range(21)}))
 
 
 def test_the_documented_numbers() -> None:

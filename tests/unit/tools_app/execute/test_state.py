@@ -14,6 +14,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.errors import ArchiveInvalid, CodeInvalid, FileFailed
 from tools_app.execute.state.declared import DECLARED, FUNCTIONS_DECLARED, USUAL, listed
 from tools_app.execute.state.functions import FUNCTIONS, ONCE, StateFunctions
+from tools_app.workspace import archive as archives
 
 
 def state(files: Workspace) -> Any:
@@ -202,7 +203,7 @@ async def test_a_directory_is_packed_and_unpacked() -> None:
     assert (found["/copy/a.txt"], found["/copy/deep/b"]) == (b"a", b"\0\1")
 
 
-async def test_archives_are_not_trusted(settings: Any) -> None:
+async def test_archives_are_not_trusted(monkeypatch: Any) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         made.writestr("../outside", "x")
@@ -213,7 +214,7 @@ async def test_archives_are_not_trusted(settings: Any) -> None:
     with pytest.raises(ArchiveInvalid, match="no zip file"):
         await call("unarchive", path="/none.zip", target="/in")
     await call("archive", path="/a", target="/a.zip")
-    settings.THINK_WORKSPACE_ARCHIVE_MAX_BYTES = 7
+    monkeypatch.setattr(archives, "ARCHIVE_BYTES", 7)
     with pytest.raises(ArchiveInvalid):
         await call("unarchive", path="/a.zip", target="/in")
     assert not await files.exists("/in")

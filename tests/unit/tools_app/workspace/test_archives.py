@@ -7,13 +7,13 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import override_settings
 
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import ArchiveInvalid, FileFailed
+from tools_app.workspace import archive as archives
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
@@ -130,21 +130,21 @@ async def test_entries_that_exclude_each_other_are_refused_whole() -> None:
     assert await workspace.glob("**/*") == []
 
 
-async def test_the_limits_are_settings() -> None:
+async def test_large_archives_and_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = MemoryWorkspace()
     archive = packed(("a", b"x" * 100), ("b", b"y" * 100))
-    for name, limit in (
-        ("THINK_WORKSPACE_ARCHIVE_MAX_ENTRIES", 1),
-        ("THINK_WORKSPACE_ARCHIVE_MAX_BYTES", 199),
-        ("THINK_WORKSPACE_FILE_MAX_BYTES", 99),
-    ):
-        with override_settings(**{name: limit}), pytest.raises(ArchiveInvalid):
-            await import_zip(workspace, io.BytesIO(archive))
+    with override_settings(THINK_WORKSPACE_FILE_MAX_BYTES=99), pytest.raises(ArchiveInvalid):
+        await import_zip(workspace, io.BytesIO(archive))
+    for name, limit in (("ARCHIVE_ENTRIES", 1), ("ARCHIVE_BYTES", 199)):
+        with monkeypatch.context() as patch:
+            patch.setattr(archives, name, limit)
+            with pytest.raises(ArchiveInvalid):
+                await import_zip(workspace, io.BytesIO(archive))
     assert len(await import_zip(workspace, io.BytesIO(archive))) == 2
 
 
-async def test_a_list_of_entries_that_is_too_long_is_not_read(settings: Any) -> None:
-    settings.THINK_WORKSPACE_ARCHIVE_MAX_ENTRIES = 2
+async def test_a_list_of_entries_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "ARCHIVE_ENTRIES", 2)
     archive = packed(*((f"{number:0200}", b"") for number in range(10)))
     with pytest.raises(ArchiveInvalid, match="2 entries"):
         await import_zip(MemoryWorkspace(), io.BytesIO(archive))
