@@ -98,7 +98,7 @@ def _settings() -> dict[str, list[tuple[str, ...]]]:
 
     first, people, machines = "What one sets on the first day", "Limits for people", "Limits of machines"
     tables: dict[str, list[tuple[str, ...]]] = {first: [], people: [], machines: []}
-    kinds = {PeopleLimit: people, MachineLimit: machines}
+    kinds: dict[object, str] = {PeopleLimit: people, MachineLimit: machines}
     for name, doc in sorted(documented().items()):
         setting = registry.get(name)
         default = setting.default if setting else None

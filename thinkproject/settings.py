@@ -19,39 +19,67 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # --- The installation -------------------------------------------------------------------------------------------
 
 DATA_DIR = Path(
-    env.env_text("THINK_DATA_DIR", str(BASE_DIR / "var"), doc="Where everything embedded lives (default `./var`).")
+    env.env_text(
+        "THINK_DATA_DIR",
+        str(BASE_DIR / "var"),
+        doc="Where everything embedded lives; default `./var`. Set it to a disk that is backed up.",
+    )
 ).resolve()
-PORT = env.env_int("PORT", 8000, minimum=1, maximum=65535, doc="Port of the web server of `make run`, on 127.0.0.1.")
-BIND = env.env_text("THINK_BIND", "127.0.0.1", doc="Address on which `make run` listens.")
-NO_RELOAD = env.env_bool("THINK_NO_RELOAD", default=False, doc="Do not restart web and worker when a file changes.")
+PORT = env.env_int(
+    "PORT",
+    8000,
+    minimum=1,
+    maximum=65535,
+    doc="Port of the web server of `make run`; default 8000. Set it where that is taken.",
+)
+BIND = env.env_text(
+    "THINK_BIND", "127.0.0.1", doc="Address on which `make run` listens. Set it to be reached from elsewhere."
+)
+NO_RELOAD = env.env_bool(
+    "THINK_NO_RELOAD",
+    default=False,
+    doc="Do not restart web and worker when a file changes. Set it where nothing is edited.",
+)
 SETTINGS_MODULE = env.env_text(
     "THINK_SETTINGS",
     "thinkproject.settings",
-    doc="Settings module that `make run` serves; one of your own begins with `from thinkproject.settings import *`.",
+    doc="Settings module of `make run`; yours begins with `from thinkproject.settings import *`. Set it where "
+    "variables do not suffice.",
 )
 SKIPS_LOCAL_MODEL = env.env_bool(
-    "THINK_SKIP_LOCAL_MODEL", default=False, doc="Do not install or start the small local model."
+    "THINK_SKIP_LOCAL_MODEL",
+    default=False,
+    doc="Do not install or start the small local model. Set it where another answers.",
 )
 WEB_PROCESSES = env.env_int(
-    "THINK_WEB_PROCESSES", 0, doc="Web processes of `make run`; 0 or unset: by cores and memory."
+    "THINK_WEB_PROCESSES", 0, doc="Web processes of `make run`; 0: by cores and memory. Set it on a shared machine."
 )
 WORKER_PROCESSES = env.env_int(
-    "THINK_WORKER_PROCESSES", 0, doc="Workers of `make run`; 0 or unset: by cores and memory."
+    "THINK_WORKER_PROCESSES", 0, doc="Workers of `make run`; 0: by cores and memory. Set it on a shared machine."
 )
 WORKER_THREADS = env.env_int(
-    "THINK_WORKER_THREADS", 200, minimum=1, doc="Turns that each worker of `make run` runs at the same time."
+    "THINK_WORKER_THREADS",
+    200,
+    minimum=1,
+    doc="Turns that each worker of `make run` runs at a time. Lower it for heavy tools.",
 )
 WEB_SERVER = env.env_choice(
-    "THINK_WEB_SERVER", ("uvicorn", "daphne"), doc="Server of the web processes: `uvicorn` (default) or `daphne`."
+    "THINK_WEB_SERVER",
+    ("uvicorn", "daphne"),
+    doc="Server of the web processes: `uvicorn` (default) or `daphne`. Set it where you know that one.",
 )
-ALLOWED_HOSTS = env.env_list("ALLOWED_HOSTS", doc="Host names of a production server; setting it means production.")
+ALLOWED_HOSTS = env.env_list("ALLOWED_HOSTS", doc="Host names of a production server. Set it to go into production.")
 IS_PRODUCTION = bool(ALLOWED_HOSTS)
 if not IS_PRODUCTION:
     ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-DEBUG = env.env_bool("THINK_DEBUG", default=False, doc="Django's debug pages and query log; refused in production.")
+DEBUG = env.env_bool(
+    "THINK_DEBUG", default=False, doc="Django's debug pages; refused in production. Set it to develop."
+)
 if DEBUG and IS_PRODUCTION:
     raise env.EnvError("THINK_DEBUG shows internals to everybody; unset it where ALLOWED_HOSTS is set.")
-SECRET_KEY = env.env_secret("SECRET_KEY", doc="Signs sessions. Made once and kept in the data directory when unset.")
+SECRET_KEY = env.env_secret(
+    "SECRET_KEY", doc="Signs sessions; made once and kept in the data directory. Set it in production."
+)
 if not SECRET_KEY:
     if IS_PRODUCTION:
         raise env.EnvError("SECRET_KEY (or SECRET_KEY_FILE) is required where ALLOWED_HOSTS is set.")
@@ -59,7 +87,7 @@ if not SECRET_KEY:
 
 # --- Applications -----------------------------------------------------------------------------------------------
 
-THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated: their `agents.py` is served too.")
+THINK_APPS = env.env_list("THINK_APPS", doc="Further Django apps, comma-separated. Set it to serve their `agents.py`.")
 if "start_agent" in sys.argv[1:2]:  # which makes one of them
     THINK_APPS = present(THINK_APPS)
 INSTALLED_APPS = [
@@ -120,14 +148,19 @@ TEMPLATES = [
 
 # --- Database, Redis, Celery ------------------------------------------------------------------------------------
 
-DATABASE_URL = env.env_secret("DATABASE_URL", doc="The database; default SQLite in the data directory.")
+DATABASE_URL = env.env_secret(
+    "DATABASE_URL", doc="The database; default SQLite in the data directory. Set it in production."
+)
 DATABASE_POOL_SIZE = env.env_int(
-    "THINK_DATABASE_POOL_SIZE", 20, minimum=2, doc="PostgreSQL connections of one process at most."
+    "THINK_DATABASE_POOL_SIZE",
+    20,
+    minimum=2,
+    doc="PostgreSQL connections of one process at most. Lower it where the server has few.",
 )
 DATABASES = {"default": connections.database(DATABASE_URL, DATA_DIR, pool_size=DATABASE_POOL_SIZE)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.env_secret("REDIS_URL", doc="A Redis or Valkey; default the embedded one of the data directory.")
+REDIS_URL = env.env_secret("REDIS_URL", doc="A Redis or Valkey; default the embedded one. Set it in production.")
 USES_EMBEDDED_REDIS = not REDIS_URL
 REDIS_URL = connections.redis_address(REDIS_URL) or paths.redis_url(DATA_DIR)
 CHANNEL_LAYERS = {
@@ -164,21 +197,21 @@ CELERY_BEAT_SCHEDULE = {  # an expired task is dropped: the next one comes anywa
 
 # --- Models -----------------------------------------------------------------------------------------------------
 
-OPENAI_API_KEY = env.env_secret("OPENAI_API_KEY", doc="Key for the model server.")
+OPENAI_API_KEY = env.env_secret("OPENAI_API_KEY", doc="Key for the model server. Set it for a server that asks.")
 OPENAI_BASE_URL = env.env_text(
-    "OPENAI_BASE_URL", doc="Any OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`."
+    "OPENAI_BASE_URL", doc="An OpenAI-compatible server, `http://127.0.0.1:11434/v1`. Set it for your own."
 )
 THINK_MODEL = env.env_text(
     "THINK_MODEL",
     doc="The model `default` stands for, as `provider/model`; of several, comma-separated, the next answers where one "
-    "fails.",
+    "fails. Set it to choose who answers.",
 )
 THINK_MODEL_CHOICE_FILE = str(DATA_DIR / "model.json")  # what discovery chose at start
 
 # --- Web --------------------------------------------------------------------------------------------------------
 
 THINK_ALLOWED_ORIGINS = env.env_list(
-    "THINK_ALLOWED_ORIGINS", doc="Other origins whose pages may use API and sockets with a cookie."
+    "THINK_ALLOWED_ORIGINS", doc="Other origins whose pages may use API and sockets. Set it for a page of your own."
 )
 CORS_ALLOWED_ORIGINS = THINK_ALLOWED_ORIGINS  # by name and never `*`; the others get no header
 CORS_URLS_REGEX = r"^/" if THINK_ALLOWED_ORIGINS else r"^(?!)"  # without any, no answer says that it varies by origin
@@ -196,12 +229,19 @@ CORS_ALLOW_HEADERS = (
 CORS_EXPOSE_HEADERS = ("Content-Range", "Location", "Retry-After")
 CORS_PREFLIGHT_MAX_AGE = 600
 USES_HTTPS = env.env_bool(
-    "THINK_HTTPS", default=IS_PRODUCTION, doc="Secure cookies, redirect and HSTS (in production)."
+    "THINK_HTTPS",
+    default=IS_PRODUCTION,
+    doc="Secure cookies, redirect and HSTS. Set it to 0 where a proxy does so otherwise.",
 )
 TRUSTS_PROXY = env.env_bool(
-    "THINK_TRUST_PROXY", default=False, doc="Believe `X-Forwarded-Proto` and `-For` of a proxy."
+    "THINK_TRUST_PROXY",
+    default=False,
+    doc="Believe `X-Forwarded-Proto` and `-For`. Set it behind a proxy that sets them.",
 )
-SECURE_HSTS_SECONDS = env.env_int("THINK_HSTS_SECONDS", 3600, doc="How long browsers insist on HTTPS.") * USES_HTTPS
+SECURE_HSTS_SECONDS = (
+    env.env_int("THINK_HSTS_SECONDS", 3600, doc="How long browsers insist on HTTPS. Raise it once HTTPS works.")
+    * USES_HTTPS
+)
 SECURE_SSL_REDIRECT = USES_HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^health/"]  # probes speak plain HTTP to the process
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTS_PROXY else None
@@ -278,12 +318,18 @@ LANGUAGE_COOKIE_NAME = f"think_language_{_suffix}"
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_SECURE = USES_HTTPS
 HAS_MADE_UP_LANGUAGES = env.env_bool(
-    "THINK_MADE_UP_LANGUAGES", default=False, doc="For developers: offer `en-xa` and `ar-xb`, made up from English."
+    "THINK_MADE_UP_LANGUAGES",
+    default=False,
+    doc="Offer `en-xa` and `ar-xb`, made up from English. Set it to test translations.",
 )
 if HAS_MADE_UP_LANGUAGES:
     LANGUAGES += [("en-xa", "English, accented and longer"), ("ar-xb", "English from right to left")]
-LOG_LEVEL = env.env_text("THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR.").upper()
-LOG_FORMAT = env.env_text("THINK_LOG_FORMAT", "text", doc="`text` or `json` (one object a line).")
+LOG_LEVEL = env.env_text(
+    "THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR. Lower it to search."
+).upper()
+LOG_FORMAT = env.env_text(
+    "THINK_LOG_FORMAT", "text", doc="`text`, or `json` with an object a line. Set it for collectors of logs."
+)
 LOGGING = logs.configuration(LOG_LEVEL, LOG_FORMAT, secrets=[SECRET_KEY, OPENAI_API_KEY, DATABASE_URL])
 
 # Values of the apps' own settings (`conf*.py`), and the refusal of undeclared keys.

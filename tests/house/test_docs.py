@@ -4,17 +4,22 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import pytest
 
 from tests.house.repository import ROOT, committed
 from thinkproject import api_types
 from thinkproject.config.app_settings import documented
-from thinkproject.kernel.conf import registry
+from thinkproject.kernel.conf import Setting, registry
+from thinkproject.kernel.removed_settings import REMOVED
 from thinkproject.reference import PAGES, is_current
 
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
 _SETTING = re.compile(r"\bTHINK_[A-Z0-9_]+")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+")
+_WHEN = re.compile(r"(Add|Change|Keep|Lower|Raise|Set|Switch) .*\.$")
 DOCUMENTS = (".md", ".yml", ".conf", "Dockerfile", "Procfile", "Makefile")
 
 
@@ -27,8 +32,33 @@ def test_the_types_of_the_page_are_in_step_with_the_api() -> None:
     assert api_types.is_current(), "openapi.d.ts is out of step: `make fix` writes it"
 
 
-def test_every_setting_has_a_description() -> None:
-    assert [name for name, doc in documented().items() if len(doc) < 10] == []
+def test_every_setting_says_what_it_is_and_when_to_change_it() -> None:
+    told = {name: doc.rpartition(". ") for name, doc in documented().items() if not name.endswith("_FILE")}
+    assert [name for name, (what, _, when) in told.items() if len(what) < 5 or not _WHEN.match(when)] == []
+
+
+def limits() -> list[Setting[Any]]:
+    """Settings that are objects of limits."""
+    return [setting for setting in registry.values() if is_dataclass(setting.default)]
+
+
+def test_every_setting_is_named_by_a_test() -> None:
+    tests = [path for path in committed() if path.startswith("tests/") and not path.startswith("tests/house/")]
+    named = {name for path in tests if path.endswith(".py") for name in _NAME.findall((ROOT / path).read_text())}
+    assert sorted(documented().keys() - named) == []
+
+
+def test_what_was_a_setting_is_none_and_its_hint_is_true() -> None:
+    assert registry.keys() & REMOVED.keys() == set()
+    objects = {setting.name: {field.name for field in fields(setting.default)} for setting in limits()}
+    hinted = [re.match(r"Set (\w+)='\{\"(\w+)\"", hint) for hint in REMOVED.values()]
+    assert len(objects) == 3
+    assert all(match[2] in objects[match[1]] for match in hinted if match)
+    assert sum(map(len, objects.values())) == sum(1 for match in hinted if match)
+
+
+def test_the_settings_are_few_enough_to_choose_from() -> None:
+    assert len(registry) <= 110
 
 
 def test_every_setting_that_documents_name_can_be_set() -> None:
