@@ -132,7 +132,9 @@ class ScheduleAdmin(PageAdmin):
         form = ScheduleForm(posted(request), initial={**initial, "prompt": (row.payload or {}).get("prompt", "")})
         back = reverse("admin:think_fibers_schedule_change", args=[row.pk])
         if form.is_bound and form.is_valid():
-            given = {name: form.cleaned_data[name] for name in ("title", "prompt") if name in form.changed_data}
+            given: dict[str, Any] = {
+                name: form.cleaned_data[name] for name in ("title", "prompt") if name in form.changed_data
+            }
             with errors_in(form):
                 if {"kind", "spec", "zone"} & set(form.changed_data):
                     given["timing"] = read_timing(*(form.cleaned_data[name] for name in ("kind", "spec", "zone")))
