@@ -24,6 +24,7 @@ from .agents import MODELS
 from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
 from .delegating import ENDED, WORKED, Chief, Errand, call, instance_of, nothing_delegated, only_run, runs, turns_of
+from .working import one_after_another
 
 __all__ = ["nothing_delegated"]  # a fixture
 
@@ -102,11 +103,13 @@ async def test_milestones_keep_the_keys_of_their_data_and_are_numbered_on(make_r
     room = make_room("chief")
     own = {"name": "mine", "sequence": 7, "at": "noon"}
     noted: list[dict[str, Any]] = [own, own, {"name": "his"}]
-    task = "\n".join(
-        f"call tool note {json.dumps({'name': name, 'data': data})} id=n{number}"
-        for number, (name, data) in enumerate(zip(("a", "b", "a"), noted, strict=True))
+    task = one_after_another(  # calls of one step run at the same time
+        *(
+            f"call tool note {json.dumps({'name': name, 'data': data})} id=n{number}"
+            for number, (name, data) in enumerate(zip(("a", "b", "a"), noted, strict=True))
+        )
     )
-    await room.say(f"{call('errand', task + chr(10) + 'say: ok')}\nsay: {{result}}")
+    await room.say(f"{call('errand', task)}\nsay: {{result}}")
     run = await only_run()
     assert run.turn_id is not None
     chunks = [load(record.text) for record in await read(run.turn_id, 0)]
