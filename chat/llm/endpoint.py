@@ -14,12 +14,14 @@ class Endpoint:
 
     `max_tokens_field` differs between vendors. `can_call_tools` false means that tools are never sent. `None` is not
     declared: `chat.llm.abilities` decides then. `listed_inputs`: the media that the product's list names for the model.
+    `calls_in_text` false: calls that a model writes into its text stay text.
     """
 
     provider: str
     base_url: str = OPENAI_BASE_URL
     api_key: str = field(default="", repr=False)
     can_call_tools: bool | None = None
+    calls_in_text: bool = True
     accepts_images: bool | None = None
     accepts_documents: bool | None = None
     listed_inputs: tuple[str, ...] | None = None

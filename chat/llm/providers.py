@@ -114,6 +114,7 @@ def _custom(provider: str, entry: JSONObject) -> Route:
         base_url=base_url,
         api_key=str(entry.get("api_key") or ""),
         can_call_tools=_declared(entry, "can_call_tools"),
+        calls_in_text=bool(entry.get("calls_in_text", True)),
         accepts_images=_declared(entry, "accepts_images"),
         accepts_documents=_declared(entry, "accepts_documents"),
         max_tokens_field=str(entry.get("max_tokens_field", "max_tokens")),

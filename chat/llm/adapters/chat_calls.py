@@ -8,7 +8,7 @@ from chat.core.model.provider_data import ProviderData, is_odd
 from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_same, is_whole
 from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras
 from chat.llm.adapters.chat_wire import HalfCharacters
-from chat.llm.adapters.spoken_calls import spoken_calls
+from chat.llm.adapters.spoken_calls import Tools, spoken_calls
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
@@ -72,7 +72,7 @@ class CallReader:
             events.extend(self._start(call))
         return events
 
-    def speak(self, text: str, tools: frozenset[str]) -> list[ModelEvent]:
+    def speak(self, text: str, tools: Tools) -> list[ModelEvent]:
         """Take the calls that a text is, which is none for people then."""
         events: list[ModelEvent] = []
         for place, (name, given) in enumerate(spoken_calls(text, tools)):

@@ -38,6 +38,7 @@ from chat.llm.adapters.chat_wire import (
 )
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
+from chat.llm.adapters.spoken_calls import Tools
 from chat.llm.adapters.thought_tags import Kind, ThoughtTags, without_end_mark
 from chat.llm.adapters.usage import completed, read_usage
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -99,9 +100,9 @@ class ChatReader:
     """The state of one answer. `finish_seen`: the answer may be over; `is_done`: nothing more can come."""
 
     def __init__(
-        self, model: str, secrets: tuple[str, ...], used_call_ids: set[str], tools: frozenset[str] = frozenset()
+        self, model: str, secrets: tuple[str, ...], used_call_ids: set[str], tools: Tools | None = None
     ) -> None:
-        """`model`: `provider/model`. `tools`: names of those that an answer may call in its text."""
+        """`model`: `provider/model`. `tools`: those that an answer may call in its text, see `spoken_calls`."""
         self._model = model
         self._provider = model.partition("/")[0]
         self._secrets = secrets
