@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from fibers.errors import Cancelled, FiberError, Parked
-from sessions_app.core.messages.truncation import truncate_tail
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.aio import call_tool_code, call_user_code, db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
@@ -184,7 +184,7 @@ class RunAction:
             raise error
         logger.warning("action failed", exc_info=error, extra={"action": "action_failed", "tool": rules.name})
         message = error.message if isinstance(error, ThinkError) else str(error) or type(error).__name__
-        output = error_output(type(error).__name__, truncate_tail(message, MAX_OUTPUT_CHARS))
+        output = error_output(type(error).__name__, cut_text(message, MAX_OUTPUT_CHARS))
         await db(release_effect, begun, output)
         return ActionOutcome(output=output, has_failed=True)
 
@@ -241,12 +241,12 @@ async def _key_of(rules: ActionRules, arguments: JSONObject) -> str | None:
 def safe_output(value: Any) -> JSONValue:
     """A result as JSON of a bounded length. An effect that happened never fails for what it returned.
 
-    What JSON cannot carry becomes its text. More than 20,000 characters are cut at the end; a structure becomes the
-    text of its JSON then.
+    What JSON cannot carry becomes its text. Of more than 20,000 characters the beginning and the end stay; a structure
+    becomes the text of its JSON then.
     """
     try:
         output = to_json(value)
     except (TypeError, ValueError):
         output = str(value)
     text = output if isinstance(output, str) else dump(output)
-    return output if len(text) <= MAX_OUTPUT_CHARS else truncate_tail(text, MAX_OUTPUT_CHARS)
+    return output if len(text) <= MAX_OUTPUT_CHARS else cut_text(text, MAX_OUTPUT_CHARS)

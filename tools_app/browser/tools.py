@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Unpack
 
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint
 from tools_app.browser import external, pages
 from tools_app.browser.conf import browser_settings
@@ -35,7 +36,6 @@ from tools_app.execute.console import failure_text, short_console
 from tools_app.execute.tool import default_limits, shared_sandbox
 from tools_app.fetching.rendering import to_markdown
 from tools_app.fetching.resolving import Resolve, resolve
-from tools_app.fetching.tools import CUT
 from tools_app.fetching.urls import parse_rules
 from tools_app.sandbox.contract import Answer, CallHandler, RunResult, Sandbox, Script
 
@@ -294,9 +294,8 @@ class BrowserTools:
             page = await pages.html_of(session, found.page)
             refused = _refused(session)
         text = await asyncio.to_thread(to_markdown, page)
-        is_cut = len(text) > MAX_CHARS
-        body = text[:MAX_CHARS] + CUT if is_cut else text
-        return {**found.to_json(), "markdown": body, "truncated": is_cut, **refused}
+        body = cut_text(text, MAX_CHARS)
+        return {**found.to_json(), "markdown": body, "truncated": body != text, **refused}
 
     async def links(self, context: ToolContext, url: str) -> JSONObject:
         """The links of a page. Errors: `ToolError`."""
@@ -362,7 +361,7 @@ def _reported(result: RunResult) -> JSONObject:
     if result.error is not None:
         raise ToolError(failure_text(f"{result.error.name}: {result.error.message}", console))
     text = dump(result.value)
-    value = result.value if len(text) <= MAX_CHARS else text[:MAX_CHARS] + CUT
+    value = result.value if len(text) <= MAX_CHARS else cut_text(text, MAX_CHARS)
     return {"value": value, "console": short_console(console)}
 
 

@@ -1,7 +1,9 @@
 """Console output as a model reads it."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from sessions_app.core.messages.truncation import END_SHARE, cut_text
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.code.truncation import truncated
 
@@ -21,13 +23,23 @@ def _prefixed(line: JSONObject) -> str:
 
 
 def short_console(console: list[JSONObject]) -> list[JSONObject]:
-    """The first lines of a console, as many as a model reads."""
-    left = MAX_CONSOLE_CHARS
+    """The first and the last lines of a console, as many as a model reads."""
+    if sum(len(line["text"]) for line in console) <= MAX_CONSOLE_CHARS:
+        return [{"level": line["level"], "text": line["text"]} for line in console]
+    end_chars = MAX_CONSOLE_CHARS // END_SHARE
+    end = _fitting(reversed(console), end_chars)
+    begin = _fitting(console[: len(console) - len(end)], MAX_CONSOLE_CHARS - end_chars)
+    missing = len(console) - len(begin) - len(end)
+    notice = [{"level": "log", "text": f"({missing} more lines)"}] if missing else []
+    return [*begin, *notice, *reversed(end)]
+
+
+def _fitting(lines: Iterable[JSONObject], room: int) -> list[JSONObject]:
+    """As many lines as have room, and the one that has it in part."""
     shown: list[JSONObject] = []
-    for line in console:
-        if left <= 0:
-            shown.append({"level": "log", "text": f"({len(console) - len(shown)} more lines)"})
+    for line in lines:
+        if room <= 0:
             break
-        shown.append({"level": line["level"], "text": line["text"][:left]})
-        left -= len(line["text"])
+        shown.append({"level": line["level"], "text": cut_text(line["text"], room)})
+        room -= len(line["text"])
     return shown

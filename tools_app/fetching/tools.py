@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 from yarl import URL
 
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.core.files.operations import WriteOperations
 from tools_app.core.origins import Origin
@@ -27,7 +28,6 @@ from tools_app.fetching.values import FetchLimits
 NAME: Final = "fetch_url"
 TITLE: Final = "Read a web page"
 FOLDER: Final = "/fetched"
-CUT: Final = "\n\n... (truncated)"
 _MARGIN_SECONDS: Final = 20.0
 """What the tool may take beyond the fetch itself: converting the page, writing the file."""
 
@@ -158,7 +158,7 @@ async def _text(
         text = await asyncio.to_thread(to_markdown, text)
     if len(text) <= max_chars:
         return value | {"response": "text", "body": text}
-    value |= {"response": "text", "body": text[:max_chars] + CUT, "truncated": True}
+    value |= {"response": "text", "body": cut_text(text, max_chars), "truncated": True}
     if workspace is not None:
         kept = await _kept(
             fetched, text.encode("utf-8", "replace"), "md" if as_page else _extension(fetched), workspace

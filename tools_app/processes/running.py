@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from sessions_app.core.messages.truncation import END_SHARE, NOTICE
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes.groups import Group, make_group
 from tools_app.processes.isolation import MAX_ENTRIES, SHARED_BYTES, CommandBounds, Isolation, MountPlace
@@ -30,6 +31,7 @@ END_SECONDS: Final = 20.0
 MAX_REASON_BYTES: Final = 300
 MAX_READ_BYTES: Final = 64_000_000
 PIECE_BYTES: Final = 64 * 1024
+NOTICE_BYTES: Final = 64
 
 
 class End(StrEnum):
@@ -44,7 +46,10 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCommand:
-    """The end of a command, and the beginning of its outputs. `code`: as of a shell, 128 and more for signals."""
+    """The end of a command, and its outputs: of long ones the beginning and the end.
+
+    `code`: as of a shell, 128 and more for signals.
+    """
 
     end: End
     code: int
@@ -170,15 +175,21 @@ class RunningCommand:
             await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _read(self, stream: asyncio.StreamReader) -> bytes:
-        """The beginning of a stream; the rest is read and dropped."""
-        kept = bytearray()
-        total = 0
+        """A stream; of a long one the beginning and the end, with a notice for what is read and dropped."""
+        most = self._bounds.output_bytes
+        end_bytes = max((most - NOTICE_BYTES) // END_SHARE, 1)
+        head, tail, total = bytearray(), bytearray(), 0
         while piece := await stream.read(PIECE_BYTES):
             total += len(piece)
-            kept += piece[: self._bounds.output_bytes - len(kept)]
+            room = max(most - len(head), 0)
+            head += piece[:room]
+            tail = (tail + piece)[-end_bytes:]
             if total > MAX_READ_BYTES:
                 self._kill(End.OUTPUT)
-        return bytes(kept)
+        if total <= most:
+            return bytes(head)
+        kept = _without_halves(head[: most - NOTICE_BYTES - end_bytes], tail)
+        return NOTICE.format(count=total - sum(map(len, kept))).encode().join(kept)
 
     async def _watch_memory(self) -> None:
         while True:
@@ -233,6 +244,15 @@ class RunningCommand:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await process.wait()
+
+
+def _without_halves(head: bytearray, tail: bytearray) -> tuple[bytearray, bytearray]:
+    """The same without the pieces of a character that was cut at the end of the one or the beginning of the other."""
+    while head and head[-1] & 0xC0 == 0x80:
+        head.pop()
+    if head and head[-1] & 0x80:
+        head.pop()
+    return head, tail.lstrip(bytes(range(0x80, 0xC0)))
 
 
 def no_start(outputs: bytes) -> SandboxUnavailable:

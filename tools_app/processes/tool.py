@@ -16,6 +16,7 @@ from typing import Final, TypedDict
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Unpack
 
+from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import EntryKind, Workspace
@@ -213,6 +214,8 @@ class CommandRunner:
 
 def _text(data: bytes, most: int) -> str:
     text = data.decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    size = len(text.encode())
+    text = text if size <= most else cut_text(text, len(text) * most // size)
     return text.encode()[:most].decode(errors="ignore")
 
 

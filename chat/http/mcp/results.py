@@ -14,6 +14,7 @@ from chat.models import Turn
 from chat.turns.state.status import TurnStatus, turn_status
 from sessions_app.core.messages.shapes import Part
 from sessions_app.core.messages.tool_states import SETTLED, ToolState
+from sessions_app.core.messages.truncation import cut_text
 from sessions_app.messages import selectors
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
@@ -48,7 +49,7 @@ def answer_result(caller: McpCaller, turn_id: str, followed: Followed) -> types.
     ended = _ended(caller, turn_id, followed)
     answer = "".join(str(part.get("text", "")) for part in ended.parts if part.get("type") == "text")
     status, words = _status(ended)
-    data: JSONObject = {"status": status, "answer": answer[:MAX_TEXT], **_place(ended)}
+    data: JSONObject = {"status": status, "answer": cut_text(answer, MAX_TEXT), **_place(ended)}
     text = "\n\n".join(piece for piece in (answer, words) if piece)
     return _result(text, data, is_error=status in {"failed", "stopped"})
 
@@ -142,6 +143,5 @@ def page_of(caller: McpCaller, instance_id: str) -> str:
 
 
 def _result(text: str, data: JSONObject | None, *, is_error: bool = False) -> types.CallToolResult:
-    shown = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
-    content: list[Any] = [types.TextContent(type="text", text=shown)]
+    content: list[Any] = [types.TextContent(type="text", text=cut_text(text, MAX_TEXT))]
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)

@@ -22,6 +22,7 @@ from chat.turns.policies import delegating
 from fibers import services
 from fibers.selectors import find_by_key
 from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.truncation import cut_text
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.calls.selectors import open_calls
@@ -85,7 +86,7 @@ _RETRYABLE: Final = frozenset(
 def _summary(turn: Turn | None) -> str:
     """The text of the last step of an answer that has any; empty for an answer without text."""
     stored = None if turn is None else selectors.get_message(turn.session_id, turn.assistant_id)
-    return "" if stored is None else last_text(stored.to_ui())[:MAX_SUMMARY_CHARS]
+    return "" if stored is None else cut_text(last_text(stored.to_ui()), MAX_SUMMARY_CHARS)
 
 
 def last_text(message: Message) -> str:

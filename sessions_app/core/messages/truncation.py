@@ -23,7 +23,9 @@ NOTICE: Final = "\n... [{count} characters truncated] ...\n"
 FORMER: Final = re.compile(r"\n\.\.\. \[(?:\d+ more lines?, )?(\d+) characters truncated\](?: \.\.\.\n)?")
 """A notice of an earlier cut: its characters are its first group."""
 
-_END_SHARE: Final = 3  # a third of what is kept is the end, where a run says how it went
+END_SHARE: Final = 3
+"""A third of what is kept is the end, where a run says how it went."""
+
 _LEAST_ENDS: Final = 40
 _DOTS: Final = "..."
 
@@ -41,7 +43,7 @@ def cut_text(text: str, max_chars: int) -> str:
     if room < _LEAST_ENDS:
         is_cut = text.endswith(_DOTS) and len(text) <= max_chars + len(_DOTS)
         return text if is_cut else text[: max(max_chars, 0)] + _DOTS
-    end_chars = room // _END_SHARE
+    end_chars = room // END_SHARE
     head, tail = text[: room - end_chars], text[len(text) - end_chars :]
     whole, _, piece = head.rpartition("\n")
     head = whole if whole and len(piece) < len(head) // 4 else head

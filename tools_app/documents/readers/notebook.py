@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from sessions_app.core.messages.truncation import cut_text
 from tools_app.core.files.reading import shown_size
 from tools_app.documents.readers.text import NoText, Writer, cleaned
 
@@ -58,7 +59,7 @@ def _size(value: object) -> str:
 
 def _quoted(text: str) -> str:
     text = cleaned(_COLOURS.sub("", text))
-    return f"```\n{text[:MAX_OUTPUT_CHARS]}{' …' if len(text) > MAX_OUTPUT_CHARS else ''}\n```" if text else ""
+    return f"```\n{cut_text(text, MAX_OUTPUT_CHARS)}\n```" if text else ""
 
 
 def _joined(value: object) -> str:

@@ -46,15 +46,25 @@ function call(name, argument) {
   });
 }
 
-/** The beginning of an output, cut between two characters. @param {string} text @param {number} most bytes */
+const NOTICE_BYTES = 64;
+
+/** The beginning and the end of an output, cut between characters, with the notice that other outputs have.
+ * @param {string} text @param {number} most bytes */
 function shortened(text, most) {
   const shown = text.toWellFormed();
   const bytes = encoder.encode(shown);
   if (bytes.length <= most) return shown;
-  const note = `\n[output cut: ${bytes.length} bytes]\n`;
-  let end = most - note.length;
-  while (end > 0 && (bytes[end] & 0xc0) === 0x80) end -= 1;
-  return decoder.decode(bytes.subarray(0, end)) + note;
+  const room = most - NOTICE_BYTES;
+  const tailBytes = Math.floor(room / 3);
+  const head = decoder.decode(bytes.subarray(0, border(bytes, room - tailBytes)));
+  const tail = decoder.decode(bytes.subarray(border(bytes, bytes.length - tailBytes)));
+  return `${head}\n... [${shown.length - head.length - tail.length} characters truncated] ...\n${tail}`;
+}
+
+/** The place of the character that a byte belongs to. @param {Uint8Array} bytes @param {number} at */
+function border(bytes, at) {
+  while (at > 0 && (bytes[at] & 0xc0) === 0x80) at -= 1;
+  return at;
 }
 
 /** What the interpreter says when the time is over, which this program says in its own words. */

@@ -14,6 +14,7 @@ from tools_app.core.code.signatures import signature
 from tools_app.core.code.truncation import MARK, MAX_CHARS, truncated
 from tools_app.core.tool import tool
 from tools_app.errors import CodeInvalid, ToolNotFound
+from tools_app.execute.console import MAX_CONSOLE_CHARS, failure_text, short_console
 
 FORMS = [
     ("", "async () => {}"),
@@ -210,6 +211,26 @@ def test_a_wrong_call_reads_the_declaration() -> None:
 
 def test_a_long_result_is_cut_with_a_mark() -> None:
     assert truncated("x" * MAX_CHARS) == "x" * MAX_CHARS
-    text = truncated("x" * 40_000)
-    assert text.startswith("x" * MAX_CHARS + f"\n\n{MARK}\n")
-    assert "10000 tokens" in text
+    text = truncated("The beginning. " + "x" * 40_000 + " The end.")
+    assert text.startswith("The beginning. xxx")
+    assert text.endswith("xxx The end.")
+    assert f"x\n\n{MARK}\nThe result has about 10006 tokens; 6000 are shown." in text
+    assert len(text) == MAX_CHARS
+    assert truncated(text) == text
+
+
+def test_the_error_of_code_and_the_end_of_its_console_stay() -> None:
+    console = [{"level": "log", "text": f"line {number}"} for number in range(3_000)]
+    console.append({"level": "error", "text": "FAILED test_total"})
+    shown = short_console(console)
+    assert shown[0] == {"level": "log", "text": "line 0"}
+    assert shown[-1] == {"level": "error", "text": "FAILED test_total"}
+    assert [line["text"] for line in shown if "more lines" in line["text"]] == [
+        f"({3_001 - len(shown) + 1} more lines)"
+    ]
+    words = failure_text("Error: exit 1", console)
+    assert words.startswith("Code execution failed: Error: exit 1")
+    assert words.endswith("\n[error] FAILED test_total")
+    [one] = short_console([{"level": "log", "text": "x" * 50_000 + " exit 1"}])
+    assert one["text"].endswith("x exit 1")
+    assert len(one["text"]) <= MAX_CONSOLE_CHARS

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from sessions_app.core.messages.truncation import FORMER
 from tests.edited_files import NEW, OLD, edited_files
 from tests.unit.tools_app.processes.conftest import Command
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, texts
@@ -94,6 +95,20 @@ async def test_a_log_of_40_megabytes_is_read_and_changed(workspace: MemoryWorksp
     result = await command(script, disk_bytes=250_000_000)
     assert (result["stdout"], result["stderr"]) == (f"{len(log)}\nERROR\n1\n", "")
     assert await workspace.read_bytes("/big.log") == log.replace(b"ERROR", b"fine")
+
+
+async def test_the_end_of_a_long_output_is_kept(command: Command) -> None:
+    result = await command(
+        "echo begin; yes 'line of a test ééé' | head -n 9000; echo FAILED test_total;"
+        "head -c 300000 /dev/zero | tr '\\0' x >&2; echo exit 1 >&2; exit 1"
+    )
+    for stream, start, end in (("stdout", "begin\n", "é\nFAILED test_total\n"), ("stderr", "xxx", "xexit 1\n")):
+        assert 63_800 < len(result[stream].encode()) <= 64_000
+        assert result[stream].startswith(start)
+        assert result[stream].endswith(end)
+        assert len(FORMER.findall(result[stream])) == 1
+        assert "\ufffd" not in result[stream]
+    assert result["exitCode"] == 1
 
 
 async def test_a_command_in_the_background_ends_with_the_call(command: Command) -> None:

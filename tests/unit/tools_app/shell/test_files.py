@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sessions_app.core.messages.truncation import FORMER
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, Shell, texts
 from tools_app.calls.run import execute
 from tools_app.core.files.workspace import Entry, EntryKind, MakeDirectory, Put
@@ -202,12 +203,14 @@ async def test_binary_files_pass_through(workspace: MemoryWorkspace, bash: Shell
 
 async def test_outputs_are_cut_between_characters(bash: Shell) -> None:
     result = await bash(
-        "for i in $(seq 1 5000); do echo 'ééééééééé'; done; cat /nowhere;"
-        "for i in 1 2 3; do printf '%030000d' 7 >&2; done"
+        "for i in $(seq 1 5000); do echo 'ééééééééé'; done; cat /nowhere; echo 1 failed;"
+        "for i in 1 2 3; do printf '%030000d' 7 >&2; done; echo exit 1 >&2"
     )
-    for stream in ("stdout", "stderr"):
-        assert len(result[stream].encode()) <= 64_000
-        assert "output cut" in result[stream]
+    for stream, start, end in (("stdout", "éé", "é\n1 failed\n"), ("stderr", "cat: ", "7exit 1\n")):
+        assert 63_800 < len(result[stream].encode()) <= 64_000
+        assert result[stream].startswith(start)
+        assert result[stream].endswith(end)
+        assert len(FORMER.findall(result[stream])) == 1
         assert "\ufffd" not in result[stream]
 
 
