@@ -1,7 +1,7 @@
 """The arguments of one call, put together from the pieces that servers send. Pure.
 
 Nearly always they are the pieces joined. Where that is no JSON, the other readings are tried that servers were seen to
-need: pieces that repeat all before them, the whole once more at the end, an empty object in front, a text in a text,
+need: pieces that repeat all before them, the whole or its end once more, an empty object in front, a text in a text,
 words or a fence around the one object, line ends in a text. What is cut or says two things stays as it is.
 """
 
@@ -64,13 +64,14 @@ def _others(pieces: Sequence[str], joined: str) -> Iterable[str]:
 
 
 def _only_object_in(text: str) -> str:
-    """The object in a text that has one alone; else nothing."""
+    """The object in a text that has one alone, or its end once more; else nothing."""
     before, brace, _ = text.partition("{")
     if not brace:
         return ""
     try:
         value, end = _read_value(text, len(before))
-        return "" if "{" in text[end:] else dump(value)
+        rest = text[end:].strip()
+        return "" if "{" in rest and not text[:end].endswith(rest) else dump(value)
     except (ValueError, RecursionError):
         return ""
 

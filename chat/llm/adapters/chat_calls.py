@@ -137,7 +137,7 @@ def _is_another(known: _Call, wire_id: str, name: str, arguments: JSONValue, *, 
     if said == "{}":
         return has_other_id or not (wire_id or is_placed)
     if is_whole([said]):
-        return has_other_id or not is_same(text, said)
+        return has_other_id or not (said.endswith(text.strip()) or is_same(text, said))
     begins = text.startswith("{") and not text.startswith(said)
     return begins and (has_other_id or not (wire_id or is_placed))
 

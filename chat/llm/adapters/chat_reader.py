@@ -90,7 +90,7 @@ _FINISH: Final = {
     "missing_thought_signature": FinishReason.ERROR,
 }
 _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
-_LEAST_REPEATED: Final = 16  # characters of a last piece that can only be all of the answer once more
+_LEAST_REPEATED: Final = 16  # characters of a word that can only be all of the answer once more
 _TEXT: Final = "text"
 _REASONING: Final = "reasoning"
 _CONTENT: Final = "content"
@@ -369,12 +369,17 @@ def _leave_new(delta: WireDelta, pieces: list[str], *, is_whole: bool) -> None:
     if is_whole and delta.content.startswith(said):
         delta.content = delta.content[len(said) :]
     elif (is_whole and delta.content.rstrip().endswith(said.rstrip())) or (
-        delta.content == said and len(pieces) > 1 and len(said) >= _LEAST_REPEATED
+        delta.content == said and len(pieces) > 1 and _is_no_refrain(said)
     ):
         delta.content = None
     else:
         return
     delta.reasoning_content = delta.reasoning = delta.reasoning_text = None
+
+
+def _is_no_refrain(said: str) -> bool:
+    """Whether a text can only be said twice by mistake: words without a space at either end, or a long one."""
+    return len(said) >= _LEAST_REPEATED or (said == said.strip() and len(said.split()) > 1)
 
 
 def _garbage(provider: str, data: bytes, secrets: tuple[str, ...]) -> ModelError:

@@ -26,6 +26,8 @@ VALUES = st.dictionaries(st.text(max_size=8), st.recursive(st.integers() | st.te
         (['""'], {}),
         (['"null"'], {}),
         (['{"a":', '{"a":1}}'], {"a": {"a": 1}}),
+        (['{"a":', '{"b":1}}', '{"b":1}}'], {"a": {"b": 1}}),
+        (['{"q":', '"a"}', "}"], {"q": "a"}),
     ],
 )
 def test_ways_of_sending_them(pieces: list[str], expected: JSONObject) -> None:

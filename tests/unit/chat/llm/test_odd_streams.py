@@ -97,7 +97,9 @@ async def test_a_last_piece_that_says_all_again_is_no_text_but_a_repeated_word_i
     assert await said(events(text("Graz is a "), text("city in Styria."), last("Graz is a city in Styria."))) == [
         ("text", "Graz is a city in Styria.")
     ]
+    assert await said(events(text("Hello"), text(" there."), last("Hello there."))) == [("text", "Hello there.")]
     assert await said(events(text("ha"), text("ha"), last("haha"))) == [("text", "hahahaha")]
+    assert await said(events(text("no, "), text("no, "), last("no, no, "))) == [("text", "no, no, no, no, ")]
 
 
 async def test_a_number_is_text() -> None:
@@ -133,6 +135,9 @@ ONE_CALL = {
     "the name again, longer": [call("", "lo"), piece(None, "look", index=0), piece('{"q": "a"}', index=0)],
     "name and arguments beside the index": [{"index": 0, "id": "c1", "name": "look", "arguments": '{"q": "a"}'}],
     "the whole again, written otherwise": [call('{"q": '), piece('"a"}', index=0), call('{"q":"a"}')],
+    "its end again": [call('{"q": '), piece('"a"}', index=0), piece('"a"}', index=0)],
+    "its end again, with id and name": [call('{"q": '), piece('"a"}', index=0), call('"a"}')],
+    "the whole again, in pieces": [call('{"q": '), piece('"a"}', index=0), piece('{"q": '), piece('"a"}', index=0)],
     "words behind": [call('{"q": "a"}\n\nI look it up now.')],
     "a tag behind": [call('{"q": "a"}</tool_call>')],
     "a brace too many": [call('{"q": "a"}}')],
