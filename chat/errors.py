@@ -307,6 +307,11 @@ class ModelError(ChatError):
     http_status = 502
     words: str = ""  # the provider's own, of an error in a stream: for its adapter alone, never shown
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the same model may be asked to go on with the answer that this ended."""
+        return self.retryable and self.data.get("should_retry") is not False
+
 
 class ModelNotConfigured(ModelError, Invalid):
     """No model is configured."""

@@ -85,7 +85,7 @@ class ModelFailover:
         if not isinstance(asked, Fallbacks) or len(asked.models) == 1:
             return False
         is_overflow = isinstance(error, ContextOverflow)
-        if is_shown and error.retryable and not isinstance(error, StreamStalled):
+        if is_shown and error.may_go_on and not isinstance(error, StreamStalled):
             self._breaks[model.name] += 1
             if self._breaks[model.name] == 1:
                 return False
@@ -95,7 +95,7 @@ class ModelFailover:
         if is_overflow:
             left = [one for one in left if self._is_larger(one, model)]
         if not left:
-            if is_overflow or (is_shown and error.retryable):
+            if is_overflow or (is_shown and error.may_go_on):
                 return False
             raise exhausted({**self._failed, model.name: error.code}) from error
         await self._switch({"for": number, "from": model.name, "to": left[0].name, "code": error.code})

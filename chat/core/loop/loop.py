@@ -322,7 +322,7 @@ class TurnLoop:
         if is_overflow:
             raise self._window.explained(error, model, self.plan.context_size(model)) from error
         most = 1 if isinstance(error, AnswerFailed) else MAX_SEALS  # who thinks and says nothing may do so again
-        return is_shown and error.retryable and self._seals < most
+        return is_shown and error.may_go_on and self._seals < most
 
     async def _fitting_request(self) -> tuple[LanguageModel, ModelRequest]:
         """The next request; built again if it did not fit and the prompt was shortened."""

@@ -144,6 +144,15 @@ async def test_a_text_that_breaks_off_is_continued_and_not_doubled(
     assert providers.second.log("request")[0]["continues"] > 0
 
 
+async def test_thoughts_up_to_the_limit_are_paid_once_and_the_next_model_answers(
+    spare_room: Room, providers: Providers
+) -> None:
+    providers.script("reason: Hm.\nfinish: length", "say: From two.")
+    turn = await spare_room.say("task")
+    assert (status_of(turn), await answer(spare_room)) == ("completed", "From two.")
+    assert providers.asked == (1, 1)
+
+
 async def test_half_a_call_of_a_model_that_dies_is_never_run(spare_room: Room, providers: Providers) -> None:
     providers.script(f"{CALL}\nerror 503", CALL)
     providers.first.script("task", 'call tool add {"a": 1, "b": 2}\ndrop after 2 times 9\nsay: x\nerror 503')
