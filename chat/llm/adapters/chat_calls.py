@@ -7,7 +7,7 @@ from chat.core.model.language_model import ModelEvent, TextWasReasoning, ToolCal
 from chat.core.model.provider_data import ProviderData, is_odd
 from chat.llm.adapters.call_arguments import arguments_of, is_repeated, is_same, is_whole
 from chat.llm.adapters.chat_returns import ReasoningDetails, call_extras
-from chat.llm.adapters.chat_wire import HalfCharacters
+from chat.llm.adapters.chat_wire import HalfCharacters, PlainCall
 from chat.llm.adapters.spoken_calls import Tools, spoken_calls
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
@@ -40,17 +40,20 @@ class CallReader:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
+    def more(self, piece: PlainCall) -> ToolCallDelta | None:
+        """Take more of the arguments of a call that has begun; `None` for a piece that is something else."""
+        call, text = self._places.get(piece.index), piece.function.arguments
+        if call is None or not call.started or not text or text[0] == "{" or self.halves is not None:
+            return None
+        if piece.id and piece.id != call.wire_id:
+            return None
+        self._last_place = piece.index
+        call.pieces.append(text)
+        return ToolCallDelta(call_id=call.call_id, text=text)
+
     def read(self, piece: JSONObject) -> list[ModelEvent]:
         """Take a piece of a call."""
         given = piece.get("function")
-        if len(piece) == 2 and self.halves is None and given and len(given) == 1:
-            call = self._places.get(piece.get("index", -1))
-            text: JSONValue = given.get("arguments") if isinstance(given, dict) else None
-            if call is not None and call.started and type(text) is str and text and text[0] != "{":
-                # Nearly every piece is this: more of the arguments of a call that has begun.
-                self._last_place = piece["index"]
-                call.pieces.append(text)
-                return [ToolCallDelta(call_id=call.call_id, text=text)]
         function: JSONObject = given if isinstance(given, dict) else piece
         wire_id = piece["id"] if isinstance(piece.get("id"), str) else ""
         name = function["name"] if isinstance(function.get("name"), str) else ""

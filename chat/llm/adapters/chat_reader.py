@@ -29,11 +29,13 @@ from chat.llm.adapters.chat_returns import ReasoningDetails, detailed, thought_m
 from chat.llm.adapters.chat_wire import (
     END,
     HalfCharacters,
+    PlainDelta,
     WireChoice,
     WireChunk,
     WireDelta,
     decode,
     decode_odd,
+    decode_plain,
     odd_error,
 )
 from chat.llm.adapters.provider_errors import from_error_object
@@ -91,6 +93,7 @@ _FINISH: Final = {
 }
 _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 _LEAST_REPEATED: Final = 16  # characters of a word that can only be all of the answer once more
+_PAUSE: Final = 8
 _TEXT: Final = "text"
 _REASONING: Final = "reasoning"
 _CONTENT: Final = "content"
@@ -114,11 +117,13 @@ class ChatReader:
         self._model_name = ""
         self._reported: dict[str, str] = {}
         self._tags = ThoughtTags()
+        self._said = self._tags.said
         self._flows = False  # text is text: nothing is open that a piece of it could end or continue
         self._late: str | None = None  # text after a finish, as long as it repeats the answer's
         self._reasoning_field = ""  # in which the open reasoning comes
         self._details = ReasoningDetails()
         self._halves: HalfCharacters | None = None
+        self._pause = 0  # so many chunks are not taken for plain ones, after one that was none
         self.is_done = False
 
     @property
@@ -138,42 +143,40 @@ class ChatReader:
         """
         if self.is_done:
             return []
+        if self._pause:
+            self._pause -= 1
+        else:
+            try:
+                choices = decode_plain(data).choices
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                choices = []
+            if len(choices) == 1:
+                delta = choices[0].delta
+                text = delta.content
+                is_text = delta.tool_calls is None and not delta.reasoning_content and not delta.reasoning
+                if text and is_text and self._flows and not self._reasoning_field and "<" not in text:
+                    self._said.append(text)
+                    return [TextDelta(text=text)]
+                event = None if text else self._read_plain(delta)
+                if event is not None:
+                    return [event]
+            self._pause = _PAUSE
         try:
             chunk = decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return self._read_odd(data, error)
-        choices = chunk.choices
-        if not choices:
-            return self._read_rest(chunk, data)
-        choice = choices[0]
-        delta = choice.delta
-        if (
-            self._flows
-            and delta is not None
-            and choice.finish_reason is None
-            and delta.tool_calls is None
-            and chunk.usage is None
-            and delta.reasoning is None
-            and not choice.index
-            and chunk.error is None
-            and delta.refusal is None
-            and delta.extra_content is None
-            and delta.function_call is None
-            and delta.reasoning_details is None
-            and delta.thinking_blocks is None
-            and delta.reasoning_opaque is None
-            and delta.reasoning_text is None
-            and choice.usage is None
-            and choice.error is None
-        ):
-            # Nearly every chunk is this: a piece of what the chunk before was, and nothing else.
-            text, reasoning = delta.content, delta.reasoning_content
-            if not reasoning and type(text) is str and text and "<" not in text and not self._reasoning_field:
-                self._tags.said.append(text)
-                return [TextDelta(text=text)]
-            if not text and type(reasoning) is str and reasoning and self._reasoning_field == "reasoning_content":
-                return [ReasoningDelta(text=reasoning)]
-        return self._read_chunk(chunk, choice)
+        return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
+
+    def _read_plain(self, delta: PlainDelta) -> ModelEvent | None:
+        """The event of more of the reasoning or of a call; `None` where more has to be looked at."""
+        calls, reasoning, other = delta.tool_calls, delta.reasoning_content, delta.reasoning
+        if calls:
+            return None if reasoning or other or len(calls) > 1 else self._calls.more(calls[0])
+        if self._reasoning_field != "reasoning_content":
+            if self._reasoning_field != "reasoning":
+                return None
+            reasoning, other = other, reasoning
+        return ReasoningDelta(text=reasoning) if reasoning and self._flows and not other else None
 
     def _read_odd(self, data: bytes, error: Exception) -> list[ModelEvent]:
         """The end mark, a chunk with half a character in it, or garbage."""

@@ -6,7 +6,7 @@ is read all the same; the halves are joined by `HalfCharacters`.
 
 import json
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -60,6 +60,60 @@ class WireChunk(msgspec.Struct, gc=False):
 decode: Final = msgspec.json.Decoder(WireChunk).decode
 """Read an event. Errors: `msgspec.DecodeError`, `UnicodeDecodeError`."""
 
+
+class PlainFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """More of the arguments of a call."""
+
+    arguments: str
+    name: Literal[""] | None = None
+
+
+class PlainCall(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A piece of a call that says nothing but that."""
+
+    index: int
+    function: PlainFunction
+    id: str | None = None
+    type: str | None = None
+
+
+class PlainDelta(msgspec.Struct, gc=False):
+    """A piece of the answer without anything that is rare."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[PlainCall] | None = None
+    reasoning_text: None = None
+    refusal: None = None
+    reasoning_details: None = None
+    thinking_blocks: None = None
+    reasoning_opaque: None = None
+    extra_content: None = None
+    function_call: None = None
+
+
+class PlainChoice(msgspec.Struct, gc=False):
+    """The one alternative of a plain chunk."""
+
+    delta: PlainDelta
+    index: Literal[0] | None = 0
+    finish_reason: None = None
+    usage: None = None
+    error: None = None
+
+
+class PlainChunk(msgspec.Struct, gc=False):
+    """What nearly every chunk is: a piece of text, of reasoning or of a call. What is rare is of another type."""
+
+    choices: list[PlainChoice]
+    usage: None = None
+    error: None = None
+    x_groq: None = None
+
+
+decode_plain: Final = msgspec.json.Decoder(PlainChunk).decode
+"""Read an event that has nothing rare in it. Errors: `msgspec.DecodeError`, `UnicodeDecodeError`, for all others."""
 
 END: Final = WireChunk()
 """The end mark, in a list of chunks."""
