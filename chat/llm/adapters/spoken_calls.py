@@ -116,7 +116,10 @@ class _Scanner:
         """All calls of the text, which has nothing else."""
         found: list[tuple[str, JSONObject]] = []
         while self._goes_on():
+            before = self._at
             found += self._next()
+            if self._at == before:
+                raise ValueError("no call")
         if self._open:
             raise ValueError("not closed")
         return found
