@@ -4,13 +4,16 @@ The end of a child's turn is reported in its own transaction (`chat/instances/ru
 child then, in a transaction that holds nothing but the run's row, and answers the parent's wait in another one.
 """
 
+import re
 from typing import Any, Final
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from chat.agent.values.runs import failed, succeeded
+from chat.agent.registry import get_agent_class, is_served
 from chat.core.loop.step_limit import STEP_LIMIT
+from chat.core.wire.accumulator import tool_name
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnOptions
@@ -21,10 +24,10 @@ from chat.turns.delegation.starting import watch_key
 from chat.turns.policies import delegating
 from fibers import services
 from fibers.selectors import find_by_key
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.truncation import cut_text
 from sessions_app.messages import selectors
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.calls.selectors import open_calls
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.guard.standings import GuardScope, see, texts_of
@@ -66,9 +69,11 @@ def _outcome_of(run: AgentRun, ended: JSONObject) -> JSONObject:
     """The outcome for the parent. A failure has what the child had found by then, as `summary`."""
     status, error = str(ended["status"]), str(ended.get("error") or "")
     turn = Turn.objects.filter(pk=str(ended["turn_id"])).first()
-    found = _summary(turn)
-    if status == "completed" and (turn is None or (turn.model_report or {}).get("ended") != STEP_LIMIT):
-        return succeeded(run.run_id, found, ended.get("output"))
+    is_done = status == "completed" and (turn is None or (turn.model_report or {}).get("ended") != STEP_LIMIT)
+    message = _answer(turn)
+    if is_done:
+        return succeeded(run.run_id, cut_text(last_text(message), MAX_SUMMARY_CHARS), ended.get("output"))
+    found = cut_text(last_text(message, without=_limit_text(run)) or last_results(message), MAX_SUMMARY_CHARS)
     if status == "completed":
         return failed(run.run_id, "error", CUT_TEXT, reason="step-limit", summary=found or None)
     if status in {"aborted", "skipped"}:
@@ -83,21 +88,44 @@ _RETRYABLE: Final = frozenset(
 )
 
 
-def _summary(turn: Turn | None) -> str:
-    """The text of the last step of an answer that has any; empty for an answer without text."""
+def _answer(turn: Turn | None) -> Message:
     stored = None if turn is None else selectors.get_message(turn.session_id, turn.assistant_id)
-    return "" if stored is None else cut_text(last_text(stored.to_ui()), MAX_SUMMARY_CHARS)
+    return {"id": "", "role": "assistant", "parts": []} if stored is None else stored.to_ui()
 
 
-def last_text(message: Message) -> str:
-    """The text of the last step that has any."""
-    steps: list[str] = [""]
+def _limit_text(run: AgentRun) -> re.Pattern[str]:
+    """The words with which an answer of the child ends at its limit of steps: they are for people."""
+    words = getattr(get_agent_class(run.agent), "step_limit_text", "") if is_served(run.agent) else ""
+    return re.compile(re.escape(words).replace(re.escape("{steps}"), r"\d+") + r"\Z")
+
+
+def last_text(message: Message, without: re.Pattern[str] | None = None) -> str:
+    """The text of the last step that has any. `without`: an end that is none of it."""
+    texts = ["".join(str(part["text"]) for part in step if part["type"] == "text") for step in _steps(message)]
+    found = (text if without is None else without.sub("", text) for text in reversed(texts))
+    return next((text for text in found if text), "")
+
+
+def last_results(message: Message) -> str:
+    """The results of the calls of the last step that has any, each with its tool."""
+    results = (
+        [f"{tool_name(part)}: {_in_words(part['output'])}" for part in step if part.get("output") is not None]
+        for step in reversed(_steps(message))
+    )
+    return next(("\n".join(found) for found in results if found), "")
+
+
+def _steps(message: Message) -> list[list[Part]]:
+    steps: list[list[Part]] = [[]]
     for part in message["parts"]:
         if part["type"] == "step-start":
-            steps.append("")
-        elif part["type"] == "text":
-            steps[-1] += str(part["text"])
-    return next((text for text in reversed(steps) if text), "")
+            steps.append([])
+        steps[-1].append(part)
+    return steps
+
+
+def _in_words(value: JSONValue) -> str:
+    return value if isinstance(value, str) else dump(value)
 
 
 def attach(run_id: str, fiber_id: str, wait_key: str, turn_id: str | None) -> JSONValue:
@@ -164,4 +192,5 @@ def _report(run: AgentRun) -> str:
     if outcome.get("ok"):
         said = outcome.get("summary") or "It wrote no text."
         return f"[Agent {run.agent}, run {run.run_id}, has ended.]\n\n{said}"
-    return f"[Agent {run.agent}, run {run.run_id}, has failed ({outcome.get('status')}): {outcome.get('error')}]"
+    failure = f"[Agent {run.agent}, run {run.run_id}, has failed ({outcome.get('status')}): {outcome.get('error')}]"
+    return "\n\n".join(words for words in (failure, outcome.get("summary")) if words)

@@ -80,6 +80,16 @@ async def test_the_end_wakes_the_parent_once(make_room: MakeRoom, step: str | No
     assert len(await turns_of(room, "chief")) == 2
 
 
+async def test_a_parent_that_is_woken_reads_what_a_run_that_failed_had_found(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await start(room, "say: Half of it is here.\ncall tool hold {} id=two\nsay:", tool="wake")
+    await room.handle.sub_agent(Errand, (await only_run()).run_id).answer_wait("two", "blue", wait="question")
+    await run_until_idle()
+    report = text_of((await room.transcript())[2])
+    assert "has failed (error)" in report
+    assert report.endswith("Half of it is here.")
+
+
 async def test_a_run_without_progress_ends_as_interrupted_and_its_child_goes_on(make_room: MakeRoom) -> None:
     room = make_room("chief")
     await start(room)

@@ -15,6 +15,8 @@ __all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+REPORT = 'call tool report {"fraction": 0.5} id=s'
+
 
 async def answer(room: Room) -> str:
     return text_of((await room.transcript())[-1])
@@ -105,17 +107,24 @@ async def test_a_child_that_is_cut_is_no_success_and_says_what_it_had_found(
     found = await result(room)
     assert (found["ok"], found["status"], found["reason"]) == (False, "error", "step-limit")
     assert "limit of steps" in found["error"]
-    assert found["summary"]
+    assert found["summary"] == "Looking at 1."
     assert found == (await only_run()).outcome
+
+
+async def test_a_child_that_only_called_gives_the_results_that_it_had(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', REPORT + chr(10) + 'say:')}\nsay: {{result}}")
+    found = await result(room)
+    assert (found["ok"], found["summary"]) == (False, "report: reported")
 
 
 async def test_a_child_that_fails_later_gives_what_it_had_found(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    script = 'call tool report {"fraction": 0.5} id=s\nsay: Half of it is here.\nerror 400'
+    script = f"say: Half of it is here.\n{REPORT}\nsay:"
     await room.say(f"{call('errand', script)}\nsay: {{result}}")
     found = await result(room)
-    assert (found["ok"], found["status"]) == (False, "error")
-    assert found["error"]
+    assert (found["ok"], found["status"], found["summary"]) == (False, "error", "Half of it is here.")
+    assert "ended its answer without a word" in found["error"]
 
 
 async def test_three_levels(make_room: MakeRoom) -> None:
