@@ -91,6 +91,7 @@ _FINISH: Final = {
     "too_many_tool_calls": FinishReason.ERROR,
     "missing_thought_signature": FinishReason.ERROR,
 }
+_FAILED: Final = (FinishReason.ERROR, None)
 _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 _LEAST_REPEATED: Final = 16  # characters of a word that can only be all of the answer once more
 _PAUSE: Final = 8
@@ -195,13 +196,13 @@ class ChatReader:
 
     def _read_chunk(self, chunk: WireChunk, choice: WireChoice) -> list[ModelEvent]:
         if chunk.error:
-            return self._failed(from_error_object(self._provider, chunk.error, secrets=self._secrets))
+            choice.error = choice.error or chunk.error
         if not self._response_id:
             self._response_id, self._model_name, self._reported = _head(chunk)
         self._count(chunk.usage or choice.usage or (chunk.x_groq and _of_groq(chunk).get("usage")))
         if choice.index:  # another alternative; ours may be behind it
             choice = next((other for other in chunk.choices or () if not other.index), choice)
-        events = [] if choice.index else self._read_choice(choice)
+        events = [] if choice.index and not choice.error else self._read_choice(choice)
         self._flows = self._tags.passes and self._late is None and self._halves is None
         return events
 
@@ -242,11 +243,12 @@ class ChatReader:
         if delta is not None and (choice.finish_reason or choice.delta is None):
             _leave_new(delta, self._tags.said, is_whole=choice.delta is None)
         events = self._read_delta(delta) if delta is not None else []
+        reason = choice.finish_reason
+        if reason and isinstance(reason, str) and not (choice.error and _FINISH.get(reason.lower()) in _FAILED):
+            self._finish = reason
+            self._late = "" if self._tags.said else None
         if choice.error:
             return events + self._failed(from_error_object(self._provider, choice.error, secrets=self._secrets))
-        if choice.finish_reason and isinstance(choice.finish_reason, str):
-            self._finish = choice.finish_reason
-            self._late = "" if self._tags.said else None
         return events
 
     def _failed(self, error: Exception, cause: Exception | None = None) -> list[ModelEvent]:

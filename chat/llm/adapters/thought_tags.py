@@ -18,6 +18,7 @@ _PAIRS: Final = {
     "<seed:think>": "</seed:think>",
     "[think]": "[/think]",
     "◁think▷": "◁/think▷",
+    "<|channel>thought": "<channel|>",  # Gemma 4
 }
 _LONE: Final = ("</think>", "</thinking>", "</seed:think>")
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
@@ -80,7 +81,7 @@ class ThoughtTags:
     def _begin(self, piece: str) -> str:
         """Look for an opening tag at the beginning; hold the piece back while there may be one."""
         text = piece.lstrip()
-        start = text[:16].lower()
+        start = text[:20].lower()
         for opening, closing in _PAIRS.items():
             if start.startswith(opening):
                 self._is_start, self._closing, self._thinks = False, closing, False
@@ -127,6 +128,8 @@ class ThoughtTags:
         """Text, in which the end mark of reasoning may come that the template had begun."""
         for closing in _LONE:
             before, found, after = piece.partition(closing)
+            if found and re.search(f"(?<!`){closing.replace('/', '')}", "".join(self.said) + before):
+                continue  # the end of a pair that is the answer's own words
             line = before.rpartition("\n")[2] if "\n" in before else ("".join(self.said) + before).rpartition("\n")[2]
             if not found or self._is_in_code(before, line):
                 continue

@@ -62,7 +62,12 @@ async def said_by(adapter: Any, body: str | bytes, **headers: str) -> list[tuple
     return [(entry["call"], entry["input"]) if "call" in entry else next(iter(entry.items())) for entry in entries]
 
 
+BOOM = {"error": {"message": "boom", "code": 500}}
 TEXTS = {
+    "an error beside the end": events(text("a"), {**last("b"), **BOOM}),
+    "an error in the choice of the end": events(
+        text("a"), {"choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": "stop", **BOOM}]}
+    ),
     "several chunks in one event": f"data: {json.dumps(text('a'))}\ndata: {json.dumps(last('b'))}\n\ndata: [DONE]\n\n",
     "several chunks in one line": events(json.dumps(text("a")) + json.dumps(last("b"))),
     "single line ends": f"data: {json.dumps(text('a'))}\ndata: {json.dumps(last('b'))}\ndata: [DONE]\n",

@@ -152,7 +152,7 @@ def test_calls_in_the_words_of_templates(text: str, expected: list[tuple[str, JS
         "<tool_call>look<arg_key>q</arg_key>",
         "<|python_tag|>print(1)",
         "[TOOL_CALLS] is the mark, and {} follows.",
-        "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>final<|message|>It is there.<|return|>",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>There.<|return|>",
         "<|start|>assistant<|other|>",
     ],
 )
