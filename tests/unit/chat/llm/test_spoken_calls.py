@@ -47,7 +47,8 @@ HARMONY = (
     "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.look "
     '<|constrain|>json<|message|>{"q": "a"}<|call|>'
 )
-A, B, NOW = ("look", {"q": "a"}), ("look", {"q": "b"}), ("now", {})
+A, B = ("look", {"q": "a"}), ("look", {"q": "b"})
+NOW: tuple[str, JSONObject] = ("now", {})
 
 
 @pytest.mark.parametrize(
