@@ -30,26 +30,32 @@ class Brought:
 
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+_OPEN: Final = "application/vnd.oasis.opendocument."
 DOCUMENTS: Final = (
     Brought("analysis.ipynb", "application/x-ipynb+json"),
+    Brought("book.epub", "application/epub+zip"),
     Brought("budget.xlsx", f"{_OFFICE}spreadsheetml.sheet"),
     Brought("changes.docx", f"{_OFFICE}wordprocessingml.document"),
     Brought("contacts.csv", "text/csv"),
     Brought("customers.csv", "text/csv"),
     Brought("cyrillic.html", "text/html"),
     Brought("forwarded.eml", "message/rfc822"),
+    Brought("garden.odt", f"{_OPEN}text"),
+    Brought("garden.rtf", "application/rtf"),
     Brought("invoice.eml", "message/rfc822"),
     Brought("invoice.pdf", "application/pdf"),
+    Brought("letter.rtf", "application/rtf"),
     Brought("locked.pdf", "application/pdf"),
     Brought("newsletter.eml", "message/rfc822"),
     Brought("notes.md", "text/markdown"),
-    Brought("plants.ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    Brought("plants.ods", f"{_OPEN}spreadsheet"),
     Brought("project.zip", "application/zip"),
     Brought("recipe.html", "text/html"),
     Brought("report.docx", f"{_OFFICE}wordprocessingml.document"),
     Brought("saved.mht", "message/rfc822"),
     Brought("scan.pdf", "application/pdf"),
     Brought("stock.xls", "application/vnd.ms-excel"),
+    Brought("talk.odp", f"{_OPEN}presentation"),
     Brought("talk.pptx", f"{_OFFICE}presentationml.presentation"),
 )
 PICTURES: Final = (
@@ -63,7 +69,6 @@ PICTURES: Final = (
 REFUSED: Final = (
     Brought("clip.mp4", ""),
     Brought("cut.xlsx", ""),
-    Brought("letter.rtf", ""),
     Brought("locked.docx", ""),
 )
 ALL: Final = (*DOCUMENTS, *PICTURES, *REFUSED)

@@ -19,7 +19,12 @@ DOCX: Final = f"{_OOXML}wordprocessingml.document"
 XLSX: Final = f"{_OOXML}spreadsheetml.sheet"
 PPTX: Final = f"{_OOXML}presentationml.presentation"
 XLS: Final = "application/vnd.ms-excel"
-ODS: Final = "application/vnd.oasis.opendocument.spreadsheet"
+_ODF: Final = "application/vnd.oasis.opendocument."
+ODS: Final = f"{_ODF}spreadsheet"
+ODT: Final = f"{_ODF}text"
+ODP: Final = f"{_ODF}presentation"
+EPUB: Final = "application/epub+zip"
+RTF: Final = "application/rtf"
 EML: Final = "message/rfc822"
 NOTEBOOK: Final = "application/x-ipynb+json"
 HTML: Final = "text/html"
@@ -36,6 +41,10 @@ NAMES: Final = {
     XLSX: "Excel workbook",
     XLS: "Excel workbook of an older format",
     ODS: "OpenDocument spreadsheet",
+    ODT: "OpenDocument text",
+    ODP: "OpenDocument presentation",
+    EPUB: "e-book",
+    RTF: "Rich Text document",
     PPTX: "PowerPoint presentation",
     EML: "e-mail",
     NOTEBOOK: "Jupyter notebook",
@@ -49,7 +58,7 @@ NAMES: Final = {
 }
 """The names of kinds in sentences."""
 
-DOCUMENTS: Final = frozenset({DOCX, XLSX, XLS, ODS, PPTX, EML, NOTEBOOK, HTML, PDF, ZIP})
+DOCUMENTS: Final = frozenset({DOCX, XLSX, XLS, ODS, ODT, ODP, PPTX, EPUB, RTF, EML, NOTEBOOK, HTML, PDF, ZIP})
 """Kinds that become text."""
 
 PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif", HEIC, AVIF, TIFF, BMP})
@@ -76,15 +85,13 @@ _OLD_WORD: Final = Phrase(
 _OLD_SLIDES: Final = Phrase(
     "{name} is a presentation of an older format. Save it as .pptx or PDF, then attach it again.", name=""
 )
-_RICH_TEXT: Final = Phrase("{name} is a Rich Text document. Save it as .docx or PDF, then attach it again.", name="")
 _OUTLOOK: Final = Phrase("{name} is a message of Outlook. Save it as .eml or PDF, then attach it again.", name="")
 _OPEN_DOCUMENT: Final = Phrase(
-    "{name} is a document of LibreOffice. Save it as .docx, .pptx or PDF, then attach it again.", name=""
+    "{name} is a drawing, formula or database of LibreOffice. Save it as PDF or CSV, then attach it again.", name=""
 )
 _APPLE: Final = Phrase(
     "{name} is a document of Pages, Numbers or Keynote. Export it as PDF or for Office, and attach that.", name=""
 )
-_BOOK: Final = Phrase("{name} is an e-book. Convert it to PDF or text, then attach it again.", name="")
 _VIDEO: Final = Phrase("{name} is a video. Attach pictures of it, or its text.", name="")
 _AUDIO: Final = Phrase("{name} is a sound recording. Attach its text.", name="")
 _ARCHIVE: Final = Phrase(
@@ -158,6 +165,7 @@ _ZIP_MEMBERS: Final = (
     (rb"ppt/presentation\.xml", PPTX),
     (rb"Index/Document\.iwa", Unreadable(_APPLE)),
     (rb"Index\.zip", Unreadable(_APPLE)),
+    (rb"META-INF/container\.xml", EPUB),
 )
 _ZIP_MEDIA: Final = re.compile(rb"PK\x03\x04.{4}\x00\x00.{16}\x08\x00..mimetype([\x20-\x7e]{1,100}?)PK", re.DOTALL)
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -180,6 +188,8 @@ _HTML: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|bod
 
 def kind_of_file(data: bytes, name: str) -> str | Unreadable:
     """The media type of a file, or why there is nothing to read in it. Text in any encoding is a kind of text."""
+    if data.startswith(b"{\\rtf"):
+        return RTF
     media_type = sniff(data, name)
     encoding = detected(data)
     found = _binary_kind(data) if media_type == UNKNOWN or (encoding and encoding.is_assumed) else None
@@ -228,17 +238,16 @@ def _binary_kind(data: bytes) -> str | Unreadable | None:
 
 def _zip_kind(data: bytes) -> str | Unreadable:
     """The kind of a zip file, from the names in its directory: what it holds inside its members does not count."""
-    declared = _ZIP_MEDIA.match(data)
-    media_type = declared[1].decode("ascii") if declared else ""
-    if media_type.startswith(ODS):
-        return ODS
-    if media_type == "application/epub+zip":
-        return Unreadable(_BOOK)
-    if media_type.startswith("application/vnd.oasis.opendocument."):
-        return Unreadable(_OPEN_DOCUMENT)
     end = data.rfind(b"PK\x05\x06", max(0, len(data) - _END_BYTES))
     if end < 0:
         return Unreadable(_DAMAGED)
+    declared = _ZIP_MEDIA.match(data)
+    media_type = declared[1].decode("ascii") if declared else ""
+    if media_type == EPUB:
+        return EPUB
+    if media_type.startswith(_ODF):
+        kind = media_type.removesuffix("-template").removesuffix("-master").removesuffix("-web")
+        return kind if kind in DOCUMENTS else Unreadable(_OPEN_DOCUMENT)
     directory = data[int.from_bytes(data[end + 16 : end + 20], "little") : end]
     for member, kind in _ZIP_MEMBERS:
         if re.search(rb"PK\x01\x02.{42}" + member, directory, re.DOTALL):
@@ -248,8 +257,6 @@ def _zip_kind(data: bytes) -> str | Unreadable:
 
 def _kind_of_text(data: bytes, name: str) -> str | Unreadable | None:
     extension = name[name.rfind(".") :].lower() if "." in name else ""
-    if data.startswith(b"{\\rtf"):
-        return Unreadable(_RICH_TEXT)
     if extension in {".html", ".htm", ".xhtml", ".xls"} and _HTML.match(_begun(data, 4_000)):
         return HTML
     if extension in {".eml", ".mht", ".mhtml"} and _is_mail(_begun(data, 20_000)):

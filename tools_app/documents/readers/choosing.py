@@ -27,20 +27,33 @@ def _reader(media_type: str) -> Callable[[bytes], str]:
     match media_type:
         case kinds.PDF:
             from tools_app.documents.readers.pdf import read_pdf as reader
-        case kinds.DOCX:
-            from tools_app.documents.readers.word import read_word as reader
+        case kinds.RTF:
+            from tools_app.documents.readers.rich_text import read_rich_text as reader
         case kinds.XLSX | kinds.XLS | kinds.ODS:
             from tools_app.documents.readers.sheets import read_sheets as reader
-        case kinds.PPTX:
-            from tools_app.documents.readers.slides import read_slides as reader
         case kinds.EML:
             from tools_app.documents.readers.mail import read_mail as reader
         case kinds.NOTEBOOK:
             from tools_app.documents.readers.notebook import read_notebook as reader
-        case kinds.ZIP:
-            from tools_app.documents.readers.archive import read_archive as reader
-        case _:
+        case kinds.HTML:
             reader = _page
+        case _:
+            reader = _reader_of_archive(media_type)
+    return reader
+
+
+def _reader_of_archive(media_type: str) -> Callable[[bytes], str]:
+    match media_type:
+        case kinds.DOCX:
+            from tools_app.documents.readers.word import read_word as reader
+        case kinds.PPTX:
+            from tools_app.documents.readers.slides import read_slides as reader
+        case kinds.ODT | kinds.ODP:
+            from tools_app.documents.readers.open_document import read_open_document as reader
+        case kinds.EPUB:
+            from tools_app.documents.readers.book import read_book as reader
+        case _:
+            from tools_app.documents.readers.archive import read_archive as reader
     return reader
 
 

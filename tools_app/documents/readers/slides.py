@@ -1,6 +1,6 @@
 """Presentations: slides by number, with their titles, lists, tables and notes. Pictures are named.
 
-The format is a zip file with XML. No part of it may declare a document type: without one there are no entities.
+The format is a zip file with XML (`parts`).
 """
 
 import posixpath
@@ -8,17 +8,16 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Final
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
 from tools_app.documents.readers.archive import check_archive
+from tools_app.documents.readers.parts import parse
 from tools_app.documents.readers.text import NoText, Writer, cleaned, table
 
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _PRESENTATION: Final = "ppt/presentation.xml"
-MAX_DEPTH: Final = 200
 
 
 def read_slides(data: bytes) -> str:
@@ -28,7 +27,7 @@ def read_slides(data: bytes) -> str:
     has_text = False
     with zipfile.ZipFile(BytesIO(data)) as archive:
         links = _links(archive, _PRESENTATION)
-        ids = [each.get(f"{_R}id", "") for each in _parse(archive, _PRESENTATION).iter(f"{_P}sldId")]
+        ids = [each.get(f"{_R}id", "") for each in parse(archive, _PRESENTATION).iter(f"{_P}sldId")]
         for number, link in enumerate(ids, 1):
             heading, body = _slide(archive, links[link][1])
             has_text = has_text or bool(heading or body)
@@ -43,7 +42,7 @@ def read_slides(data: bytes) -> str:
 
 def _slide(archive: zipfile.ZipFile, path: str) -> tuple[str, str]:
     """The title as the end of a heading, and the rest."""
-    root = _parse(archive, path)
+    root = parse(archive, path)
     title, pieces = "", list[str]()
     for shape in _shapes(root):
         if shape.tag == f"{_P}pic":
@@ -55,7 +54,7 @@ def _slide(archive: zipfile.ZipFile, path: str) -> tuple[str, str]:
         else:
             pieces.append(_paragraphs(shape))
     notes = [link for kind, link in _links(archive, path).values() if kind.endswith("/notesSlide")]
-    if notes and (said := _notes(_parse(archive, notes[0]))):
+    if notes and (said := _notes(parse(archive, notes[0]))):
         pieces.append(f"Notes: {said}")
     hidden = " (hidden)" if root.get("show") == "0" else ""
     return f"{hidden}: {title}" if title else hidden, "\n\n".join(filter(None, pieces))
@@ -110,7 +109,7 @@ def _links(archive: zipfile.ZipFile, path: str) -> dict[str, tuple[str, str]]:
     """Kind and path of the parts that a part refers to, by the id of the reference."""
     folder, name = posixpath.split(path)
     try:
-        root = _parse(archive, f"{folder}/_rels/{name}.rels")
+        root = parse(archive, f"{folder}/_rels/{name}.rels")
     except KeyError:
         return {}
     return {
@@ -118,35 +117,3 @@ def _links(archive: zipfile.ZipFile, path: str) -> dict[str, tuple[str, str]]:
         for each in root
         if each.get("TargetMode") != "External"
     }
-
-
-def _parse(archive: zipfile.ZipFile, path: str) -> Element:
-    """A part as a tree, names as `{namespace}name`. Errors: `KeyError`, `ExpatError`, `ValueError` for a bad one."""
-    builder, depth = TreeBuilder(), 0
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError("The parts of this file are nested too deeply.")
-        builder.start(_named(name), {_named(key): value for key, value in attributes.items()})
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        builder.end(_named(name))
-
-    parser = expat.ParserCreate(namespace_separator="}")
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = _refuse
-    parser.Parse(archive.read(path.lstrip("/")), True)
-    return builder.close()
-
-
-def _named(name: str) -> str:
-    return f"{{{name}" if "}" in name else name
-
-
-def _refuse(*_declaration: object) -> None:
-    raise ValueError("A part of this file declares a document type.")

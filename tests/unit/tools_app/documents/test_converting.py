@@ -147,6 +147,10 @@ BOMBS = {
     "billion laughs in Word": (zipped(word__document=LAUGHING), kinds.DOCX, ""),
     "billion laughs in PowerPoint": (zipped(ppt__presentation=LAUGHING), kinds.PPTX, ""),
     "billion laughs in Excel": (zipped(xl__workbook=LAUGHING), kinds.XLSX, ""),
+    "billion laughs in OpenDocument": (zipped(content=LAUGHING, **{"META-INF__manifest": "<m/>"}), kinds.ODT, ""),
+    "billion laughs in an e-book": (zipped(**{"META-INF__container": LAUGHING}), kinds.EPUB, ""),
+    "deep OpenDocument": (zipped(content="<a>" * 100_000, **{"META-INF__manifest": "<m/>"}), kinds.ODT, ""),
+    "deep links in Rich Text": (b"{\\rtf1 " + b"{\\field " * 100_000, kinds.RTF, ""),
     "deep XML": (zipped(ppt__presentation="<a>" * 100_000), kinds.PPTX, ""),
     "deep JSON": (b'{"cells": ' + b"[" * 100_000, kinds.NOTEBOOK, ""),
     "many pixels": (huge_png(60_000), "image/png", "This picture has too many pixels."),
@@ -175,11 +179,13 @@ def test_a_hostile_file_ends_as_a_sentence(name: str) -> None:
         (nested_mail(3_000), kinds.EML, ""),
         (b"<p>end</p>" + b"<div>" * 100_000, kinds.HTML, ""),
         (b"<p>end</p>" + b"<table><tr><td>" * 20_000, kinds.HTML, ""),
+        (b"{\\rtf1 " + b"{" * 1_000_000, kinds.RTF, ""),
+        (b"{\\rtf1 {" + b"\\v " * 300_000 + b"}}", kinds.RTF, ""),
         (b"\xff\xd8\xff\xe1" + b"Exif" * 50_000, "image/jpeg", "This picture is damaged"),
         (b"II*\x00\x08\x00\x00\x00" + b"\xff" * 100_000, kinds.TIFF, "This picture is damaged"),
         (b"GIF89a" + b"\xff\xff\xff\xff" + b"\x00" * 100, "image/gif", "This picture"),
     ],
-    ids=["mail in mail", "deep page", "tables in tables", "JPEG of notes", "TIFF of tags", "wide GIF"],
+    ids=["mail in mail", "deep page", "tables in tables", "deep groups", "hidden words", "JPEG of notes", "TIFF of tags", "wide GIF"],
 )
 def test_a_hostile_file_ends_at_all_and_soon(data: bytes, media_type: str, words: str) -> None:
     started = time.monotonic()

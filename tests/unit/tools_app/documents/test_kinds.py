@@ -53,7 +53,6 @@ HEADS = [
     (b"\0asm\x01\0\0\0", "program"),
     (b"\0\x01\0\0Standard Jet DB\0", "data"),
     ("Привет, мир. Это русский текст.".encode("cp1251"), "UTF-8"),
-    (b"{\\rtf1 Hello}", "Rich Text"),
 ]
 
 

@@ -57,7 +57,7 @@ async def test_a_photo_is_shown_upright_and_small_enough(workspace: Workspace, b
         assert media.name.endswith({"PNG": ".png", "JPEG": ".jpg"}[str(picture.format)])
 
 
-@pytest.mark.parametrize("brought", [b for b in REFUSED if b.name != "letter.rtf"], ids=str)  # which is source here
+@pytest.mark.parametrize("brought", REFUSED, ids=str)
 async def test_what_cannot_be_read_is_named(workspace: Workspace, brought: Brought) -> None:
     shown = await read(workspace, brought)
     assert (shown["unsupported"], shown["note"]) == (True, brought.expected)
