@@ -185,7 +185,16 @@ def test_a_hostile_file_ends_as_a_sentence(name: str) -> None:
         (b"II*\x00\x08\x00\x00\x00" + b"\xff" * 100_000, kinds.TIFF, "This picture is damaged"),
         (b"GIF89a" + b"\xff\xff\xff\xff" + b"\x00" * 100, "image/gif", "This picture"),
     ],
-    ids=["mail in mail", "deep page", "tables in tables", "deep groups", "hidden words", "JPEG of notes", "TIFF of tags", "wide GIF"],
+    ids=[
+        "mail in mail",
+        "deep page",
+        "tables in tables",
+        "deep groups",
+        "hidden words",
+        "JPEG of notes",
+        "TIFF of tags",
+        "wide GIF",
+    ],
 )
 def test_a_hostile_file_ends_at_all_and_soon(data: bytes, media_type: str, words: str) -> None:
     started = time.monotonic()

@@ -78,7 +78,8 @@ BODIES = {
     "sections, indexes and fields": (
         (
             "<text:section><text:p>in</text:p></text:section><text:table-of-content><text:index-body>"
-            "<text:p>One 1</text:p></text:index-body></text:table-of-content><text:p>Page <text:page-number>3</text:page-number></text:p>"
+            "<text:p>One 1</text:p></text:index-body></text:table-of-content>"
+            "<text:p>Page <text:page-number>3</text:page-number></text:p>"
         ),
         "in\n\nOne 1\n\nPage 3",
     ),
