@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.fetching.values import Outgoing
-from tools_app.web_search.results import SearchResult, read_results
+from tools_app.web_search.results import SearchResult, Unanswered, plain, read_results
 
 _JSON: Final = (("Accept", "application/json"),)
 
@@ -34,7 +34,7 @@ class SearchProvider(Protocol):
         ...
 
     def read(self, answer: JSONObject) -> list[SearchResult]:
-        """The results in an answer with status 2xx, best first. What is no result is left out."""
+        """The results in an answer with status 2xx, best first. What is no result is left out. Errors: `Unanswered`."""
         ...
 
     def refusal(self, status: int) -> str:
@@ -61,8 +61,13 @@ class SearXNG:
         return Outgoing(url=_at(self, "/search", fields), headers=(*_JSON, *self.headers.items()), redirect="error")
 
     def read(self, answer: JSONObject) -> list[SearchResult]:
-        """`results[]` with `url`, `title`, `content`, `publishedDate`."""
-        return read_results(answer.get("results"), text="content", published="publishedDate")
+        """`results[]` with `url`, `title`, `content`, `publishedDate`; `unresponsive_engines[]` of name and reason."""
+        found = read_results(answer.get("results"), text="content", published="publishedDate")
+        silent = answer.get("unresponsive_engines")
+        if silent and isinstance(silent, list) and not found:
+            names = ", ".join(plain(each[0] if isinstance(each, list) and each else each, 40) for each in silent[:5])
+            raise Unanswered(f"Nothing was found, but engines of it did not answer ({names}). Try again later.")
+        return found
 
     def refusal(self, status: int) -> str:
         """403: the format is switched off."""

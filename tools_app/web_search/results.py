@@ -13,6 +13,10 @@ MAX_URL: Final = 2_000
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 
 
+class Unanswered(Exception):
+    """A service answered, and had nothing to look in. Its argument: a sentence with the reason."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """One page that was found. `published`: as the provider writes it, or empty."""

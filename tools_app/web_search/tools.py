@@ -22,7 +22,7 @@ from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import parse_rules
 from tools_app.fetching.values import Answered, FetchLimits
 from tools_app.web_search.providers import SearchProvider
-from tools_app.web_search.results import SearchResult
+from tools_app.web_search.results import SearchResult, Unanswered
 
 NAME: Final = "web_search"
 TITLE: Final = "Search the web"
@@ -134,7 +134,10 @@ def _read(provider: SearchProvider, answer: Answered) -> list[SearchResult]:
         value = None
     if not isinstance(value, dict):
         raise _Refused(_failure("no_results", provider, "Its answer is no JSON object, so there are no results in it."))
-    return provider.read(value)
+    try:
+        return provider.read(value)
+    except Unanswered as error:
+        raise _Refused(_failure("unavailable", provider, str(error))) from error
 
 
 def _status_failure(provider: SearchProvider, answer: Answered) -> JSONObject:

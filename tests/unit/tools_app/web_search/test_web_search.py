@@ -243,6 +243,14 @@ async def test_nothing_found_is_said(kind: str, answer: Any, search_service: Ser
     }
 
 
+@pytest.mark.parametrize("silent", [[["google", "CAPTCHA"], ["bing", "timeout"]], ["google", "bing"]])
+async def test_engines_that_do_not_answer_are_no_search_without_results(silent: Any, search_service: Service) -> None:
+    search_service.gives({"results": [], "unresponsive_engines": silent})
+    value = await Caller().search(search_tool("searxng", search_service))
+    assert (value["ok"], value["code"]) == (False, "unavailable")
+    assert "google, bing" in value["message"]
+
+
 @EACH
 async def test_odd_entries_are_left_out_and_long_ones_cut(kind: str, search_service: Service) -> None:
     text = {"content": "<b>x</b>" + "y" * 50_000, "description": "<b>x</b>" + "y" * 50_000}
