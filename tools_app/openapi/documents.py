@@ -1,6 +1,7 @@
 """OpenAPI documents as they are given: values, JSON or YAML as text, and at an address."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,18 @@ MAX_CHARS: Final = 8_000_000
 _LIMITS: Final = FetchLimits(seconds=30.0, max_bytes=MAX_CHARS)
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads YAML by the JSON schema of YAML 1.2, as OpenAPI has it: `NO`, `on` and `2024-01-01` are texts."""
+
+
+_TAGS: Final = "tag:yaml.org,2002:"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in {f"{_TAGS}bool", f"{_TAGS}timestamp"}]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(f"{_TAGS}bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+
+
 def read_document(document: Mapping[str, Any] | str) -> Any:
     """A document as a value. Errors: `ToolDeclarationInvalid` for a text that is neither JSON nor YAML."""
     if not isinstance(document, str):
@@ -30,7 +43,7 @@ def read_document(document: Mapping[str, Any] | str) -> Any:
             return json.loads(document.removeprefix("\ufeff"))
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(document, Loader=yaml.SafeLoader)):
             raise ToolDeclarationInvalid("The document uses aliases of YAML, which may unfold without end.")
-        return json.loads(json.dumps(yaml.safe_load(document), default=str))  # dates as texts
+        return json.loads(json.dumps(yaml.load(document, _Loader)))  # noqa: S506 - a safe loader
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise ToolDeclarationInvalid("The OpenAPI document is neither JSON nor YAML.") from error
 

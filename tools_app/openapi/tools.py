@@ -69,7 +69,7 @@ def create_openapi_tools(
     supplied: Mapping[str, Supplied] | None = None,
     options: OpenApiOptions | None = None,
 ) -> tuple[Tool, ...]:
-    """Make tools of the operations of an OpenAPI 3.0, 3.1 or Swagger 2 document.
+    """Make tools of the operations of an OpenAPI 3.0, 3.1, 3.2 or Swagger 2 document.
 
     `document`: a value, or JSON or YAML as text; that of an address is loaded with `load_openapi_document` first.
     `allow`, `deny`: ids of operations or `GET /pets/{id}`, with `*`; `deny` wins. `base_url`: replaces the document's

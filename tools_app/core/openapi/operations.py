@@ -1,6 +1,6 @@
 """The operations of an OpenAPI document, each with its parameters and its body. Pure.
 
-OpenAPI 3.0 and 3.1 and Swagger 2 come out in the same shape.
+OpenAPI 3.0 to 3.2 and Swagger 2 come out in the same shape.
 """
 
 import hashlib
@@ -71,8 +71,8 @@ class Document:
         if not isinstance(document, Mapping) or not isinstance(document.get("paths", {}), Mapping):
             raise ToolDeclarationInvalid("This is no OpenAPI document: it is no object with paths.")
         version = str(document.get("openapi") or document.get("swagger") or "")
-        if not re.fullmatch(r"3\.[01](\..*)?|2(\.0)?", version):
-            raise ToolDeclarationInvalid(f"This is no OpenAPI document of version 3.0, 3.1 or 2.0: {version[:20]!r}")
+        if not re.fullmatch(r"3\.[0-2](\..*)?|2(\.0)?", version):
+            raise ToolDeclarationInvalid(f"This is no OpenAPI document of version 3.0 to 3.2 or 2.0: {version[:20]!r}")
         self.is_swagger = version.startswith("2")
         self.references = References(document)
         self._document = document

@@ -1,4 +1,4 @@
-"""Schemas of OpenAPI 3.0, 3.1 and Swagger 2 as JSON Schema that models are given. Pure.
+"""Schemas of OpenAPI 3.0 to 3.2 and Swagger 2 as JSON Schema that models are given. Pure.
 
 What a reference names is put beside the others in `$defs`, once, so that recursive schemas stay finite.
 """

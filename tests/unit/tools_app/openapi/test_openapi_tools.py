@@ -271,7 +271,7 @@ def test_names_are_short_single_and_the_same_whatever_is_allowed(pet_api: str) -
 
 def test_three_of_three_hundred() -> None:
     paths = {f"/things/{n}": {"get": {"operationId": f"thing{n}"}} for n in range(300)}
-    document = {"openapi": "3.1.0", "servers": [{"url": "https://api.example.com"}], "paths": paths}
+    document = {"openapi": "3.2.0", "servers": [{"url": "https://api.example.com"}], "paths": paths}
     tools = create_openapi_tools(document, allow=["thing7", "thing29*"], deny=["thing29[0-8]", "thing29"])
     assert [tool.name for tool in tools] == ["thing7", "thing299"]
 
@@ -282,6 +282,7 @@ def test_three_of_three_hundred() -> None:
         ({}, ["nothing"], "no operation 'nothing'"),
         ({}, [], "list of the operations"),
         ({"openapi": "4.0"}, ["page"], "version"),
+        ({"openapi": "3.3.0"}, ["page"], "version"),
         ({"servers": [{"url": "https://elsewhere.example.com"}]}, ["page"], "another origin"),
         ({"paths": {"/x": {"get": {"parameters": [{"$ref": "https://a.example/p"}]}}}}, ["*"], "another document"),
         ({"paths": {"/x": {"get": {"parameters": [{"$ref": "#/nowhere"}]}}}}, ["*"], "nothing at"),
@@ -323,6 +324,11 @@ def test_documents_as_text() -> None:
     assert read_document("\ufeff" + json.dumps(PETS)) == PETS
     found = read_document("openapi: 3.0.0\ninfo: {version: 2024-01-01}\npaths:\n  /a: {get: {operationId: a}}\n")
     assert [each.name for each in Document(found).operations()] == ["a"]
+    words = read_document(
+        "a: [NO, on, yes, y, off, 2024-01-01, 'true']\nb: [true, False, 1, 1.5, ~, null]\non: {y: 1}\n"
+    )
+    assert words["a"] == ["NO", "on", "yes", "y", "off", "2024-01-01", "true"]
+    assert (words["b"], words["on"]) == ([True, False, 1, 1.5, None, None], {"y": 1})
     for text in ("a: &x [1]\nb: *x", "{", "a: [", "- &a [*a]"):
         with pytest.raises(ToolDeclarationInvalid):
             read_document(text)
