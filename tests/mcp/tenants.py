@@ -28,6 +28,7 @@ class Tenants:
     metadata: dict[str, Any] = field(default_factory=dict)  # over what is said otherwise
     resource: dict[str, Any] = field(default_factory=dict)
     challenge: str = ""
+    refusal: tuple[str, int] = ("invalid_client", 401)
     clients: dict[str, str] = field(default_factory=dict)
     asked: list[dict[str, str]] = field(default_factory=list)
     authorized: list[dict[str, str]] = field(default_factory=list)
@@ -89,7 +90,7 @@ class Tenants:
         self.asked.append(asked)
         client, secret = asked.get("client_id", ""), asked.get("basic_secret", asked.get("client_secret", ""))
         if self.clients.get(client) != secret:
-            return JSONResponse({"error": "invalid_client"}, status_code=401)
+            return JSONResponse({"error": self.refusal[0]}, status_code=self.refusal[1])
         return JSONResponse({"access_token": "granted-token", "token_type": "Bearer", "expires_in": 3600})
 
 

@@ -82,7 +82,8 @@ async def begin_sign_in(spec: McpServerSpec, *, redirect_uri: str, state: str, i
     )
     async with _client() as client:
         resource, servers, scope = await _discover_resource(client, spec.url)
-        issuer = spec.allowed_issuer if spec.allowed_issuer in servers else servers[0] if servers else None
+        allowed = [each for each in servers if issuers_match(each, spec.allowed_issuer)]
+        issuer = next(iter([*allowed, *servers]), None)
         found = await _discover_server(client, issuer, spec)
         scope = metadata.scope = get_client_metadata_scopes(scope, resource)
         registered = _by_hand(spec, found, metadata) if spec.client_id else await _register(client, found, metadata)
@@ -263,7 +264,16 @@ async def _tokens(held: JSONObject, data: dict[str, str]) -> JSONObject:
     response = await _post(held, str(metadata.token_endpoint), data)
     if response.status_code >= 500 or response.status_code == 429:
         raise OAuthUnreachable
-    if response.status_code != 200:
+    refusal = _refusal(response)
+    if refusal in {"invalid_client", "incorrect_client_credentials"}:
+        raise GrantRefused(
+            Phrase(
+                "The authorization server {issuer!r} does not accept the client ID and secret. Enter them again at the"
+                " MCP server, then sign in again.",
+                issuer=str(metadata.issuer)[:MAX_SHOWN],
+            )
+        )
+    if response.status_code != 200 or refusal:
         raise GrantRefused
     try:
         tokens = OAuthToken.model_validate_json(response.content)
@@ -271,6 +281,18 @@ async def _tokens(held: JSONObject, data: dict[str, str]) -> JSONObject:
         raise OAuthUnreachable("The authorization server's answer cannot be read.") from error
     found: JSONObject = tokens.model_dump(mode="json", exclude_none=True)
     return found
+
+
+def _refusal(response: httpx2.Response) -> str:
+    """The code of a refusal, also of one with status 200, as GitHub and Slack send it; empty where there is none.
+
+    Sources: RFC 6749, section 5.2; docs.github.com, "Troubleshooting OAuth app access token request errors".
+    """
+    try:
+        said = response.json()
+    except ValueError:
+        return ""
+    return str(said["error"]) if isinstance(said, dict) and said.get("error") and "access_token" not in said else ""
 
 
 async def _post(held: JSONObject, url: str, data: dict[str, str], *, has_resource: bool = True) -> httpx2.Response:

@@ -188,6 +188,35 @@ def test_an_endpoint_of_another_origin_is_refused_with_the_rule_until_it_is_allo
         assert "127.0.0.1:9" in refusal(applicant, server_id)  # one issuer is allowed, not all
 
 
+def test_of_several_authorization_servers_the_allowed_one_is_asked(applicant: Client, sign_ins: Tenants) -> None:
+    sign_ins.tenant = ""
+    sign_ins.resource = {"authorization_servers": ["http://127.0.0.1:9/first", f"{sign_ins.origin}/"]}
+    server_id = added(applicant, sign_ins, client_id="public")
+    rows.allow_issuer(McpServer.objects.get(), sign_ins.origin)  # the same as with a slash at its end
+    assert signed_in(applicant, server_id)
+
+
+@pytest.mark.parametrize("status", [401, 400, 200], ids=["as it should", "as many do", "as GitHub does"])
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("invalid_client", "does not accept the client ID and secret"),
+        ("incorrect_client_credentials", "does not accept the client ID and secret"),
+        ("bad_verification_code", "does not accept this any more"),
+    ],
+)
+def test_a_refusal_is_told_as_one_whatever_its_status(
+    applicant: Client, sign_ins: Tenants, status: int, code: str, words: str
+) -> None:
+    sign_ins.refusal = (code, status)
+    server_id = added(applicant, sign_ins, client_id="by-hand", client_secret="wrong")
+    reply = applicant.get(f"/mcp/oauth/start/{server_id}")
+    back = urlsplit(httpx.get(reply["Location"]).headers["Location"])
+    reply = applicant.get(f"{back.path}?{back.query}")
+    assert reply.status_code == 422
+    assert words in reply.content.decode()
+
+
 @pytest.mark.parametrize(
     ("challenge", "resource", "expected"),
     [
