@@ -8,7 +8,7 @@ from typing import TypeAlias
 from watchfiles import Change, watch
 
 SUFFIXES = (".py", ".html")
-_NO_CODE = {"__pycache__", ".git", ".venv", "node_modules", "var", "docs", "static", "staticfiles"}
+_NO_CODE = {"__pycache__", "node_modules", "var", "docs", "static", "staticfiles"}
 _MADE = {"dist", "build"}  # by builds, which may run beside: their pages are files to serve, no templates
 _NOT_RUN = {"tests", "bench"}
 SKIPPED = _NO_CODE | _MADE | _NOT_RUN
@@ -66,10 +66,15 @@ class Watcher:
     def _is_code(self, change: Change, path: str) -> bool:
         found = Path(path)
         inside = next((found.relative_to(folder).parts for folder in self.folders if found.is_relative_to(folder)), ())
-        if SKIPPED.intersection(inside):
+        if any(map(_is_skipped, inside)):
             return False
         return found.suffix in SUFFIXES or (change is Change.added and found.is_dir())
 
 
 def _holds_code(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and path.name not in SKIPPED
+    return path.is_dir() and not path.is_symlink() and not _is_skipped(path.name)
+
+
+def _is_skipped(name: str) -> bool:
+    """Hidden folders have no code: environments, and caches of pytest, ruff and mypy that are made meanwhile."""
+    return name in SKIPPED or name.startswith(".")

@@ -206,9 +206,12 @@ def test_a_long_log_is_rotated_and_the_child_goes_on_writing(
 def test_edits_of_code_are_reported(tmp_path: Path) -> None:
     (tmp_path / "var").mkdir()
     (tmp_path / "front" / "dist").mkdir(parents=True)
+    (tmp_path / ".pytest_cache").mkdir()
     (tmp_path / "a.py").write_text("1", encoding="utf-8")
     watcher = Watcher([tmp_path])
     assert watcher.poll() == set()
+    (tmp_path / ".pytest_cache" / "cache").mkdir()  # made by a run of tests beside
+    (tmp_path / ".ruff_cache").mkdir()
     (tmp_path / "a.py").write_text("22", encoding="utf-8")
     (tmp_path / "new.py").write_text("3", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("4", encoding="utf-8")
