@@ -125,19 +125,23 @@ async def _search_large(
                 is_text = block is not None
                 if block is None or found.room <= 0 or is_late():
                     break
-                lines = await asyncio.to_thread(search.lines_of, block, found.room, is_late, before=before)
+                data, is_whole = block
+                lines = await asyncio.to_thread(search.lines_of, data, found.room, is_late, before=before)
                 found.with_matches += bool(lines) and path not in found.paths
                 found.paths |= {path} if lines else set()
                 found.matches += [_match(path, line) for line in lines]
-                before += block.count(b"\n") + 1
+                before += data.count(b"\n") + is_whole
         found.searched += is_text is True
         found.binary += is_text is False
         if found.room <= 0 or found.out_of_time:
             return
 
 
-async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
-    """Whole lines of a text in UTF-8, some at a time, without the last newline; `None` for what is no text."""
+async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, bool] | None]:
+    """Lines of a text in UTF-8, some at a time, without the last newline; `None` for what is no text.
+
+    With each, whether its last line is whole: one that is longer than a batch comes in pieces.
+    """
     head, rest = b"", b""
     decoder: codecs.IncrementalDecoder | None = None
     async for piece in pieces:
@@ -153,12 +157,13 @@ async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
             encoding = encoding or PLAIN
             data, decoder = head.removeprefix(encoding.mark), encoding.decoder()
         rest += await asyncio.to_thread(_decoded, decoder, data)
+        if len(rest) <= _BATCH_BYTES:
+            continue
         end = rest.rfind(b"\n")
-        if end >= _BATCH_BYTES or (end < 0 and len(rest) > _BATCH_BYTES):
-            yield rest[:end] if end >= 0 else rest
-            rest = rest[end + 1 :] if end >= 0 else b""
+        yield (rest[:end], True) if end >= 0 else (rest, False)
+        rest = rest[end + 1 :] if end >= 0 else b""
     if rest:
-        yield rest
+        yield rest, False
 
 
 def _decoded(decoder: codecs.IncrementalDecoder, data: bytes) -> bytes:

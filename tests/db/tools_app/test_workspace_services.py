@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from tests.unit.tools_app.files.calling import call
 from tests.workspace_contract import errno, streamed
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.core.files.workspace import Put
 from tools_app.errors import FileFailed, WorkspaceExists, WorkspaceNameInvalid, WorkspaceNotFound
+from tools_app.file_tools.searching import create_grep_tool
 from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
 from tools_app.workspace import objects, selectors, services
 from tools_app.workspace.archive import export_zip, import_zip
@@ -78,6 +80,23 @@ async def test_the_pieces_of_a_stream_are_never_gathered_in_memory(alice: User) 
         tracemalloc.stop()
     assert size == count * piece
     assert peak < size / 4
+
+
+@pytest.mark.parametrize("line", [b"hay\n", b"x"], ids=["many lines", "one line behind a short one"])
+async def test_large_and_many_files_are_searched_within_bounded_memory(alice: User, line: bytes) -> None:
+    workspace = services.open_for_scope("ins_1", alice.pk)
+    size = 20 * 1024 * 1024
+    await workspace.write_file("/large", b"needle\n" + line * (size // len(line)) + b"\nneedle")
+    for number in range(8):
+        await workspace.write_file(f"/many/{number}", line * (900_000 // len(line)) + b"\nneedle")
+    tracemalloc.start()
+    try:
+        found = await call(create_grep_tool(workspace), query="needle")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found["totalMatches"], found["filesSearched"]) == (10, 9)
+    assert peak < size
 
 
 async def test_additions_of_many_writers_are_all_there(alice: User) -> None:

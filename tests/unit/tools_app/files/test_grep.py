@@ -88,6 +88,13 @@ async def test_large_files_are_searched_in_pieces(workspace: Workspace, encoding
     assert found["note"] == "1 files are no text and were not searched."
 
 
+async def test_a_line_that_is_longer_than_a_piece_counts_once(workspace: Workspace) -> None:
+    lines = [b"head", b"x" * 9_000_000 + b"needle", b"needle", *[b"hay"] * 1_500_000, b"needle"]
+    await workspace.write_file("/big", b"\n".join(lines))
+    found = await call(create_grep_tool(workspace), query="needle")
+    assert [match.split(":")[1] for match in found["matches"]] == ["2", "3", str(len(lines))]
+
+
 async def test_large_files_that_cannot_be_read_in_pieces_are_counted(workspace: Workspace) -> None:
     await workspace.write_file("/big", "needle\n" * 160_000)
     found = await call(create_grep_tool(OneAtATime(workspace)), query="needle")
