@@ -25,6 +25,7 @@ from mcp.server.auth.provider import (
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from starlette.responses import Response
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Consent(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
     refresh: dict[str, RefreshToken] = field(default_factory=dict)
     refreshed: int = 0
     revoked: int = 0
+    wanted: str = ""  # a scope without which tools cannot be called
     gives_secrets: bool = False  # to clients, though they ask for none
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
@@ -141,7 +143,18 @@ def guarded_server() -> Iterator[Consent]:
         """Tell the secret."""
         return "the secret of the guarded server"
 
-    with serving(server.streamable_http_app(), port):
+    app = server.streamable_http_app()
+
+    async def scoped(scope: Any, receive: Any, send: Any) -> None:
+        token = dict(scope.get("headers", ())).get(b"authorization", b"").decode().removeprefix("Bearer ")
+        access = consent.access.get(token)
+        if access is None or not consent.wanted or set(consent.wanted.split()) <= set(access.scopes):
+            await app(scope, receive, send)
+            return
+        challenge = f'Bearer error="insufficient_scope", scope="{consent.wanted}", error_description="Not enough"'
+        await Response(status_code=403, headers={"WWW-Authenticate": challenge})(scope, receive, send)
+
+    with serving(scoped, port):
         yield consent
 
 

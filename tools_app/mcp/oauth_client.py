@@ -25,6 +25,7 @@ from mcp.client.auth.utils import (
     handle_protected_resource_response,
     handle_registration_response,
     issuers_match,
+    union_scopes,
     validate_authorization_response_iss,
 )
 from mcp.shared.auth import (
@@ -68,10 +69,13 @@ class Begun:
     pending: JSONObject
 
 
-async def begin_sign_in(spec: McpServerSpec, *, redirect_uri: str, state: str, is_local: bool) -> Begun:
+async def begin_sign_in(
+    spec: McpServerSpec, *, redirect_uri: str, state: str, is_local: bool, wanted: str = ""
+) -> Begun:
     """Discover the authorization server, register with it unless that was done by hand, and make its page's address.
 
-    `is_local`: whether our own address is one of this machine, as in development. Errors: `McpSignInFailed`.
+    `is_local`: whether our own address is one of this machine, as in development. `wanted`: the scope that the server
+    asked for when a token was not enough, besides the one that it asks for at first. Errors: `McpSignInFailed`.
     """
     metadata = OAuthClientMetadata(
         redirect_uris=[redirect_uri],
@@ -85,7 +89,7 @@ async def begin_sign_in(spec: McpServerSpec, *, redirect_uri: str, state: str, i
         allowed = [each for each in servers if issuers_match(each, spec.allowed_issuer)]
         issuer = next(iter([*allowed, *servers]), None)
         found = await _discover_server(client, issuer, spec)
-        scope = metadata.scope = get_client_metadata_scopes(scope, resource)
+        scope = metadata.scope = union_scopes(get_client_metadata_scopes(scope, resource), wanted or None)
         registered = _by_hand(spec, found, metadata) if spec.client_id else await _register(client, found, metadata)
     pkce = PKCEParameters.generate()
     target = _resource_of(spec.url, resource)
@@ -105,6 +109,8 @@ async def begin_sign_in(spec: McpServerSpec, *, redirect_uri: str, state: str, i
         "redirect_uri": redirect_uri,
         "server_url": spec.url,
         "resource": target,
+        "scope": scope or "",
+        "wanted": wanted,
         "metadata": found.model_dump(mode="json", exclude_none=True),
         "client": registered.model_dump(mode="json", exclude_none=True),
     }
@@ -158,6 +164,7 @@ async def _discover_resource(
     refusal = await _get(client, client.build_request("POST", server_url, json=PROBE, headers=_ACCEPT))
     named = extract_resource_metadata_from_www_auth(refusal) if refusal.status_code == 401 else None
     scope = extract_scope_from_www_auth(refusal) if refusal.status_code == 401 else None
+    scope = scope.strip('"') if scope else None  # an empty one is found with its quotes
     for url in build_protected_resource_metadata_discovery_urls(named, server_url):
         _check_endpoint(url)
         response = await _get(client, create_oauth_metadata_request(url))

@@ -18,7 +18,7 @@ from thinkproject.kernel.secrets import SecretUnreadable, decrypt, encrypt
 from tools_app.core.mcp.servers import McpServerSpec, McpTransport
 from tools_app.errors import McpServerInvalid, McpSignInFailed
 from tools_app.mcp import rows
-from tools_app.mcp.tokens import Grant, forget_grant, read_grant
+from tools_app.mcp.tokens import Grant, forget_grant, read_grant, wanted_scope
 from tools_app.models.mcp import McpServer, McpSignIn
 
 PENDING_MINUTES: Final = 15
@@ -39,7 +39,8 @@ async def begin(server: McpServer, user_id: Any, *, session: str, redirect_uri: 
 
     state = secrets.token_urlsafe(32)
     spec = await db(_spec, server)
-    begun = await begin_sign_in(spec, redirect_uri=redirect_uri, state=state, is_local=is_local)
+    wanted = await db(wanted_scope, server.pk, user_id)
+    begun = await begin_sign_in(spec, redirect_uri=redirect_uri, state=state, is_local=is_local, wanted=wanted)
     if spec.client_secret:
         await db(rows.bind_secret, server.pk, begun.pending["metadata"]["issuer"])
     await db(_store_pending, server.pk, user_id, state, session, begun.pending)

@@ -5,6 +5,7 @@ wait until the row has the new token. A process that dies meanwhile holds the ot
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +26,9 @@ EARLY_SECONDS: Final = 60.0
 """How long before its end a token is refreshed."""
 REFRESH_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.1
+MAX_SCOPE_CHARS: Final = 2_000
+_INSUFFICIENT: Final = re.compile(r'\berror="?insufficient_scope\b')
+_SCOPE: Final = re.compile(r'(?<![\w-])scope="([\x20-\x21\x23-\x7e]+)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,27 +67,38 @@ class TokenAuth(httpx2.Auth):
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send with the token; once more with a new one where it is refused."""
         grant = await self._current()
-        if grant is not None:
-            request.headers["Authorization"] = f"Bearer {grant.access_token}"
-        response = yield request
-        if response.status_code != 401:
-            return
-        if grant is not None:
-            grant = self._grant = await fresh_grant(self._server_id, self._user_id, refused=grant.version)
-        if grant is None:
-            self.was_refused = True
-            return
-        request.headers["Authorization"] = f"Bearer {grant.access_token}"
-        response = yield request
+        response = yield _signed(request, grant)
         if response.status_code == 401:
+            if grant is not None:
+                grant = self._grant = await fresh_grant(self._server_id, self._user_id, refused=grant.version)
+            if grant is None:
+                self.was_refused = True
+                return
+            response = yield _signed(request, grant)
+        wanted = _missing_scope(response)
+        if grant is not None and (response.status_code == 401 or wanted):
             self.was_refused = True
-            await db(forget_grant, grant.row_id, grant.version)
+            former = str(grant.data.get("scope", ""))
+            await db(forget_grant, grant.row_id, grant.version, wanted and f"{former} {wanted}".strip())
 
     async def _current(self) -> Grant | None:
         if not self._was_read or (self._grant is not None and not self._grant.is_fresh()):
             self._grant = await fresh_grant(self._server_id, self._user_id)
             self._was_read = True
         return self._grant
+
+
+def _signed(request: httpx2.Request, grant: Grant | None) -> httpx2.Request:
+    if grant is not None:
+        request.headers["Authorization"] = f"Bearer {grant.access_token}"
+    return request
+
+
+def _missing_scope(response: httpx2.Response) -> str:
+    """The scope that a refusal asks for (RFC 6750, section 3.1); empty for every other answer."""
+    challenge = response.headers.get("www-authenticate", "") if response.status_code == 403 else ""
+    found = _SCOPE.search(challenge) if _INSUFFICIENT.search(challenge) else None
+    return found[1][:MAX_SCOPE_CHARS] if found else ""
 
 
 async def fresh_grant(server_id: str, user_id: Any, *, refused: int | None = None) -> Grant | None:
@@ -127,11 +142,18 @@ def store_grant(row_id: int, version: int, data: JSONObject) -> bool:
     return bool(changed)
 
 
-def forget_grant(row_id: int, version: int) -> None:
-    """Forget a grant that is of no use any more."""
+def forget_grant(row_id: int, version: int, wanted: str = "") -> None:
+    """Forget a grant that is of no use any more. `wanted`: the scope that the next sign-in asks for besides others."""
+    kept = {"pending": encrypt(dump({"wanted": wanted})), "pending_hash": ""} if wanted else {}
     McpSignIn.objects.filter(pk=row_id, version=version).update(
-        grant="", expires_at=None, version=F("version") + 1, refreshing_until=None, changed_at=timezone.now()
+        grant="", expires_at=None, version=F("version") + 1, refreshing_until=None, changed_at=timezone.now(), **kept
     )
+
+
+def wanted_scope(server_id: str, user_id: Any) -> str:
+    """The scope that a server has asked for when this person's token was not enough. Errors: `SecretUnreadable`."""
+    row = McpSignIn.objects.filter(server_id=server_id, owner_id=user_id).exclude(pending="").first()
+    return str(load(decrypt(row.pending)).get("wanted", "")) if row is not None else ""
 
 
 async def _refreshed(grant: Grant) -> Grant | None:

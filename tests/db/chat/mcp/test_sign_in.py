@@ -229,6 +229,24 @@ async def test_a_token_that_was_revoked_there_asks_for_a_sign_in_here(
     assert (await say_secret(room))["state"] == "output-available"
 
 
+async def test_a_server_that_wants_more_rights_for_a_call_is_asked_for_them(
+    make_connected_room: MakeRoom, connections: McpPool, consent: Consent
+) -> None:
+    room = make_connected_room()
+    server = await added(room, consent)
+    await signed_in(server)
+    for wanted in ("secrets:read", "secrets:read vault"):  # the second time both are asked for
+        consent.wanted = wanted.split()[-1]
+        part = await say_secret(room)
+        assert "Sign in" in part["errorText"]
+        (view,) = await room.handle.list_mcp_servers()
+        assert view.state == "authenticating"
+        url = await sync_to_async(to_consent)(await sync_to_async(browser)(), await only_server())
+        assert parse_qs(urlsplit(url).query)["scope"] == [wanted]
+        await signed_in(await only_server())
+        assert (await say_secret(room))["state"] == "output-available"
+
+
 async def test_removing_a_server_revokes_its_tokens(
     make_connected_room: MakeRoom, connections: McpPool, consent: Consent
 ) -> None:
