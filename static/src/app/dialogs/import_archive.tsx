@@ -10,6 +10,7 @@ import { Dialog } from "./dialog.tsx";
 
 const LOOK_MS = 700;
 const MEGABYTE = 1024 * 1024;
+const FEW = 3;
 const KINDS = [
   ["file", "imports.left-file"],
   ["hidden", "imports.left-hidden"],
@@ -140,11 +141,7 @@ function Row({ row }: { row: ArchiveImport }) {
       {row.status === "failed" && <p role="alert" class="is-error">{row.error || t("imports.failed")}</p>}
       {row.status === "stopped" && row.error && <p role="alert" class="is-error">{row.error}</p>}
       {counts && <p>{row.name}: {counts.join(", ")}</p>}
-      {found && found.unreadable.length > 0 && (
-        <ul>
-          {found.unreadable.map(({ name, reason }, place) => <li key={place}>{name}: {reason}</li>)}
-        </ul>
-      )}
+      {found && found.unreadable.length > 0 && <Unreadable items={found.unreadable} />}
       {found && KINDS.some(([kind]) => found.left_out[kind]) && (
         <details>
           <summary>{t("imports.left-out")}</summary>
@@ -156,6 +153,18 @@ function Row({ row }: { row: ArchiveImport }) {
         </details>
       )}
     </div>
+  );
+}
+
+/** A few are there at once; of many the list is opened, so that it does not push the buttons away. */
+function Unreadable({ items }: { items: NonNullable<ArchiveImport["preview"]>["unreadable"] }) {
+  const list = <ul>{items.map(({ name, reason }, place) => <li key={place}>{name}: {reason}</li>)}</ul>;
+  if (items.length <= FEW) return list;
+  return (
+    <details>
+      <summary>{t("imports.unreadable-list")}</summary>
+      {list}
+    </details>
   );
 }
 
