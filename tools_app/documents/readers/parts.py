@@ -3,12 +3,16 @@
 None may declare a document type: without one there are no entities.
 """
 
+import re
 import zipfile
 from typing import Final
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 MAX_DEPTH: Final = 200
+_STRICT: Final = re.compile(r"^http://purl\.oclc\.org/ooxml/(\w+)/")
+_USUAL: Final = r"http://schemas.openxmlformats.org/\1/2006/"
+"""Of Office files saved as "Strict Open XML" (ISO/IEC 29500, part 1): other names for the same."""
 
 
 def parse(archive: zipfile.ZipFile, path: str) -> Element:
@@ -36,7 +40,7 @@ def parse(archive: zipfile.ZipFile, path: str) -> Element:
 
 
 def _named(name: str) -> str:
-    return f"{{{name}" if "}" in name else name
+    return f"{{{_STRICT.sub(_USUAL, name)}" if "}" in name else name
 
 
 def _refuse(*_declaration: object) -> None:

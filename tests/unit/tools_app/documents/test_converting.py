@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -262,6 +263,17 @@ def test_half_a_file_is_read_or_named_and_never_fails(brought: Brought) -> None:
     data = brought.data
     view = convert(data[: len(data) // 2], brought.media_type)
     assert view.words or view.media_type
+
+
+@pytest.mark.parametrize("name", ["talk.pptx", "report.docx", "budget.xlsx"])
+def test_a_file_of_office_in_its_strict_form_has_the_same_text(name: str) -> None:
+    usual = next(brought for brought in DOCUMENTS if brought.name == name)
+    strict = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(usual.data)) as before, zipfile.ZipFile(strict, "w") as after:
+        for part in before.namelist():
+            names = rb"http://schemas\.openxmlformats\.org/(\w+ml|officeDocument)/2006/"
+            after.writestr(part, re.sub(names, rb"http://purl.oclc.org/ooxml/\1/", before.read(part)))
+    assert convert(strict.getvalue(), usual.media_type).words == usual.expected
 
 
 def test_a_view_is_the_same_after_the_storage() -> None:
