@@ -367,6 +367,23 @@ def test_menu_leads_to_the_programs_that_a_person_has_connected(tab: ChatPage) -
     expect(tab.page.get_by_role("heading", name="Your programs")).to_be_visible()
 
 
+def test_what_is_unreadable_of_an_archive_leaves_its_buttons_in_view(tab: ChatPage, tmp_path: Path) -> None:
+    broken = [archives.gpt_conversation(f"b{number}", [], "", title="Unbroken" * 12) for number in range(40)]
+    (tmp_path / "export.zip").write_bytes(archives.zipped({"conversations.json": [archives.gpt_trip(), *broken]}))
+    tab.open("/")
+    tab.page.locator("#user-menu").click()
+    tab.page.get_by_role("menuitem", name="Import conversations").click()
+    dialog = tab.page.get_by_role("dialog", name="Import conversations")
+    dialog.get_by_label("Choose a file").set_input_files(tmp_path / "export.zip")
+    expect(dialog).to_contain_text("1 conversation, 40 cannot be read")
+    expect(dialog.get_by_role("button", name="Import", exact=True)).to_be_in_viewport()
+    dialog.get_by_text("Not readable", exact=True).click()
+    expect(dialog.get_by_role("listitem")).to_have_count(40)
+    assert dialog.evaluate("each => each.scrollWidth - each.clientWidth") == 0
+    check(tab.page)
+    look(tab, "import-unreadable")
+
+
 @pytest.mark.smoke
 def test_an_archive_of_another_product_is_looked_at_and_imported(tab: ChatPage, tmp_path: Path) -> None:
     tab.open("/")

@@ -126,6 +126,7 @@ def read_conversation(value: JSONObject, name: str) -> Found:
         return UnreadableItem(name=name, reason="It is no conversation of a product that is known here.")
     head = value if reader.product is not Product.OPEN_WEBUI else {**chat_of(value), **_facts(value)}
     title = " ".join(_first(head, reader.titles).split())
+    title = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
     nodes = list(reader.nodes(value))
     if reader.product is Product.CHATGPT:
         _attach(nodes, value)
@@ -137,7 +138,7 @@ def read_conversation(value: JSONObject, name: str) -> Found:
     conversation = Conversation(
         product=reader.product,
         id=_id_of(head, reader.ids) or fingerprint(value),
-        title=title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…",
+        title=title,
         messages=tree.messages,
         leaf_id=tree.leaf_id,
         created_at=begun or min((node.created_at for node in nodes if node.created_at), default=None),

@@ -38,7 +38,7 @@ def _reader(media_type: str) -> Callable[[bytes], str]:
         case kinds.HTML:
             reader = _page
         case _:
-            reader = _reader_of_archive(media_type)
+            return _reader_of_archive(media_type)
     return reader
 
 

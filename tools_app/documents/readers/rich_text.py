@@ -31,7 +31,8 @@ def read_rich_text(data: bytes) -> str:
     notes = [f"[{number}] {note}" for number, note in enumerate(apart["footnote"], 1)]
     added = "".join(f"\\par\\pard{{{_marked(each)}}}" for each in [*apart["shptxt"], *notes])
     end = _end(marked, 0) - 1
-    text = rtf_to_text(marked[:end] + added + marked[end:], errors="replace")
+    whole = marked[:end] + added + marked[end:]
+    text: str = rtf_to_text(whole, errors="replace")  # type: ignore[no-untyped-call]
     text = cleaned(_markdown(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
     if not text:
         raise NoText("This document has no text. Save it as PDF, or attach pictures of its pages.")
