@@ -155,7 +155,7 @@ PACKAGE = (
     '<item id="i2" href="text/chapter%20two.xhtml"/><item id="i1" href="../one.xhtml"/><item id="gone" href="x.html"/>'
     '</manifest><spine><itemref idref="i1"/><itemref idref="gone"/><itemref idref="i2"/></spine></package>'
 )
-CHAPTERS = {
+CHAPTERS: dict[str, str | bytes] = {
     "one.xhtml": '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "x.dtd"><html><body><h1>Eins</h1></body></html>',
     "OEBPS/text/chapter two.xhtml": "<?xml version='1.0' encoding='utf-16'?><html><p>Zwei</p></html>".encode("utf-16"),
 }
