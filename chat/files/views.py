@@ -17,6 +17,7 @@ from chat.files.attachments import attachment_id, read_bytes, rows_of, view_name
 from chat.models import Attachment
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
+from tools_app.core.files.embedded import without_data
 from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.kinds import DOCUMENTS, PDF, PICTURES, has_view
 from tools_app.documents.converting import View, convert
@@ -62,7 +63,7 @@ def view_of(row: Attachment, data: bytes | None = None) -> View:
     if has_view(data, row.media_type):
         return _read(row.id, data, row.media_type)
     is_picture = row.media_type in PICTURES
-    return View(media_type=row.media_type) if is_picture else View(text=shown_text(data)[0])
+    return View(media_type=row.media_type) if is_picture else View(text=without_data(shown_text(data)[0]))
 
 
 def _load(urls: Sequence[str], owner_id: int | None, max_bytes: int) -> dict[str, _Loaded]:

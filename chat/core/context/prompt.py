@@ -30,6 +30,7 @@ from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.core.deferral import CALL
+from tools_app.core.files.embedded import without_data
 from tools_app.core.files.encodings import detected, shown_text
 from tools_app.core.files.kinds import kind_name
 
@@ -370,10 +371,10 @@ _TEXT_TYPES: Final = frozenset(
 
 
 def text_of(file: FileContent) -> str | None:
-    """The text of a file, for models that do not take the file itself."""
+    """The text of a file, for models that do not take the file itself; bytes that are written in it are named."""
     if file.text is not None:
         return file.text
-    return shown_text(file.data)[0] if file.data and is_text_type(file.media_type) else None
+    return without_data(shown_text(file.data)[0]) if file.data and is_text_type(file.media_type) else None
 
 
 def _encoding_of(file: FileContent) -> str:

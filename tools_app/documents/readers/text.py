@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tools_app.core.files.embedded import without_data
+
 MAX_CHARS: Final = 1_000_000
 """Of the text of one file: a model takes a few hundred thousand at most."""
 
 LONGER: Final = "(The file is longer. The rest of it was not read.)"
 
-_DATA: Final = re.compile(r"data:([a-z]+/[a-z0-9.+-]+)(?:;[a-z0-9=_.-]+)*;base64,[A-Za-z0-9+/=%\s]{24,}", re.IGNORECASE)
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _BLANKS: Final = re.compile(r"\n{3,}")
 
@@ -42,11 +43,6 @@ def cleaned(text: str) -> str:
     """Text without control characters and encoded bytes, with one empty line at most between paragraphs."""
     text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _BLANKS.sub("\n\n", without_data(text)).strip("\n").rstrip()
-
-
-def without_data(text: str) -> str:
-    """Text with names in the place of bytes that are written as `data:` URLs."""
-    return _DATA.sub(lambda found: f"[{found[1]}, {len(found[0]) * 3 // 4:,} bytes]", text)
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:

@@ -60,9 +60,12 @@ class Desk:
         self.http = AsyncClient()
 
     async def upload(self, brought: Brought) -> Any:
+        return await self.upload_bytes(brought.name, brought.data)
+
+    async def upload_bytes(self, name: str, data: bytes) -> Any:
         user = await db(User.objects.get)
         await self.http.aforce_login(user)
-        return await self.http.post("/api/v1/files", {"file": SimpleUploadedFile(brought.name, brought.data)})
+        return await self.http.post("/api/v1/files", {"file": SimpleUploadedFile(name, data)})
 
     async def send(self, file: dict[str, Any]) -> list[dict[str, Any]]:
         """The last content of the user's in the provider's request."""
@@ -97,6 +100,16 @@ async def test_a_document_is_text_for_model_and_person(make_room: MakeRoom, brou
     assert file["note"] == (expected[1:-1] if expected.startswith("(") else "")
     assert "base64" not in sent
     assert "octet-stream" not in sent
+
+
+async def test_a_picture_within_a_text_is_named_for_model_and_person(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("plain"), WithoutDocuments)
+    picture = base64.b64encode(bytes(range(256)) * 20)
+    note = b"# Plan\n\n![plan](data:image/png;base64," + picture + b")\n"
+    file = (await desk.upload_bytes("plan.md", note)).json()
+    sent = "\n".join(item["text"] for item in await desk.send(file))
+    assert "![plan]([image/png, 5,137 bytes])" in sent
+    assert await desk.see(file) == ("text/plain; charset=utf-8", b"# Plan\n\n![plan]([image/png, 5,137 bytes])\n")
 
 
 @pytest.mark.parametrize("brought", PICTURES, ids=str)
