@@ -12,7 +12,7 @@ from striprtf.striprtf import rtf_to_text
 from tools_app.documents.readers.text import NoText, Writer, cleaned, table
 
 _HEADING, _LEVEL, _IN_TABLE, _CELL, _ROW = 0xE000, 0xE010, "\ue020", "\ue021", "\ue022"
-_RANKS: Final = 6  # of headings; also as many levels of lists are told apart
+_RANKS: Final = 6  # of headings, and as many levels of lists
 _GROUP: Final = re.compile(r"(?<!\\)\{\s*(?:\\\*\s*)?\\(footnote|shptxt|field)(?![a-z])")
 _BRACE: Final = re.compile(r"\\[\\{}]|[{}]")
 _WORD: Final = re.compile(r"(?<!\\)\\(outlinelevel|ilvl|intbl|cell|nestcell|row|pntext)(?:(-?\d+)|(?![a-z])) ?")

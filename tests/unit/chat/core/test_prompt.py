@@ -304,15 +304,6 @@ def test_text_in_another_encoding_is_read_out_and_the_encoding_named(encoding: s
     assert file_content(content) == said(f'[The user attached "n.csv" (text/csv), in {named}:]\nGröße;5 €')
 
 
-def test_bytes_in_a_text_are_named() -> None:
-    content = FileContent(
-        media_type="text/markdown", data=b"A ![cat](data:image/png;base64," + b"QUJD" * 9 + b") cat", filename="n.md"
-    )
-    assert file_content(content) == said(
-        '[The user attached "n.md" (text/markdown):]\nA ![cat]([image/png, 43 bytes]) cat'
-    )
-
-
 def test_other_binary_file_is_named() -> None:
     packed = FileContent(media_type="application/zip", data=b"PK", filename="a.zip")
     assert file_content(packed, accepts_documents=True) == said(
