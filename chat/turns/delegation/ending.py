@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from chat.agent.values.runs import failed, succeeded
 from chat.agent.registry import get_agent_class, is_served
+from chat.agent.values.runs import failed, succeeded
 from chat.core.loop.step_limit import STEP_LIMIT
 from chat.core.wire.accumulator import tool_name
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
