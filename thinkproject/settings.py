@@ -325,7 +325,7 @@ HAS_MADE_UP_LANGUAGES = env.env_bool(
 if HAS_MADE_UP_LANGUAGES:
     LANGUAGES += [("en-xa", "English, accented and longer"), ("ar-xb", "English from right to left")]
 LOG_LEVEL = env.env_text(
-    "THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR. Lower it to search."
+    "THINK_LOG_LEVEL", "INFO", doc="How much to log: DEBUG, INFO, WARNING, ERROR. Set it to DEBUG to find a cause."
 ).upper()
 LOG_FORMAT = env.env_text(
     "THINK_LOG_FORMAT", "text", doc="`text`, or `json` with an object a line. Set it for collectors of logs."

@@ -50,6 +50,9 @@ def test_every_setting_is_named_by_a_test() -> None:
 
 def test_what_was_a_setting_is_none_and_its_hint_is_true() -> None:
     assert registry.keys() & REMOVED.keys() == set()
+    product = [path for path in committed() if path.endswith(".py") and not path.startswith("tests/")]
+    named = {name for path in product for name in _SETTING.findall((ROOT / path).read_text(encoding="utf-8"))}
+    assert named & REMOVED.keys() == set()
     objects = {setting.name: {field.name for field in fields(setting.default)} for setting in limits()}
     hinted = [re.match(r"Set (\w+)='\{\"(\w+)\"", hint) for hint in REMOVED.values()]
     assert len(objects) == 3

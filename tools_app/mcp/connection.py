@@ -80,7 +80,7 @@ class McpConnection:
         return not self._calls
 
     async def open(self) -> None:
-        """Connect. Errors: `McpUnavailable` with the reason, within `THINK_MCP_CONNECT_SECONDS`.
+        """Connect. Errors: `McpUnavailable` with the reason, within `CONNECT_SECONDS`.
 
         A program may take `THINK_MCP_START_SECONDS`.
         """
