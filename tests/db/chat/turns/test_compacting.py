@@ -103,7 +103,7 @@ async def test_tokens_are_counted_as_the_site_says(
     make_room: MakeRoom, settings: Any, published: list[dict[str, Any]]
 ) -> None:
     room = make_room()
-    await room.say("say: one")
+    await room.say(f"say: {'word ' * 100}")
     for counter in ("estimate", "builtins:len"):
         settings.THINK_TOKEN_COUNTER = counter
         await ask(room)
