@@ -11,7 +11,6 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat.instances.rows import ensure_instance
-from chat.mcp_servers import service
 from chat.models import AgentInstance
 from chat.think import McpServerSpec
 from fibers.models import Fiber
@@ -23,7 +22,7 @@ from tests.db.chat.turns.chatless import PinBoard
 from tests.db.chat.turns.conftest import Room
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
-from tools_app.mcp import rows, selectors
+from tools_app.mcp import rows, selectors, transports
 from tools_app.mcp.pool import McpPool
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models import McpServer
@@ -163,7 +162,7 @@ async def test_a_server_of_the_site_reaches_everybody(make_connected_room: MakeR
 async def test_clients_add_and_remove_servers_by_calls(
     make_connected_room: MakeRoom, open_socket: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(transports, "CONNECT_SECONDS", 0.1)
     room = make_connected_room()
     socket = await open_socket(await alices(), "connected/room")
 
