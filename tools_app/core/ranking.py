@@ -3,9 +3,14 @@
 import re
 from collections.abc import Sequence
 
+from sessions_app.core.search.stemming import stem
+
 
 def ranked(query: str, things: Sequence[tuple[str, str]]) -> list[int]:
-    """Places of the things (name, description) that have words of the query, best first; by name where they tie."""
+    """Places of the things (name, description) that have words of the query, best first; by name where they tie.
+
+    Words of English are the same in all their forms: "issues" finds `create_issue`.
+    """
     words = set(_words(query))
     scores = [_score(name, description, words) for name, description in things]
     found = [place for place, score in enumerate(scores) if score]
@@ -19,4 +24,5 @@ def _score(name: str, description: str, words: set[str]) -> int:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[a-z]+|[0-9]+|[^\W\d_a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
+    words = re.findall(r"[a-z]+|[0-9]+|[^\W\d_a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
+    return [stem(word) for word in words]
