@@ -131,7 +131,7 @@ async def finish_sign_in(pending: JSONObject, *, code: str, issuer: str | None) 
         "code_verifier": str(pending["verifier"]),
     }
     tokens = await _tokens(pending, data)
-    kept = {name: value for name, value in pending.items() if name not in {"verifier", "redirect_uri"}}
+    kept = {name: value for name, value in pending.items() if name not in {"verifier", "redirect_uri", "wanted"}}
     return {**kept, "tokens": tokens}
 
 

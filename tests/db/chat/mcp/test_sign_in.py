@@ -267,7 +267,7 @@ async def test_endpoints_of_other_origins_are_refused(
     await signed_in(server)
     row = await db(McpSignIn.objects.get)
     kept = load(decrypt(row.grant))
-    assert set(kept) == {"server_url", "resource", "metadata", "client", "tokens"}
+    assert set(kept) == {"server_url", "resource", "scope", "metadata", "client", "tokens"}
     issuer = kept["metadata"]["issuer"]
     for wrong in ("https://elsewhere.example/token", "http://127.0.0.1:1/token"):
         metadata = OAuthMetadata.model_validate({**kept["metadata"], "revocation_endpoint": wrong})
