@@ -65,7 +65,14 @@ class AbilityPages:
     def urls(self) -> list[URLPattern]:
         """Their addresses."""
         wrap = self.admin.admin_site.admin_view
-        views = {name: getattr(self, f"{name}_view") for name in PAGES}
+        views = {
+            "call": self.call_view,
+            "run": self.run_view,
+            "sub_agent": self.sub_agent_view,
+            "schedule": self.schedule_view,
+            "workspaces": self.workspaces_view,
+            "skills": self.skills_view,
+        }
         return [
             path(f"<str:instance_id>/{name.replace('_', '-')}/", wrap(view), name=f"{_NAME}_{name}")
             for name, view in views.items()

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.acceptance.product import wait_for
+from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
-from tests.clients.test_failures import BROKEN, BUSY
 from tests.clients.ways import EVERY_WAY, LINES, enter, look_on
 
 LOCATE = "call tool locate {}\nsay: You are at {result}."

@@ -4,13 +4,11 @@ import pytest
 
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
+from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
 from tests.clients.ways import LINES
-
-BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
-BUSY = "for (const end = Date.now() + 2000; Date.now() < end;);"
 
 
 @pytest.mark.smoke("sdk7")

@@ -347,7 +347,10 @@ class ChatReader:
         self._reasoning_field = ""
         rest = self._halves.rest(_REASONING) if self._halves is not None else ""
         events: list[ModelEvent] = [ReasoningDelta(text=rest)] if rest else []
-        return [*events, ReasoningDelta(text="", provider_metadata=self._data(fields))] if fields else events
+        if not fields:
+            return events
+        data = ProviderData(model=self._model, fields=fields).metadata()
+        return [*events, ReasoningDelta(text="", provider_metadata=data)]
 
     def _end_text(self) -> list[ModelEvent]:
         """Give the text that was held back, and the data that has to go back with it."""
@@ -359,11 +362,9 @@ class ChatReader:
         for kind, text in self._tags.end():
             events += _of_tags(kind, text)
         if self._details and self._tags.said:
-            events.append(TextEnd(provider_metadata=self._data({"message": self._details.take()})))
+            data = ProviderData(model=self._model, fields={"message": self._details.take()}).metadata()
+            events.append(TextEnd(provider_metadata=data))
         return events
-
-    def _data(self, fields: JSONObject) -> JSONObject:
-        return ProviderData(model=self._model, fields=fields).metadata()
 
 
 def _leave_new(delta: WireDelta, pieces: list[str], *, is_whole: bool) -> None:

@@ -1,5 +1,7 @@
 """Every row of every table, to see that nothing changed."""
 
+import io
+import zipfile
 from typing import Any
 
 from django.apps import apps
@@ -22,3 +24,11 @@ def all_rows() -> Rows:
 def keep(before: Rows, after: Rows) -> Rows:
     """What became of the rows that were there before; new ones are left out."""
     return {label: {key: after[label][key] for key in rows if key in after[label]} for label, rows in before.items()}
+
+
+def unpacked(content: bytes) -> bytes:
+    """What a reply says, and the names and texts of an archive."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return content
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return b"\n".join(part for name in archive.namelist() for part in (name.encode(), archive.read(name)))

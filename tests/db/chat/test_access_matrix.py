@@ -5,10 +5,8 @@ guarded operation is also called as Alice, so that a refusal is never a mistake 
 `test_access_sockets.py`.
 """
 
-import io
 import itertools
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +39,7 @@ from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES
-from tests.db.chat.access_rows import all_rows, keep
+from tests.db.chat.access_rows import all_rows, keep, unpacked
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
 from tools_app.calls.services import pause_call
@@ -397,18 +395,10 @@ def _shows_ones_own(hers: Hers, bob: User, method: str, path: str) -> None:
     client = client_of(bob)
     before = all_rows()
     reply = call(client, method, hers.fill(path), OWN[method, path])
-    text = _unpacked(reply.content)
+    text = unpacked(reply.content)
     for trace in (hers.instance.id, hers.turn.id, hers.file.id, "Private", SECRET):
         assert trace.encode() not in text
     assert keep(before, all_rows()) == before
-
-
-def _unpacked(content: bytes) -> bytes:
-    """What a reply says, and the names and texts of an archive."""
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        return content
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return b"\n".join(part for name in archive.namelist() for part in (name.encode(), archive.read(name)))
 
 
 HER_FILE = {"parts": [{"type": "file", "url": "{file_url}", "mediaType": "text/plain"}]}

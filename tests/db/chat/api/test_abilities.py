@@ -1,70 +1,20 @@
 """What an agent has besides its conversation, over the API: state, methods, agents below, code, skills, workspaces."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
 from chat.agent import declared
-from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, AgentRun, Turn
-from chat.think import StreamResult, Think, client_callable
-from chat.tools.skills import SkillsInCode
 from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.counting import CounterBase
 from tools_app.models.code_runs import Execution, ExecutionCall
 from tools_app.workspace.services import create_workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class CounterBase(Think, abstract=True):
-    """Counts."""
-
-    initial_state = {"count": 0}
-    sub_agents: ClassVar[Any] = ("counter-under-test",)
-    config_access = "read"
-    allows_recursion = True
-
-    def get_model(self) -> ScriptedModel:
-        return ScriptedModel()
-
-    def get_skills(self) -> Any:
-        tidy = "---\nname: tidy\ndescription: How to tidy up.\n---\nPut it back."
-        return [SkillsInCode({"tidy": tidy, "odd": "no head"})]
-
-    def is_read_only(self, connection: Any) -> bool:
-        return bool(connection.query.get("as") == "guest")
-
-    def validate_state_change(self, state: Any, source: str) -> None:
-        del source
-        if state["count"] < 0:
-            raise ValueError("a secret of the server")
-
-    def on_before_sub_agent(self, agent: str, name: str) -> bool:
-        del agent
-        return name != "closed"
-
-    @client_callable
-    async def add(self, by: int = 1) -> Any:
-        """Count on."""
-        await self.set_state({"count": (await self.get_state())["count"] + by})
-        return await self.get_state()
-
-    @client_callable(name="countTo")
-    async def count_to(self, end: int) -> AsyncIterator[Any]:
-        for number in range(end):
-            yield number
-        yield StreamResult("done")
-
-    @client_callable
-    def fails(self) -> None:
-        raise RuntimeError("a secret of the server")
-
-    @client_callable
-    def odd(self) -> Any:
-        return {1, 2}
 
 
 @pytest.fixture(autouse=True)

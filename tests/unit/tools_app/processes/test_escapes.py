@@ -136,11 +136,11 @@ async def test_nothing_of_the_machine_is_reached(
 
 @asynccontextmanager
 async def network_probes() -> AsyncIterator[tuple[list[str], list[bytes]]]:
-    """The probes with addresses where something listens, and what it heard."""
-    heard: list[bytes] = []
+    """The probes with addresses where something listens, and what reached it."""
+    received: list[bytes] = []
 
     async def hear(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(b"connected")
+        received.append(b"connected")
         writer.close()
 
     # Ports and names without a file are of the whole machine, on which other tests run.
@@ -152,30 +152,30 @@ async def network_probes() -> AsyncIterator[tuple[list[str], list[bytes]]]:
         servers.callback(os.unlink, address)
         os.chmod(address, 0o666)
         port = str(tcp.sockets[0].getsockname()[1])
-        yield [line.replace("PORT", port).replace("SOCKET", address) for line in NETWORK], heard
+        yield [line.replace("PORT", port).replace("SOCKET", address) for line in NETWORK], received
 
 
 async def test_there_is_no_network(command: Command) -> None:
-    async with network_probes() as (some, heard):
+    async with network_probes() as (some, received):
         result = await command("\n".join(f"( {line} ) 2>&1; echo; echo done" for line in some))
     assert result["stdout"].splitlines().count("done") == len(NETWORK)
     assert "REACHED" not in result["stdout"]
-    assert heard == []
+    assert received == []
 
 
 async def test_without_walls_each_probe_of_an_address_reaches_it() -> None:
-    async with network_probes() as (some, heard):
+    async with network_probes() as (some, received):
         for line in some[:-1]:
             shell = await asyncio.create_subprocess_exec("bash", "-c", line, stdout=asyncio.subprocess.PIPE)
             assert (await shell.communicate())[0] == b"REACHED\n"
-    assert len(heard) == len(some) - 1
+    assert len(received) == len(some) - 1
 
 
 async def test_the_network_is_reached_where_it_is_granted(isolation: Isolation, workspace: MemoryWorkspace) -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readline())
+        received.append(await reader.readline())
         writer.close()
 
     server = await asyncio.start_server(hear, "127.0.0.1", 0)
@@ -183,7 +183,7 @@ async def test_the_network_is_reached_where_it_is_granted(isolation: Isolation, 
     runner = CommandRunner(workspace=workspace, bounds=CommandBounds(**SMALL), network=True)
     result = await runner.run(CONTEXT, f"exec 3<> /dev/tcp/127.0.0.1/{port}; echo granted >&3; read -r x <&3; id -u")
     server.close()
-    assert heard == [b"granted\n"]
+    assert received == [b"granted\n"]
     assert result["exitCode"] == 0
 
 
