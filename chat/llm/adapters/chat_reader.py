@@ -347,10 +347,8 @@ class ChatReader:
         self._reasoning_field = ""
         rest = self._halves.rest(_REASONING) if self._halves is not None else ""
         events: list[ModelEvent] = [ReasoningDelta(text=rest)] if rest else []
-        if not fields:
-            return events
-        data = ProviderData(model=self._model, fields=fields).metadata()
-        return [*events, ReasoningDelta(text="", provider_metadata=data)]
+        data = ProviderData(model=self._model, fields=fields)
+        return [*events, ReasoningDelta(text="", provider_metadata=data.metadata())] if fields else events
 
     def _end_text(self) -> list[ModelEvent]:
         """Give the text that was held back, and the data that has to go back with it."""
@@ -362,8 +360,8 @@ class ChatReader:
         for kind, text in self._tags.end():
             events += _of_tags(kind, text)
         if self._details and self._tags.said:
-            data = ProviderData(model=self._model, fields={"message": self._details.take()}).metadata()
-            events.append(TextEnd(provider_metadata=data))
+            data = ProviderData(model=self._model, fields={"message": self._details.take()})
+            events.append(TextEnd(provider_metadata=data.metadata()))
         return events
 
 

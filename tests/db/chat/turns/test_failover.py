@@ -147,7 +147,7 @@ async def test_a_text_that_breaks_off_is_continued_and_not_doubled(
 async def test_thoughts_up_to_the_limit_are_paid_once_and_the_next_model_answers(
     spare_room: Room, providers: Providers
 ) -> None:
-    providers.script("reason: Hm.\nfinish: length", "say: From two.")
+    providers.script("reason: Hm.\nsay:\nfinish: length", "say: From two.")
     turn = await spare_room.say("task")
     assert (status_of(turn), await answer(spare_room)) == ("completed", "From two.")
     assert providers.asked == (1, 1)

@@ -87,7 +87,7 @@ async def test_a_filter_that_stops_a_text_is_an_error_that_keeps_it(
 
 
 async def test_thoughts_up_to_the_limit_are_paid_once(odd_room: Room, odd_provider: ScriptedServer) -> None:
-    turn = await odd_room.say("reason: Hm.\nfinish: length")
+    turn = await odd_room.say("reason: Hm.\nsay:\nfinish: length")
     assert (status_of(turn), turn.error_code, len(odd_provider.requests())) == ("error", "answer_empty", 1)
     assert "Allow more tokens for the output, choose less reasoning effort" in turn.error_text
     assert status_of(await odd_room.say("say: Here I am.")) == "completed"
