@@ -7,7 +7,7 @@ from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of
-from tests.clients.ways import EVERY_WAY, LINES, enter, look_on
+from tests.clients.ways import BROKEN, BUSY, EVERY_WAY, LINES, enter, look_on
 
 LOCATE = "call tool locate {}\nsay: You are at {result}."
 ENDS = "harness.events.filter(event => event.kind === 'turn-end').length"

@@ -8,7 +8,7 @@ from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
-from tests.clients.ways import LINES
+from tests.clients.ways import BROKEN, BUSY, LINES
 
 
 @pytest.mark.smoke("sdk7")

@@ -9,6 +9,10 @@ import pytest
 from tests.clients.room import Room, outline
 from tests.clients.tab import Json, Tab
 
+BROKEN = "stream 60 words at 40/s\nerror in stream after 30 chunks code context_length_exceeded"
+BUSY = "for (const end = Date.now() + 2000; Date.now() < end;);"
+"""Keeps a page busy: frames that come meanwhile reach its clients at once."""
+
 LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 HTTP = pytest.mark.parametrize(("line", "transport"), [("sdk7", "http"), ("sdk6", "http")])
 SOCKET = pytest.mark.parametrize(("line", "transport"), [("sdk7", "socket"), ("sdk6", "socket")])

@@ -13,7 +13,7 @@ from chat.agent import declared
 from chat.agents import Assistant
 from chat.models import AgentInstance, AgentRun
 from fibers.models.schedules import Schedule
-from tests.db.chat.counting import CounterBase
+from tests.db.chat.counting_agent import CounterBase
 from tests.db.chat.staff import staff
 from tools_app.models import Execution, WorkspaceAttachment
 from tools_app.workspace.services import create_workspace

@@ -10,7 +10,7 @@ from chat.agent import declared
 from chat.models import AgentInstance, AgentRun, Turn
 from tests.db.chat.api.problems import assert_problem
 from tests.db.chat.conftest import ApiClient
-from tests.db.chat.counting import CounterBase
+from tests.db.chat.counting_agent import CounterBase
 from tools_app.models.code_runs import Execution, ExecutionCall
 from tools_app.workspace.services import create_workspace
 
