@@ -210,8 +210,8 @@ class FrameSender:
         # have been answered since the log was written; the notification of that may be lost like that of the turn.
         is_doubted = ended.assistant_id in self.doubted or (is_late and _was_answered(shown, ended.assistant_id))
         self.doubted.discard(ended.assistant_id)
-        # At an error published clients drop the chunks that they have not read, and put what they have read of the
-        # answer over the transcript that follows.
+        # At an error published transports drop the chunks that were not read yet; pages without the published hook do
+        # not take the transcript that follows.
         is_cut = in_stream and not is_empty
         is_odd = is_doubted or is_copy or is_cut or (is_empty and ended.has_begun and not failed)
         self._ended.add(ended.request_id)

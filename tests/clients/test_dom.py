@@ -70,15 +70,16 @@ def test_an_error_in_a_document(dom_room: Room, transport: str) -> None:
     assert observer.status == "ready"
 
 
-@LINES
-def test_an_error_in_a_busy_document(make_dom_room: MakeRoom, line: str) -> None:
-    room = make_dom_room(line=line)
-    tab = room.open("first")
-    room.ask(tab, BROKEN)
+@EVERY_WAY
+def test_an_error_in_a_busy_document(dom_room: Room, transport: str) -> None:
+    """The last chunks and the error reach it at once, and its transport drops chunks at an error."""
+    tab = enter(dom_room, transport)
+    dom_room.ask(tab, BROKEN)
     tab.wait_text(20)
     tab.do(BUSY)
     tab.wait("harness.chat.status === 'error'")
-    [_, partial] = room.rest()
+    wait_for(lambda: len(dom_room.stored()) == 2, seconds=20, what="the partial answer")
+    [_, partial] = dom_room.rest()
     assert len(text_of(partial).split()) > 20
 
 

@@ -8,7 +8,7 @@ from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of
-from tests.clients.ways import BROKEN, BUSY, LINES
+from tests.clients.ways import BROKEN, LINES
 
 
 @pytest.mark.smoke("sdk7")
@@ -43,19 +43,6 @@ def test_error_in_the_middle_keeps_the_partial(room_of: MakeRoom, line: str) -> 
     fresh = room.open("fresh")
     room.rest()
     assert fresh.status == "ready"
-
-
-@LINES
-def test_a_busy_page_shows_every_word_of_an_answer_that_failed(room_of: MakeRoom, line: str) -> None:
-    """The last chunks, the error and the list reach it at once; its client drops chunks at an error."""
-    room = room_of(line=line)
-    tab = room.open("first")
-    room.ask(tab, BROKEN)
-    tab.wait_text(20)
-    tab.do(BUSY)
-    tab.wait("harness.chat.status === 'error'")
-    [_, partial] = room.rest()
-    assert len(text_of(partial).split()) > 20
 
 
 @LINES
