@@ -216,7 +216,8 @@ from tools_app.processes import tool
 from tools_app.processes.isolation import CommandBounds
 from tools_app.workspace.stores.memory import MemoryWorkspace
 tool._TRIED["", ""] = next(each for each in tool.WALLS if each.name == sys.argv[1])
-runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=CommandBounds(**SMALL))
+bounds = CommandBounds(**{**SMALL, "seconds": 60.0})  # it ends with its worker, not by the clock
+runner = tool.CommandRunner(workspace=MemoryWorkspace(), bounds=bounds)
 nap = sys.argv[2]
 text = f"setsid nohup {nap} > /dev/null 2>&1 & ({nap} &); echo ready; {nap}"
 async def main():
