@@ -132,11 +132,10 @@ class ScheduleAdmin(PageAdmin):
         form = ScheduleForm(posted(request), initial={**initial, "prompt": (row.payload or {}).get("prompt", "")})
         back = reverse("admin:think_fibers_schedule_change", args=[row.pk])
         if form.is_bound and form.is_valid():
-            given: dict[str, Any] = {
-                name: form.cleaned_data[name] for name in ("title", "prompt") if name in form.changed_data
-            }
+            changed = form.changed_data
+            given: dict[str, Any] = {name: form.cleaned_data[name] for name in ("title", "prompt") if name in changed}
             with errors_in(form):
-                if {"kind", "spec", "zone"} & set(form.changed_data):
+                if {"kind", "spec", "zone"} & set(changed):
                     given["timing"] = read_timing(*(form.cleaned_data[name] for name in ("kind", "spec", "zone")))
                 change_schedule(row, **given)
                 self.log_change(request, row, str(_("Edited.")))
