@@ -3,7 +3,6 @@
 import pytest
 
 from tests.acceptance.product import wait_for
-from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import text_of

@@ -4,7 +4,6 @@ import pytest
 
 from tests.acceptance.product import wait_for
 from tests.acceptance.proxy import CuttingProxy
-from tests.clients.broken import BROKEN, BUSY
 from tests.clients.conftest import MakeRoom
 from tests.clients.room import Room
 from tests.clients.tab import Tab, text_of

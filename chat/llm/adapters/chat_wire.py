@@ -104,7 +104,7 @@ class PlainChoice(msgspec.Struct, gc=False):
 
 
 class PlainChunk(msgspec.Struct, gc=False):
-    """A chunk as nearly all are: a piece of text, of reasoning or of a call. One with anything rare is of another type."""
+    """A chunk as nearly all are: a piece of text, of reasoning or of a call. One with more is of another type."""
 
     choices: list[PlainChoice]
     usage: None = None
