@@ -166,6 +166,7 @@ def test_overlays_cover_stretches_of_the_path_and_nothing_else(numbers: list[int
     assert spread == path
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(small_trees.filter(bool), st.data())

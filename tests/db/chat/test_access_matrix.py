@@ -480,6 +480,7 @@ def test_documentation_needs_a_sign_in(bob: User, route: str) -> None:
     assert client_of(bob).get(f"/{route}").status_code == 200
 
 
+@pytest.mark.long
 def test_the_admin_is_closed_to_everybody_without_rights(hers: Hers, bob: User) -> None:
     ids = {"object_id": "{instance_id}", "path:object_id": "{instance_id}"}
     of_ours = [route for route in routes() if route.startswith("admin/") and "think_" in route and "(?P" not in route]

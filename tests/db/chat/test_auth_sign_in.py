@@ -150,6 +150,7 @@ def test_the_command_knows_the_port_of_the_running_server(alice: User, settings:
     assert "http://127.0.0.1:8765/sign-in/" in out.getvalue()
 
 
+@pytest.mark.long
 def test_the_command_on_the_sign_in_page_runs(db: None, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path / "var"
     page = html.unescape(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from django.contrib.auth.models import User
 
 from chat.models import AgentInstance
@@ -29,6 +30,7 @@ def have(instance: AgentInstance, key: str) -> BegunAction:
     return begun
 
 
+@pytest.mark.long
 def test_effects_are_listed_newest_first_in_pages(
     as_alice: ApiClient, alice: User, conversation: AgentInstance, make_instance: Make
 ) -> None:

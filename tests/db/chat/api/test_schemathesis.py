@@ -160,6 +160,7 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     return {"Authorization": f"Bearer {secret}"}
 
 
+@pytest.mark.long
 def test_every_answer_is_one_that_the_document_declares(
     alice: User, caller: dict[str, str], make_instance: Make, redis_url: str
 ) -> None:

@@ -26,6 +26,7 @@ def keys(crashes: Any) -> list[str]:
     return [point.key for points in crashes.points for point in points]
 
 
+@pytest.mark.long
 async def test_the_served_agent_passes(crash_everywhere: CrashEverywhere) -> None:
     crashes = await crash_everywhere(Assistant, "stream 12 words")
     assert {"begin", "chunk:start", "chunk:text-delta", "ending", "model:0", "chunk:finish"} <= set(keys(crashes))

@@ -264,6 +264,7 @@ async def test_code_approves_once_and_the_conversation_goes_on_with_nobody_conne
     assert await clerk.room.handle.pending_approvals() == []
 
 
+@pytest.mark.long
 async def test_a_client_cannot_forge_the_result_of_an_action_or_an_approval(clerk: Desk, make_room: MakeRoom) -> None:
     await grant(clerk)
     await clerk.room.say(REFUND)

@@ -138,6 +138,7 @@ def is_under_way() -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 async def test_each_run_ends_once_and_nothing_is_left(make_room: MakeRoom, seed: int) -> None:
     walk = Walk(make_room("hooked-chief"), seed)
@@ -168,6 +169,7 @@ async def the_results_are_the_outcomes(room: Room, found: dict[str, AgentRun]) -
             assert output == found[output["runId"]].outcome
 
 
+@pytest.mark.long
 async def test_many_conversations_of_one_person_delegate_and_are_stopped_at_once(make_room: MakeRoom) -> None:
     rooms = [make_room("chief", f"room {number}") for number in range(6)]
     tasks = [call("errand", f"call tool work {{}} id=w\nsay: {number}", f"c{number}") for number in range(2)]

@@ -395,6 +395,7 @@ async def test_an_extension_that_does_harm_ends_its_own_call_only(make_room: Mak
     assert await probe.run("code", body="return 'well'") == "well"
 
 
+@pytest.mark.long
 async def test_every_way_out_is_closed(make_room: MakeRoom, tmp_path: Any, settings: Any, monkeypatch: Any) -> None:
     settings.THINK_SANDBOX = {"seconds": 4.0, "runs_per_user": 4}
     monkeypatch.setenv("SECRET_OF_THE_PARENT", SECRET)

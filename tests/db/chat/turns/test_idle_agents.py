@@ -74,6 +74,7 @@ async def _most(room: Room, *, rounds: int = 3) -> tuple[int, int, int]:
     return max(row[0] for row in found), max(row[1] for row in found), max(row[2] for row in found)
 
 
+@pytest.mark.long
 async def test_ten_thousand_idle_agents_own_no_task_thread_or_connection(make_room: MakeRoom) -> None:
     room = make_room("idle")
     async with worker(look_seconds=0.01):

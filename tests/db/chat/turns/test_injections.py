@@ -194,6 +194,7 @@ def test_the_corpus_is_large_enough() -> None:
     assert len({case.name for case in CORPUS}) == len(CORPUS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
     make_room: MakeRoom, open_web: Web, family: str
@@ -212,6 +213,7 @@ async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
         await db(lambda: ToolCallRecord.objects.filter(status=CallStatus.ASKED).delete())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_without_the_guard_the_same_orders_are_carried_out(
     make_room: MakeRoom, open_web: Web, family: str
