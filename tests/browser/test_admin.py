@@ -110,6 +110,7 @@ def pages_of(ids: dict[str, Any]) -> list[str]:
     return [
         *("", f"{conversation}/change/", f"{conversation}/change/?at=a4", f"{conversation}/config/"),
         *(f"{conversation}/edit-message/?message=a2", f"{conversation}/add-message/", f"{conversation}/history/"),
+        *(f"{conversation}/{page}/" for page in ("state", "schedule", "workspaces", "skills")),
         *(f"think_chat/turn/{ids['turn']}/change/", f"think_chat/turn/{ids['failed']}/change/"),
         *(f"think_fibers/fiber/{ids['fiber']}/change/", f"think_tools/toolcallrecord/{ids['call']}/change/"),
         *(f"think_sessions/session/{ids['session']}/change/", "think_sessions/message/search/?q=weather"),
