@@ -32,11 +32,13 @@ async def test_a_page_comes_as_markdown_after_its_scripts_have_run(browser: Brow
     assert ("web", url) in noted
 
 
-async def test_a_long_page_is_cut(browser: Browser, site: Site) -> None:
-    url = site.page("/long", "<p>" + "word " * 20_000)
+async def test_a_long_page_is_cut_between_its_ends(browser: Browser, site: Site) -> None:
+    url = site.page("/long", "<p>First " + "word " * 20_000 + "last.")
     answer = await browser("markdown", url=url)
     assert answer["truncated"]
-    assert MAX_CHARS < len(answer["markdown"]) < MAX_CHARS + 100
+    assert MAX_CHARS - 100 < len(answer["markdown"]) <= MAX_CHARS
+    assert answer["markdown"].startswith("First word")
+    assert answer["markdown"].rstrip().endswith("word last.")
 
 
 async def test_links_come_with_their_whole_address_once(browser: Browser, site: Site) -> None:
