@@ -18,7 +18,7 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import connection, connections
 from django.test import TransactionTestCase
 from django.utils import translation
 from pytest_django.plugin import DjangoDbBlocker
@@ -154,6 +154,7 @@ def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBl
     """The database of this process, in place of the plugin's: migrations run once a run."""
     with django_db_blocker.unblock():
         databases.use_copy()
+        assert connection.features.supports_json_field  # asked once a process, and counted in no test
     yield
     with django_db_blocker.unblock():
         connections.close_all()
