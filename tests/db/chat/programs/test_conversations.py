@@ -110,9 +110,12 @@ async def test_a_message_of_a_program_decides_no_question(alice: User, scope: st
     assert await Turn.objects.acount() == 1
 
 
-async def test_calls_that_wait_for_a_person_take_the_places_of_others(alice: User, settings: Any) -> None:
+async def test_calls_that_wait_for_a_person_take_the_places_of_others(
+    alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Assistant, "mcp_server", ("pay_out",))
     settings.THINK_MCP_SERVER_PARALLEL_CALLS = 1
-    token = await grant(alice)
+    token = await grant(alice, "tools")
     asked = await ask(token, call("tools/call", name="pay_out", arguments={"amount": 9}))
     assert asked["structuredContent"]["status"] == "waiting"
     refused = await ask(token, call("tools/call", name="pay_out", arguments={"amount": 9}))
