@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
-.PHONY: run test test-busy long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
+.PHONY: run test whole test-busy long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -11,10 +11,13 @@ help:  ## Say what there is
 run:  ## Set up what is missing and start everything; Ctrl-C stops it
 	@exec $(BOOTSTRAP) run
 
-test:  ## Set up, then the tests of every change; T=tests/unit for all tests of a part
+test:  ## Set up, then the cheap tests and a fifth of the costly; T=tests/unit for all tests of a part
 	@exec $(BOOTSTRAP) test $(T)
 
-test-busy:  ## The tests of every change on a busy machine, three times in random orders
+whole:  ## All tests but the long ones: before a change of many parts is handed in
+	@exec $(BOOTSTRAP) whole
+
+test-busy:  ## All tests but the long ones on a busy machine, three times in random orders
 	@exec $(BOOTSTRAP) test-busy
 
 long:  ## Every test there is, on SQLite and on PostgreSQL, with more examples of each law

@@ -123,10 +123,10 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Print which tenth of what a plain run leaves out is in this one."""
+    """Print whose turn it is in a plain run."""
     if not config.getoption("plain"):
         return None
-    return f"tenth of the tests that a plain run leaves out: TEST_TENTH={rotation.chosen()}"
+    return f"turn of the tests that are not in every plain run: TEST_TENTH={rotation.chosen()}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -135,6 +135,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("durations by folder")
         reports = itertools.chain.from_iterable(terminalreporter.stats.values())
         terminalreporter.write("\n".join(durations.table(reports)) + "\n")
+    if "PYTEST_XDIST_WORKER" not in os.environ and (costs := os.environ.get("TEST_COSTS")):
+        reports = itertools.chain.from_iterable(terminalreporter.stats.values())
+        durations.write_costs(Path(costs), reports, but=rotation.STARTING)
     path = os.environ.get("TEST_REPORT")
     if not path or "PYTEST_XDIST_WORKER" in os.environ:
         return

@@ -7,6 +7,7 @@ import collections
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -31,14 +32,44 @@ class Spent:
         self.cpu += getattr(report, "cpu_seconds", 0.0)
         self.tests += report.when == "call"
 
+    def merge(self, other: "Spent") -> None:
+        """Add what others took."""
+        self.seconds += other.seconds
+        self.cpu += other.cpu
+        self.tests += other.tests
+
+
+COSTLY_SECONDS = 4.0
+"""Seconds of the processor from which on a module takes turns (`tests/suite/rotation.py`)."""
+
+
+def by_module(reports: Iterable[object]) -> dict[str, Spent]:
+    """What the tests of each module took."""
+    found: dict[str, Spent] = collections.defaultdict(Spent)
+    for report in reports:
+        if isinstance(report, pytest.TestReport):
+            found[report.nodeid.partition("::")[0]].add(report)
+    return found
+
 
 def by_folder(reports: Iterable[object]) -> dict[str, Spent]:
     """What the tests of each folder took, the slowest first."""
     found: dict[str, Spent] = collections.defaultdict(Spent)
-    for report in reports:
-        if isinstance(report, pytest.TestReport):
-            found[report.nodeid.partition("::")[0].rpartition("/")[0]].add(report)
+    for module, spent in by_module(reports).items():
+        found[module.rpartition("/")[0]].merge(spent)
     return dict(sorted(found.items(), key=lambda pair: -pair[1].seconds))
+
+
+def write_costs(target: Path, reports: Iterable[object], *, but: tuple[str, ...]) -> None:
+    """Write which modules are costly, those below the folders `but` excepted. `target` keeps its comments."""
+    comments = [line for line in target.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    costly = [
+        (spent.cpu, name)
+        for name, spent in by_module(reports).items()
+        if spent.cpu >= COSTLY_SECONDS and not name.startswith(but)
+    ]
+    lines = [f"{cpu:.0f} {name}" for cpu, name in sorted(costly, reverse=True)]
+    target.write_text("\n".join([*comments, *lines]) + "\n", encoding="utf-8")
 
 
 def table(reports: Iterable[object]) -> list[str]:

@@ -1,38 +1,72 @@
-"""Which tests a plain run takes: those of every change, and each time another tenth of the rest, so that none rots.
+"""Which tests a plain run takes: the cheap ones always, the costly ones and those that are left out in turns.
 
-`make test` chooses the tenth (`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten runs in a
-row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a certain one, `TEST_TENTH=none` none.
+Most tests cost a small part of the processor's time, so each plain run takes them. A module that is costly by itself
+(`costly.txt`) or starts processes (`STARTING`) is in every fifth run, and of the tests marked `long` another tenth is
+in each. `make test` chooses the turn (`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten
+runs in a row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a certain turn,
+`TEST_TENTH=none` none, and `TEST_TENTH=whole` (`make whole`) every module, without what is marked `long`.
 """
 
 import os
 import zlib
 from collections.abc import Collection
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 TENTHS: Final = 10
+FIFTHS: Final = 5
+WHOLE: Final = "whole"
+STARTING: Final = ("tests/browser/", "tests/clients/", "tests/acceptance/")
+"""Folders whose modules start processes, which takes longer than their tests."""
+ALWAYS: Final = ("tests/acceptance/wire/", "tests/acceptance/client/")
+"""Of these folders, those that say that a product starts, answers, and survives a kill."""
+COSTLY: Final = Path(__file__).with_name("costly.txt")
+
+
+def costly_modules() -> dict[str, int]:
+    """Costly modules and their fifths. Dealt by cost, there and back, so that the fifths cost about the same."""
+    lines = COSTLY.read_text(encoding="utf-8").splitlines()
+    names = [line.split()[1] for line in lines if not line.startswith("#")]
+    order = [*range(FIFTHS), *reversed(range(FIFTHS))]
+    return {name: order[at % len(order)] for at, name in enumerate(names)}
+
+
+FIFTH_OF: Final = costly_modules()
 
 
 def chosen() -> str:
-    """The tenth of this run. Errors: `pytest.UsageError` for one that does not exist."""
+    """The turn of this run. Errors: `pytest.UsageError` for one that does not exist."""
     tenth = os.environ.get("TEST_TENTH", "none")
-    if tenth not in {"none", *map(str, range(TENTHS))}:
-        raise pytest.UsageError(f"TEST_TENTH is {tenth!r}, which is neither none nor 0 to {TENTHS - 1}")
+    if tenth not in {"none", WHOLE, *map(str, range(TENTHS))}:
+        raise pytest.UsageError(f"TEST_TENTH is {tenth!r}, which is neither none, {WHOLE} nor 0 to {TENTHS - 1}")
     return tenth
 
 
 def tenth_of(nodeid: str) -> int:
-    """The tenth that a test belongs to, which is the same on every machine."""
-    return zlib.crc32(nodeid.encode()) % TENTHS
+    """The tenth of a test that is left out, the same on every machine. Modules that start processes stay together."""
+    module = nodeid.partition("::")[0]
+    return zlib.crc32((module if module.startswith("tests/acceptance/") else nodeid).encode()) % TENTHS
 
 
-def is_of_every_change(marks: Collection[str], database: str) -> bool:
-    """Whether each plain run takes a test. PostgreSQL repeats only what locks, searches or writes SQL of its own."""
-    return "long" not in marks and (database == "sqlite" or "own_sql" in marks)
+def fifth_of(nodeid: str) -> int | None:
+    """The fifth of a test that takes turns with its module; None for one that is in every run."""
+    module = nodeid.partition("::")[0]
+    if module.startswith(STARTING) and not module.startswith(ALWAYS):
+        return zlib.crc32(module.encode()) % FIFTHS
+    return FIFTH_OF.get(module)
+
+
+def is_left_out(marks: Collection[str], database: str) -> bool:
+    """Whether a test is `long`, or one PostgreSQL need not repeat: without SQL that the two treat differently."""
+    return "long" in marks or not (database == "sqlite" or "own_sql" in marks)
 
 
 def is_taken(nodeid: str, marks: Collection[str], *, database: str, tenth: str) -> bool:
-    """Whether this plain run takes a test. On PostgreSQL the rest is what depends on the database."""
-    is_rest = database == "sqlite" or "database" in marks
-    return is_of_every_change(marks, database) or (is_rest and str(tenth_of(nodeid)) == tenth)
+    """Whether a plain run takes a test. On PostgreSQL the rest is what depends on the database."""
+    turn = int(tenth) if tenth.isdigit() else None
+    if is_left_out(marks, database):
+        return (database == "sqlite" or "database" in marks) and turn == tenth_of(nodeid)
+    fifth = fifth_of(nodeid)
+    return fifth is None or tenth == WHOLE or (turn is not None and turn % FIFTHS == fifth)

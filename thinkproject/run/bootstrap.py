@@ -68,7 +68,16 @@ class SetupError(Exception):
 def main(arguments: list[str]) -> int:
     """Run one command of the Makefile. Returns the exit code."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("run", [])
-    commands = {"run": run, "test": test, "test-busy": busy, "check": check, "fix": fix, "bench": bench, "chaos": chaos}
+    commands = {
+        "run": run,
+        "test": test,
+        "whole": whole,
+        "test-busy": busy,
+        "check": check,
+        "fix": fix,
+        "bench": bench,
+        "chaos": chaos,
+    }
     commands |= {"long": long, "clients": clients, "clients-newest": clients_newest, "example": example, "clean": clean}
     if name not in commands:
         say(f"There is no command {name!r}; known are {', '.join(commands)}.")
@@ -104,22 +113,26 @@ def run(_rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """The tests of every change: on SQLite, then locks and searches on PostgreSQL. With paths: all tests there."""
+    """Cheap tests and a fifth of the costly: on SQLite, then SQL of its own on PostgreSQL. With paths: all there."""
     if rest:
         return _tests(rest, sqlite=[], postgres=["-m", "database"])
-    code = _plain_tests()
-    say("Longer runs are not part of this: make long, make chaos.")
+    code = _plain_tests(os.environ.get("TEST_TENTH") or str(next_tenth(PLAIN_RUNS)))
+    say("Longer runs are not part of this: make whole, make long, make chaos.")
     return code
 
 
-def _plain_tests(*options: str) -> int:
+def whole(_rest: list[str]) -> int:
+    """All tests but the long ones, before a change of many parts is handed in."""
+    return _plain_tests("whole")
+
+
+def _plain_tests(tenth: str, *options: str) -> int:
     plain = ["--plain", "--ignore=tests/house", *options]  # `check` has just run those
-    tenth = os.environ.get("TEST_TENTH") or str(next_tenth(PLAIN_RUNS))
     return _tests([], sqlite=plain, postgres=[*plain, *ON_POSTGRES], TEST_TENTH=tenth)
 
 
 def busy(_rest: list[str]) -> int:
-    """The tests of every change, while two loops use both cores: three times in random orders, `TEST_BUSY_RUNS`."""
+    """All tests but the long ones, while two loops use both cores: three times in random orders, `TEST_BUSY_RUNS`."""
     install(["dev"])
     build_assets()
     results = []
@@ -127,7 +140,7 @@ def busy(_rest: list[str]) -> int:
         seed, began = secrets.randbelow(2**32), time.monotonic()
         say(f"Busy run {number}, seed {seed}")
         with busy_loops(2):
-            code = _plain_tests(f"--randomly-seed={seed}")
+            code = _plain_tests(os.environ.get("TEST_TENTH", "whole"), f"--randomly-seed={seed}")
         results.append((code, f"busy run {number}: seed {seed}, {time.monotonic() - began:.0f} s, exit code {code}"))
     for _code, line in results:
         say(line)

@@ -1,4 +1,4 @@
-"""A plain run takes the tests of every change, and ten runs in a row take each of the others once."""
+"""A plain run takes cheap tests always, costly ones in turns of five; ten runs take each of the others once."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from tests.suite import rotation
 from thinkproject.run.suite_runs import next_tenth
 
 NAMES = [f"tests/db/test_{number}.py::test_it[{number}]" for number in range(500)]
+ROOT = Path(__file__).resolve().parents[3]
 EACH = [str(number) for number in range(rotation.TENTHS)]
 
 
@@ -32,6 +33,43 @@ def test_ten_runs_take_each_of_the_others_once(marks: set[str], database: str) -
     assert sum(map(len, tenths)) == len(NAMES)
     assert set().union(*tenths) == set(NAMES)
     assert max(map(len, tenths)) < 2 * len(NAMES) / rotation.TENTHS
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"{module}::test_it" for module in rotation.FIFTH_OF],
+        [f"tests/{folder}/test_{number}.py::test_it" for folder in ("browser", "clients") for number in range(200)],
+    ],
+)
+def test_costly_modules_take_turns(names: list[str]) -> None:
+    def turn(tenth: str) -> set[str]:
+        return {name for name in names if rotation.is_taken(name, {"database"}, database="sqlite", tenth=tenth)}
+
+    fifths = [turn(tenth) for tenth in EACH[: rotation.FIFTHS]]
+    assert sum(map(len, fifths)) == len(names)
+    assert set().union(*fifths) == turn(rotation.WHOLE) == set(names)
+    assert [turn(tenth) for tenth in EACH[rotation.FIFTHS :]] == fifths
+    assert turn("none") == set()
+
+
+def test_the_turns_cost_about_the_same() -> None:
+    seconds = dict.fromkeys(range(rotation.FIFTHS), 0)
+    for line in rotation.COSTLY.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            cost, module = line.split()
+            assert (ROOT / module).is_file(), f"there is no {module}"
+            seconds[rotation.FIFTH_OF[module]] += int(cost)
+    assert max(seconds.values()) < 1.5 * min(seconds.values())
+
+
+def test_the_first_answer_of_a_product_is_in_every_run() -> None:
+    assert rotation.is_taken("tests/acceptance/wire/test_turns.py::test_it", {"smoke"}, database="sqlite", tenth="none")
+
+
+def test_a_whole_run_leaves_out_what_is_long() -> None:
+    assert taken({"long"}, tenth=rotation.WHOLE) == set()
+    assert taken({"own_sql", "database"}, database="postgres", tenth=rotation.WHOLE) == set(NAMES)
 
 
 def test_what_does_not_depend_on_the_database_is_not_repeated_on_postgresql() -> None:

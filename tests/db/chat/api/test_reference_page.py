@@ -1,7 +1,9 @@
 """The API's documentation: every operation and schema of the document, nothing from elsewhere."""
 
+import functools
 import json
 import re
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
@@ -11,14 +13,17 @@ from chat.http.api.reference_page import groups_of, schemas_of
 from tests.db.chat.conftest import ApiClient
 from thinkproject.api import api
 
-DOCUMENT = api.get_openapi_schema(path_prefix="/api/v1/")
+
+@functools.cache
+def document() -> dict[str, Any]:
+    return api.get_openapi_schema(path_prefix="/api/v1/")
 
 
 def test_every_operation_and_schema_is_there(as_alice: ApiClient) -> None:
     html = as_alice.get("/docs").content.decode()
-    ids = {each["operationId"] for methods in DOCUMENT["paths"].values() for each in methods.values()}
+    ids = {each["operationId"] for methods in document()["paths"].values() for each in methods.values()}
     assert set(re.findall(r'<details id="([^"]+)" class="operation"', html)) == ids
-    schemas = set(DOCUMENT["components"]["schemas"])
+    schemas = set(document()["components"]["schemas"])
     assert set(re.findall(r'<details id="schema-([^"]+)"', html)) == schemas
     assert set(re.findall(r'href="#schema-([^"]+)"', html)) <= schemas
 
@@ -38,9 +43,9 @@ def test_strangers_are_sent_to_sign_in(db: None) -> None:
 
 
 def test_examples_are_valid_for_their_operations(as_alice: ApiClient, alice: User) -> None:
-    operations = {each.id: each for group in groups_of(DOCUMENT, "https://example.com") for each in group.operations}
+    operations = {each.id: each for group in groups_of(document(), "https://example.com") for each in group.operations}
     create = operations["create_turn"]
-    assert set(json.loads(create.body)) <= set(DOCUMENT["components"]["schemas"]["TurnIn"]["properties"])
+    assert set(json.loads(create.body)) <= set(document()["components"]["schemas"]["TurnIn"]["properties"])
     assert "curl -X POST 'https://example.com/api/v1/instances/{instance_id}/turns'" in create.curl
     assert "Authorization: Bearer" in create.curl
     assert [field.name for field in create.fields if field.is_required] == ["instance_id"]
@@ -51,13 +56,13 @@ def test_examples_are_valid_for_their_operations(as_alice: ApiClient, alice: Use
 
 
 def test_forms_with_files_have_no_json_body() -> None:
-    operations = [each for group in groups_of(DOCUMENT, "") for each in group.operations if each.is_form]
+    operations = [each for group in groups_of(document(), "") for each in group.operations if each.is_form]
     assert operations
     assert all(not each.body and "-F 'file=@<path>'" in each.curl for each in operations)
 
 
 def test_a_schema_says_what_is_required() -> None:
-    schemas = {schema.name: schema for schema in schemas_of(DOCUMENT)}
+    schemas = {schema.name: schema for schema in schemas_of(document())}
     fields = {field.name: field for field in schemas["TurnIn"].fields}
     assert fields["trigger"].default == '"submit-message"'
     assert not fields["message"].is_required
