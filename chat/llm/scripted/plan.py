@@ -116,7 +116,8 @@ class _Planner:
         marker = next(
             (item.value for item in self.directives if isinstance(item, Option) and item.name == "marker"), ""
         )
-        self.seed = hashlib.sha256("\0".join(users).encode()).hexdigest()[:12]
+        # A marked answer stays the same when a summary stands for a part of the conversation in the meantime.
+        self.seed = hashlib.sha256((marker or "\0".join(users)).encode()).hexdigest()[:12]
         self.marker = marker or self.seed
         self.rounds, self.results = self._read_rounds()
 

@@ -228,6 +228,15 @@ async def test_a_lie_before_a_break_makes_the_continuation_a_mismatch(
         server.answer()
 
 
+async def test_a_marked_answer_goes_on_after_a_summary_of_what_was_before(http_model: LanguageModel) -> None:
+    asked = user("marker: m1\nstream 20 words")
+    whole = text_of(await collect(http_model, make_request("hello", AssistantMessage(content=()), asked)))
+    shown = " ".join(whole.split()[:5]) + " "
+    partial = AssistantMessage(content=(TextContent(text=shown),))
+    rest = await collect(http_model, make_request("a summary", AssistantMessage(content=()), asked, partial))
+    assert shown + text_of(rest) == whole
+
+
 async def test_it_runs_as_a_process_of_its_own(endpoint_of: Callable[..., Endpoint], tmp_path: Path) -> None:
     options = ServerOptions(defaults=Defaults(tokens=7), models=("a", "b"), log_bodies=False)
     with ScriptedServer(options, log_path=tmp_path / "log.jsonl", process=True) as server:
