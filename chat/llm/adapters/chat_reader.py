@@ -96,6 +96,7 @@ _REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 _LEAST_REPEATED: Final = 16  # characters of a word that can only be all of the answer once more
 _PAUSE: Final = 8
 _TEXT: Final = "text"
+_CALLS: Final = "calls"
 _REASONING: Final = "reasoning"
 _CONTENT: Final = "content"
 
@@ -119,7 +120,7 @@ class ChatReader:
         self._reported: dict[str, str] = {}
         self._tags = ThoughtTags()
         self._said = self._tags.said
-        self._flows = False  # text is text: nothing is open that a piece of it could end or continue
+        self._plain = ""  # what a plain chunk goes on with; empty while each has to be looked at whole
         self._late: str | None = None  # text after a finish, as long as it repeats the answer's
         self._reasoning_field = ""  # in which the open reasoning comes
         self._details = ReasoningDetails()
@@ -142,42 +143,54 @@ class ChatReader:
 
         After a finish neither is one: the answer is there, and ends with it.
         """
+        plain = self._plain
+        if plain:
+            try:
+                delta = decode_plain(data).choices[0].delta
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass
+            else:
+                text = delta.content
+                if text and plain is _TEXT and "<" not in text and not delta.reasoning_content and not delta.reasoning:
+                    if delta.tool_calls is None:
+                        self._said.append(text)
+                        return [TextDelta(text=text)]
+                elif not text and (event := self._read_plain(delta, plain)) is not None:
+                    return [event]
+            self._plain, self._pause = "", _PAUSE + 1
+        return self._read_whole(data)
+
+    def _read_plain(self, delta: PlainDelta, plain: str) -> ModelEvent | None:
+        """The event of more of the reasoning or of a call; `None` where more has to be looked at."""
+        reasoning, other = delta.reasoning_content, delta.reasoning
+        if delta.tool_calls:
+            calls = delta.tool_calls
+            return None if reasoning or other or len(calls) > 1 else self._calls.more(calls[0])
+        if plain == "reasoning":
+            reasoning, other = other, reasoning
+        elif plain != "reasoning_content":
+            return None
+        return ReasoningDelta(text=reasoning) if reasoning and not other else None
+
+    def _read_whole(self, data: bytes) -> list[ModelEvent]:
+        """An event of any kind."""
         if self.is_done:
             return []
         if self._pause:
             self._pause -= 1
-        else:
-            try:
-                choices = decode_plain(data).choices
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                choices = []
-            if len(choices) == 1:
-                delta = choices[0].delta
-                text = delta.content
-                is_text = delta.tool_calls is None and not delta.reasoning_content and not delta.reasoning
-                if text and is_text and self._flows and not self._reasoning_field and "<" not in text:
-                    self._said.append(text)
-                    return [TextDelta(text=text)]
-                event = None if text else self._read_plain(delta)
-                if event is not None:
-                    return [event]
-            self._pause = _PAUSE
         try:
             chunk = decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return self._read_odd(data, error)
         return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
 
-    def _read_plain(self, delta: PlainDelta) -> ModelEvent | None:
-        """The event of more of the reasoning or of a call; `None` where more has to be looked at."""
-        calls, reasoning, other = delta.tool_calls, delta.reasoning_content, delta.reasoning
-        if calls:
-            return None if reasoning or other or len(calls) > 1 else self._calls.more(calls[0])
-        if self._reasoning_field != "reasoning_content":
-            if self._reasoning_field != "reasoning":
-                return None
-            reasoning, other = other, reasoning
-        return ReasoningDelta(text=reasoning) if reasoning and self._flows and not other else None
+    def _plain_kind(self) -> str:
+        """What a plain chunk may go on with. Text is text where nothing is open that a piece of it could end."""
+        if self._pause or self.is_done:
+            return ""
+        if self._tags.passes and self._late is None and self._halves is None:
+            return self._reasoning_field or _TEXT
+        return _CALLS if self._calls else ""
 
     def _read_odd(self, data: bytes, error: Exception) -> list[ModelEvent]:
         """The end mark, a chunk with half a character in it, or garbage."""
@@ -203,7 +216,7 @@ class ChatReader:
         if choice.index:  # another alternative; ours may be behind it
             choice = next((other for other in chunk.choices or () if not other.index), choice)
         events = [] if choice.index and not choice.error else self._read_choice(choice)
-        self._flows = self._tags.passes and self._late is None and self._halves is None
+        self._plain = self._plain_kind()
         return events
 
     def end(self) -> list[ModelEvent]:

@@ -106,7 +106,7 @@ class PlainChoice(msgspec.Struct, gc=False):
 class PlainChunk(msgspec.Struct, gc=False):
     """A chunk as nearly all are: a piece of text, of reasoning or of a call. One with more is of another type."""
 
-    choices: list[PlainChoice]
+    choices: tuple[PlainChoice]
     usage: None = None
     error: None = None
     x_groq: None = None
