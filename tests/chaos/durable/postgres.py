@@ -45,8 +45,9 @@ class OwnPostgres:
             left.unlink(missing_ok=True)
         back_by = time.monotonic() + BACK_SECONDS
         while True:
-            with contextlib.suppress(psycopg.OperationalError, subprocess.TimeoutExpired):
-                self.server.ensure_postgres_running()  # gives up after 10 s, and finds it running the next time
+            with contextlib.suppress(psycopg.OperationalError, subprocess.TimeoutExpired, AssertionError):
+                # It gives up after 10 s, or asserts that the server is there: the next time it finds it running.
+                self.server.ensure_postgres_running()
                 with psycopg.connect(self.address, connect_timeout=5):
                     return
             assert time.monotonic() < back_by, "the server does not come back"
