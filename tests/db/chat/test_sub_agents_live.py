@@ -59,6 +59,13 @@ async def test_a_turn_of_a_child_runs_in_a_worker_and_is_sent_to_its_own_sockets
     stored = await sync_to_async(messages_at)(alice, CHILD)
     assert [message["role"] for message in stored] == ["user", "assistant"]
     assert await sync_to_async(messages_at)(alice, ROOT) == []
+    beside = await connect(ROOT)
+    await beside.send_to(request_frame("r2", "say: From above."))  # nor do frames of the parent reach its children
+    await frames_until(parent, "cf_agent_chat_messages")
+    await run_until_idle(skip_delays=True)
+    assert (await frames_until(parent, "done"))[-1]["id"] == "r2"
+    for socket in (mine, late):
+        assert await socket.receive_nothing(timeout=0.3)
 
 
 async def test_a_handle_talks_to_a_child_and_lanes_are_their_own(alice: User) -> None:

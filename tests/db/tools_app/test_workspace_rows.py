@@ -154,6 +154,25 @@ async def test_names_sort_by_code_points(database_workspace: DatabaseWorkspace) 
     assert [entry.name for entry in await database_workspace.glob("*")] == sorted(names)
 
 
+async def test_a_copy_shares_its_object_until_one_of_both_changes(
+    database_workspace: DatabaseWorkspace, settings: Any
+) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 10
+
+    async def objects() -> dict[str, str]:
+        return {each.path: each.storage_name async for each in WorkspaceEntry.objects.filter(kind="file")}
+
+    await database_workspace.write_file("/large", "x" * 20)
+    await database_workspace.cp("/large", "/copy")
+    shared = await objects()
+    assert shared["/large"] == shared["/copy"] != ""
+    assert "large" not in shared["/copy"]  # no path is in the name, so no two files meet in it
+    await database_workspace.write_file("/copy", "y" * 20)
+    parted = await objects()
+    assert parted["/large"] == shared["/large"] != parted["/copy"] != ""
+    assert [await database_workspace.read_file(path) for path in ("/large", "/copy")] == ["x" * 20, "y" * 20]
+
+
 async def test_the_totals_of_the_row_are_those_of_the_entries(
     database_workspace: DatabaseWorkspace, settings: Any
 ) -> None:

@@ -166,7 +166,7 @@ async def test_an_aborted_turn_keeps_its_text(make_room: MakeRoom) -> None:
 
 
 async def test_cancel_by_another_call(make_room: MakeRoom) -> None:
-    room = make_room()
+    room = make_room("recorder")
     callback = Speaking()
     async with worker():
         chatting = asyncio.create_task(room.handle.chat("stream 200 words at 50/s", callback))
@@ -174,6 +174,11 @@ async def test_cancel_by_another_call(make_room: MakeRoom) -> None:
         [(_, request_id)] = [sent for sent in callback.sent if sent[0] == "start"]
         assert await room.handle.cancel_chat(request_id)
         assert (await chatting).status is TurnStatus.ABORTED
+        assert "done" not in callback.names()
+        assert [response.status for response in responses()] == ["aborted"]
+        assert 0 < len(text_of((await room.transcript())[-1]).split()) < 200
+        await room.handle.chat("say: next")
+    assert len(await room.transcript()) == 4
 
 
 async def test_unknown_cancel_id(make_room: MakeRoom) -> None:
