@@ -63,6 +63,10 @@ def test_client_tool_round_trip(room_of: MakeRoom, line: str, how: str) -> None:
     assert len(tab.events("locate")) == 1
     assert tab.status == "ready"
     assert observer.statuses() == ["ready"]
+    tab.reload()
+    wait_answer(room, tab)
+    assert room.rest() == stored
+    assert tab.events("locate") == []  # what is answered is not run again
 
 
 @pytest.mark.smoke("sdk7")

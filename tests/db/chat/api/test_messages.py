@@ -1,6 +1,8 @@
 """Transcripts over the API: pages, siblings, turns, the queue, what runs, what failed."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -44,6 +46,19 @@ def test_each_message_knows_its_place_and_its_turn(as_alice: ApiClient, conversa
     assert (turn["id"], turn["status"], turn["model"]) == (again.id, "completed", "openai/x")
     assert (turn["input_tokens"], turn["output_tokens"]) == (7, 5)
     assert turn["duration_ms"] >= 0
+
+
+def test_the_turn_of_an_answer_has_its_cost_its_error_and_its_times(
+    as_alice: ApiClient, conversation: AgentInstance
+) -> None:
+    facts = {"cost": Decimal("0.0123"), "error_text": "It broke.", "error_code": "overloaded"}
+    failed = make_turn(conversation, status="failed", assistant_id="a1b", **facts)
+    put_assistant(str(conversation.session_id), text_message("a1b", "assistant"), after="q1", turn_id=failed.id)
+    turn = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"][-1]["turn"]
+    assert (turn["status"], turn["cost"]) == ("error", "0.0123")
+    assert turn["error"] == {"code": "overloaded", "message": "It broke."}
+    for name in ("accepted_at", "started_at", "finished_at"):
+        assert abs(datetime.fromisoformat(turn[name]) - getattr(failed, name)) < timedelta(milliseconds=1)
 
 
 def test_an_answer_reports_how_long_its_tool_calls_took(as_alice: ApiClient, conversation: AgentInstance) -> None:

@@ -58,6 +58,7 @@ async def test_the_parent_holds_no_worker_while_the_child_waits(make_room: MakeR
     await run_until_idle(skip_delays=True)
     assert status_of(await room.turn(turn.pk)) == "completed"
     assert (await result(room))["summary"] == "It is blue."
+    assert len(await turns_of(room, "chief")) == 1  # the answer is the result of the call and begins no turn
 
 
 async def test_runs_of_one_step_work_side_by_side(make_room: MakeRoom) -> None:

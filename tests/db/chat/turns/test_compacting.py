@@ -1,11 +1,13 @@
 """Compaction of an agent's session: by threshold, by hand, and what goes wrong on the way."""
 
+from collections.abc import AsyncGenerator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from chat.core.durable_names import COMPACT_FIBER
+from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import QuotaExceeded
 from chat.instances.notifications import group_of
 from chat.instances.rows import find_instance
@@ -209,6 +211,27 @@ async def test_by_hand_it_comes_after_the_turns_that_wait(make_room: MakeRoom) -
     assert "answer 2" in str(prompt)
     assert await db(lambda: Fiber.objects.get(pk=first).result) == {"compaction_id": made.id}
     assert (await db(lambda: Compaction.objects.get().created_by_id)) == room.key.owner_id
+
+
+async def test_what_is_sent_while_a_summary_is_written_is_answered_after_it(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = make_room("by-model")
+    for number in range(4):
+        await room.say(f"say: answer {number}")
+
+    class Meanwhile(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            await room.admit("say: sent meanwhile")
+            async for event in super().stream(request):
+                yield event
+
+    monkeypatch.setattr(ByModel, "compaction_model", Meanwhile("say: the model's summary", name="scripted/small"))
+    await ask(room)
+    await run_until_idle(skip_delays=True)
+    assert (await read(room))[-2:] == ["say: sent meanwhile", "sent meanwhile"]
+    assert [made.summary for made in await stored(room)] == ["the model's summary"]
+    assert "the model's summary" in str(room.model.requests[-1]["messages"])
 
 
 async def test_what_models_are_sent_is_what_is_read(make_room: MakeRoom) -> None:

@@ -63,6 +63,13 @@ async def test_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
     turn = await room.say('usage: 150000 0\ncall tool add {"a": 1, "b": 2}\nsay: {result}\nusage: 150000 0')
     assert turn.step_count == 2
     assert turn.cost == 2 * Decimal("0.6")  # 300,000 in all, and no request beyond 200,000
+    steps = await db(
+        lambda: list(
+            turn.fiber.steps.filter(step_key__startswith="model:").order_by("pk").values_list("value", flat=True)
+        )
+    )
+    found = [(step["finish"], step["usage"]["input_tokens"], Decimal(step["cost"])) for step in steps]
+    assert found == [("tool-calls", 150_000, Decimal("0.6")), ("stop", 150_000, Decimal("0.6"))]
     turn = await room.say("usage: 300000 0\nsay: hi")
     assert turn.cost == Decimal("2.4")
 

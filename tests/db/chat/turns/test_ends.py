@@ -13,6 +13,7 @@ from chat.models import AgentInstance, Attachment, Turn
 from chat.reads.snapshots import is_final
 from chat.streams.logs.log import close_logs
 from chat.streams.writing import writer
+from chat.think import StepContext
 from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Continue
 from fibers.execution.runner import run_fiber
@@ -25,7 +26,10 @@ from thinkproject.kernel.jsonvalue import byte_size, load
 
 from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
+from .hook_agents import HOOKS, no_hooks
 from .recovering import mortal
+
+__all__ = ["no_hooks"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -204,3 +208,20 @@ async def test_a_turn_whose_conversation_is_gone_ends_and_stores_nothing(make_ro
     fiber = await db(lambda: Fiber.objects.get(pk=admission.turn.fiber_id))
     assert (fiber.status, fiber.attempt) == ("completed", 1)
     assert not await db(lambda: Turn.objects.exists())
+
+
+async def test_code_that_raises_in_mid_answer_leaves_nothing_open(flexible_room: Room) -> None:
+    def breaks(context: StepContext) -> None:
+        if context.step_number:
+            raise RuntimeError("in the middle")
+
+    HOOKS["before_step"] = breaks
+    turn = await flexible_room.say('call tool add {"a": 1, "b": 2}\nsay: Never.')
+    assert await ended(flexible_room, turn.pk) == "error"
+    assert (turn.fiber.lease_until, turn.fiber.worker) == (None, "")
+    states = [
+        part.get("state") for part in (await flexible_room.transcript())[-1]["parts"] if part["type"] != "step-start"
+    ]
+    assert states == ["output-available"]
+    HOOKS.clear()
+    assert status_of(await flexible_room.say("say: On we go.")) == "completed"

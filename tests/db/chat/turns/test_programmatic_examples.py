@@ -153,6 +153,8 @@ async def test_example_parent_calling_a_child(make_room: MakeRoom, caplog: pytes
         assert (chunks[0]["type"], chunks[-1]["type"]) == ("start", "finish")
         assert logged(caplog) == ["Child completed"]
         await delegate_to_child(child, "error 400")
+        again = room.handle.sub_agent(ChildDoc, "child-1")  # the same one, with what it was asked and said before
+        assert [message["role"] for message in await again.messages()] == ["user", "assistant", "user"]
     [failed] = logged(caplog)[1:]
     assert failed.startswith("Child failed: ")
     system = room.model.requests[0]["messages"][0]

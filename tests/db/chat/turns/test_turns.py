@@ -14,6 +14,7 @@ from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
+from tools_app.models import ToolCallRecord
 
 from .agents import CALLS, Plain, add
 from .conftest import MakeRoom, Room, status_of, text_of
@@ -72,10 +73,13 @@ async def test_tools_are_asked_for_in_every_turn(make_room: MakeRoom, monkeypatc
 
 async def test_a_failing_tool_is_a_result(make_room: MakeRoom) -> None:
     room = make_room()
-    turn = await room.say("call tool fail {}")
-    call = next(p for p in (await room.transcript())[-1]["parts"] if "toolCallId" in p)
+    turn = await room.say("call tool fail {}\nsay: It said: {result}.")
+    message = (await room.transcript())[-1]
+    call = next(p for p in message["parts"] if "toolCallId" in p)
     assert (call["state"], call["errorText"]) == ("output-error", "the tool broke")
-    assert status_of(turn) == "completed"
+    assert (status_of(turn), text_of(message)) == ("completed", "It said: Error: the tool broke.")
+    [row] = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=turn.pk)))
+    assert (row.status, row.output) == ("failed", "the tool broke")
 
 
 async def test_a_tool_that_takes_too_long_is_a_result(make_room: MakeRoom) -> None:

@@ -31,6 +31,15 @@ def test_call_goes_from_input_to_result() -> None:
     assert call(START, INPUT, FAILURE) == {**head, "state": "output-error", "input": {"a": 1}, "errorText": "boom"}
 
 
+def test_a_result_stands_in_its_call_and_not_behind_what_came_since() -> None:
+    stream = [
+        *[chunks.text_delta("t", "one"), START, INPUT],
+        *[chunks.text_start("u"), chunks.text_delta("u", "two"), RESULT],
+    ]
+    found = [(part["type"], part.get("text", part.get("output"))) for part in fold(stream)["parts"]]
+    assert found == [("text", "one"), ("tool-add", 42), ("text", "two")]
+
+
 def test_input_without_a_start_makes_the_call() -> None:
     assert call(INPUT)["state"] == "input-available"
 
