@@ -142,6 +142,9 @@ def test_running_conversation_is_marked_while_one_reads_another(tab: ChatPage) -
     expect(tab.page.locator("#title")).to_have_text("Alpha")
     expect(tab.page.locator("#conversations .row", has_text="Beta").locator(".is-running")).to_be_visible()
     assert "is-live" not in (tab.messages.last.get_attribute("class") or "")
+    tab.page.get_by_role("link", name="Beta").click()
+    expect(tab.answers.last.locator(".md")).to_contain_text("59", timeout=20_000)
+    assert len(tab.text_of_last().split()) == 60  # nothing is lost to who comes back
 
 
 @pytest.mark.smoke

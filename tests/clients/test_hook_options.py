@@ -61,7 +61,8 @@ def test_prepared_request_reaches_the_agent(room_of: MakeRoom, context: BrowserC
         chat="""{
           body: {tone: 'dry', from: 'body'},
           prepareSendMessagesRequest: ({messages, trigger, messageId}) =>
-            ({body: {from: 'prepared', count: messages.length, why: trigger, edits: messageId ?? null}}),
+            ({api: '/nowhere', headers: {'x-own': '1'}, credentials: 'omit',
+              body: {from: 'prepared', count: messages.length, why: trigger, edits: messageId ?? null}}),
         }""",
     )
     tab = room_of(line=line, agent="crier").open("first")
@@ -180,7 +181,10 @@ def test_data_parts_are_sent_and_stored(room_of: MakeRoom, context: BrowserConte
         note('checked', {value});
         return {value};
       }}}},
-      messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) => ({value})}},
+      messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) => {
+        note('metadata', {value});
+        return {value};
+      }}},
     }""",
     )
     room = room_of(line=line, agent="crier")
@@ -190,6 +194,7 @@ def test_data_parts_are_sent_and_stored(room_of: MakeRoom, context: BrowserConte
     assert [event["part"] for event in tab.events("data")] == [expected]
     if line == "sdk7":  # the older SDK checks nothing in a stream
         assert tab.events("checked")[0]["value"] == {"city": "Ghent"}
+    assert tab.events("metadata")[0]["value"] == {"mood": "calm"}
     assert expected in room.stored()[1]["parts"]
 
 

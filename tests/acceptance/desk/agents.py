@@ -441,10 +441,11 @@ class Crier(Desk):
             await connection.send(text)
 
     async def on_chat_message(self, options: ChatOptions) -> Any:
-        """Tell the body, and a part of data; without a body ask the model."""
+        """Tell the body, a part of data and metadata; without a body ask the model."""
         return self._echo(options.body) if options.body else USE_LOOP
 
     async def _echo(self, body: JSONObject) -> AsyncGenerator[JSONObject, None]:
+        yield {"type": "message-metadata", "messageMetadata": {"mood": "calm"}}
         yield {"type": "data-place", "id": "d1", "data": {"city": "Ghent"}}
         yield {"type": "text-start", "id": "t"}
         yield {"type": "text-delta", "id": "t", "delta": dump(body)}

@@ -179,6 +179,8 @@ async def test_a_batch_is_announced_once_to_each_follower(log: StreamLog, stream
             received = await subscription.wait(2)
             assert [(batch.epoch, batch.records) for batch in received.batches] == [(opened.epoch, records(2))]
         assert (await other.wait(0.05)).is_silence
+        await log.append([append_of(stream, opened.epoch, 7, 1)])
+        assert (await one.wait(0.05)).is_silence  # what is refused is announced to no one
 
 
 async def test_closing_wakes_followers_and_shows_in_reads(log: StreamLog, stream: str) -> None:

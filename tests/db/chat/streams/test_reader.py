@@ -159,13 +159,15 @@ async def test_a_running_turn_is_not_asked_about_while_it_streams(log: StreamLog
 async def test_a_slow_reader_with_a_queue_of_one_gets_every_record(log: StreamLog, stream: str, queue: int) -> None:
     """The channel layer's silent drop, as a test: here overflow means reading again."""
     over = Over()
-    async with Collector(stream, log, over, queue_batches=queue) as client:
+    async with Collector(stream, log, over) as quick, Collector(stream, log, over, queue_batches=queue) as client:
         client.pause_seconds = 0.03
         async with make_writer(stream, log) as out:
             for number in range(200):
                 out.write(part(number))
                 if number % 2:
                     await out.flush()
+        await quick.until(200)  # it waits for no one
+        assert (quick.records, client.task.done()) == (records(200), False)
         over.is_over = True
         await asyncio.wait_for(client.task, 20)
     assert client.records == records(200)

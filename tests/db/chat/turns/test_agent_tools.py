@@ -8,6 +8,7 @@ import pytest
 from fibers.process.running import registry as running
 from fibers.testing import crash_after, run_until_idle
 
+from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
 from .delegating import ENDED, WORKED, Chief, Errand, call, nothing_delegated, only_run, runs, turns_of
 
@@ -43,6 +44,10 @@ async def test_a_child_works_in_a_conversation_of_its_own_and_its_answer_is_the_
     assert (run.child.name, run.child.parent_id) == (run.run_id, run.parent_id)
     assert run.outcome == await result(room)
     assert run.finished_at is not None
+    own, child = room.model.requests, MODELS["errand"].requests
+    assert (len(own), len(child)) == (2, 1)  # each has a model and tools of its own
+    offered = [{tool["name"] for tool in requests[0]["tools"]} & {"errand", "note"} for requests in (own, child)]
+    assert offered == [{"errand"}, {"note"}]
 
 
 async def test_the_parent_holds_no_worker_while_the_child_waits(make_room: MakeRoom) -> None:
