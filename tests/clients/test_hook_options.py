@@ -158,12 +158,13 @@ def test_page_that_resumes_nothing(room_of: MakeRoom, context: BrowserContext, l
 
 @pytest.mark.parametrize("option", ["throttle", "experimental_throttle"])
 def test_throttle_shows_less_often_and_all_at_the_end(room: Room, context: BrowserContext, option: str) -> None:
-    give(context, chat=js({option: 60_000}))
+    give(context, chat=js({option: 3_000}))
     tab = room.open("first")
     room.ask(tab, LONG)
     wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the stored answer")
+    tab.wait(f"harness.seen.at(-1).messages.at(-1).text.length === {len(room.answers()[0])}", what="the whole answer")
     partly = {moment["messages"][-1]["text"] for moment in tab.seen if len(moment["messages"]) == 2}
-    assert len(partly) <= 3
+    assert len(partly) <= 6
     room.close(tab)
     give(context, chat=js({"throttle": False}))
     every = room.open("every chunk")
