@@ -33,12 +33,15 @@ from chat.core.durable_names import (
     SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     STOP_RUNS_FIBER,
+    STREAM_LEASE_FIBER,
+    STREAM_WAKE_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
     TURN_FIBER,
 )
 from chat.core.loop.hooks import ChatResponse, ResponseStatus
 from chat.core.model.chosen_model import stored_choice
+from chat.durable_streams.wakes import look_at_lease, wake_worker
 from chat.errors import AgentNotFound
 from chat.instance.instance import make_agent, started_agent
 from chat.instances.notifications import notify_waiters
@@ -138,6 +141,20 @@ async def import_archive_of(context: FiberContext) -> JSONValue:
 async def connect_mcp_server(context: FiberContext) -> JSONValue:
     """Connect to an MCP server that was added, and read what it offers."""
     await connect_server(context)
+    return None
+
+
+@durable(STREAM_WAKE_FIBER)
+async def wake_subscription(context: FiberContext) -> JSONValue:
+    """Wake the worker of a subscription of durable streams."""
+    await wake_worker(context)
+    return None
+
+
+@durable(STREAM_LEASE_FIBER)
+async def look_at_subscription(context: FiberContext) -> JSONValue:
+    """Free the work of a worker that has not reported in time."""
+    await db(look_at_lease, context.payload)
     return None
 
 

@@ -8,6 +8,9 @@ The pages are in `chat.urls`.
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
+from chat.http.durable_streams.subscription_views import public_keys, subscription, subscription_work
+from chat.http.durable_streams.turn_views import turn_stream
+from chat.http.durable_streams.views import durable_stream
 from chat.http.health import live, ready
 from chat.http.mcp_sign_in import callback, start
 from chat.http.oauth import consent
@@ -32,6 +35,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/ready", ready, name="health-ready"),
     path("mcp/oauth/start/<str:server_id>", start, name="mcp-sign-in"),
     path("mcp/oauth/callback", callback, name="mcp-sign-in-callback"),
+    path("v1/stream/__ds/jwks.json", public_keys, name="stream-keys"),
+    path("v1/stream/__ds/subscriptions/<str:name>", subscription, name="stream-subscription"),
+    re_path(
+        r"(?s)^v1/stream/__ds/subscriptions/(?P<name>[^/]+)/(?P<verb>.+)$",
+        subscription_work,
+        name="stream-subscription-work",
+    ),
+    re_path(r"(?s)^v1/stream/turns/(?P<turn_id>.+)$", turn_stream, name="turn-stream"),
+    re_path(r"(?s)^v1/stream/(?P<path>.+)$", durable_stream, name="durable-stream"),
     re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),
     re_path(r"^agents/.+/chat$", chat, name="use-chat"),
     re_path(r"^agents/.+/chat/.+/stream$", chat_stream, name="use-chat-stream"),

@@ -214,7 +214,7 @@ THINK_ALLOWED_ORIGINS = env.env_list(
     "THINK_ALLOWED_ORIGINS", doc="Other origins whose pages may use API and sockets. Set it for a page of your own."
 )
 CORS_ALLOWED_ORIGINS = THINK_ALLOWED_ORIGINS  # by name and never `*`; the others get no header
-CORS_URLS_REGEX = r"^/" if THINK_ALLOWED_ORIGINS else r"^(?!)"  # without any, no answer says that it varies by origin
+CORS_URLS_REGEX = r"^/(?!v1/stream/)" if THINK_ALLOWED_ORIGINS else r"^(?!)"  # without any, no answer varies by origin
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CORS_ALLOW_HEADERS = (

@@ -5,7 +5,9 @@ A token is 32 random bytes, so an unsalted SHA-256 is enough: there is nothing t
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
@@ -14,8 +16,12 @@ from django.utils import timezone
 from chat.errors import InputInvalid
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken
+from thinkproject.kernel.phrases import Phrase
 
 PREFIX = "think_"
+STREAMS: Final = "streams"
+SCOPES: Final = (STREAMS,)
+"""Doors that a token can be limited to: durable streams."""
 TOUCH_SECONDS = 300  # between two writes of a last use
 _SHOWN = len(PREFIX) + 6
 
@@ -25,11 +31,16 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) -> tuple[ApiToken, str]:
+def create_token(
+    user: AbstractBaseUser, *, name: str, days: int | None = None, scopes: Sequence[str] = ()
+) -> tuple[ApiToken, str]:
     """Make a named token of the user's; the second value is the secret, which is not stored.
 
-    Units: `days` until it expires; nothing: never. Errors: `InputInvalid` for an empty or long name.
+    `scopes`: the doors that it opens, of `SCOPES`; none named: all. Units: `days` until it expires; nothing: never.
+    Errors: `InputInvalid` for an empty or long name, and for an unknown scope.
     """
+    if unknown := sorted(set(scopes) - set(SCOPES)):
+        raise InputInvalid(Phrase("There is no scope {name!r}.", name=unknown[0]))
     label = name.strip()
     if not label or len(label) > 100:
         raise InputInvalid("A token needs a name of 1 to 100 characters.")
@@ -41,20 +52,22 @@ def create_token(user: AbstractBaseUser, *, name: str, days: int | None = None) 
         name=label,
         prefix=secret[:_SHOWN],
         token_hash=hash_secret(secret),
+        scopes=sorted(set(scopes)),
         expires_at=None if days is None else timezone.now() + timedelta(days=days),
     )
     return token, secret
 
 
-def find_token(secret: str) -> ApiToken | None:
+def find_token(secret: str, *, scope: str = "") -> ApiToken | None:
     """The live token of this secret, with its active user; nothing when unknown, expired, revoked or the user inactive.
 
-    One query; writes the last use every `TOUCH_SECONDS` at most.
+    `scope`: the door; a token that is limited to others, or to any where the door has no scope, is unknown. One query;
+    writes the last use every `TOUCH_SECONDS` at most.
     """
     if not secret.startswith(PREFIX) or len(secret) > 200:
         return None
     token = ApiToken.objects.select_related("user").filter(token_hash=hash_secret(secret)).first()
-    if token is None or not is_live(token):
+    if token is None or not is_live(token) or (token.scopes and scope not in token.scopes):
         return None
     _touch(token)
     return token

@@ -146,6 +146,12 @@ class AuthorityChanged(TypedDict):
     type: Literal["authority.changed"]
 
 
+class StreamChanged(TypedDict):
+    """A durable stream has new entries, was closed or deleted."""
+
+    type: Literal["stream.changed"]
+
+
 Notification = (
     TurnAccepted
     | TurnSettled
@@ -164,6 +170,7 @@ Notification = (
     | McpChanged
     | RunChanged
     | AuthorityChanged
+    | StreamChanged
 )
 
 EVERYONE: Final = "think.everyone"
@@ -192,6 +199,11 @@ def list_group(user_id: Any) -> str:
 def turn_group(turn_id: str) -> str:
     """Name of the group of code that waits for a step of one turn."""
     return f"think.turn.{turn_id}"
+
+
+def stream_group(stream_id: int) -> str:
+    """Name of the group of processes with readers that wait at a durable stream."""
+    return f"think.stream.{stream_id}"
 
 
 def notify_waiters(turn_id: str) -> None:

@@ -32,7 +32,7 @@ async def wait_until(
         return True
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     silence = FIRST_SILENCE_SECONDS
-    async with _notifications(group) as notified:
+    async with notifications(group) as notified:
         while not await condition():  # asked again first: a notification may have come before we listened
             patience = silence if deadline is None else min(silence, deadline - time.monotonic())
             if patience <= 0:
@@ -47,7 +47,7 @@ async def wait_until(
 
 
 @asynccontextmanager
-async def _notifications(group: str) -> AsyncIterator[asyncio.Event]:
+async def notifications(group: str) -> AsyncIterator[asyncio.Event]:
     """Listen to a group; the event is set by each message. Without a channel layer it is never set.
 
     Operations of the layer run in a task that is never cancelled: one that is cut in the middle can leave the layer's

@@ -15,6 +15,13 @@ from chat.models.conversations import (
     new_instance_id,
     new_turn_id,
 )
+from chat.models.durable_streams import (
+    DurableStream,
+    StreamEntry,
+    StreamProducer,
+    StreamSubscription,
+    SubscriptionLink,
+)
 from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.runs import AgentRun
@@ -25,13 +32,18 @@ __all__ = [
     "ApiToken",
     "ArchiveImport",
     "Attachment",
+    "DurableStream",
     "ImportedConversation",
     "MessageCount",
     "OAuthClient",
     "OAuthGrant",
     "OAuthToken",
     "SignInLink",
+    "StreamEntry",
+    "StreamProducer",
     "StreamSegment",
+    "StreamSubscription",
+    "SubscriptionLink",
     "Turn",
     "TurnOptions",
     "TurnSeen",

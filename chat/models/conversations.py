@@ -239,6 +239,7 @@ class ApiToken(models.Model):
     name = models.CharField(_("name"), max_length=100)
     prefix = models.CharField(_("prefix"), max_length=16, db_index=True)  # shown in lists, finds the row
     token_hash = models.CharField(max_length=64, unique=True)
+    scopes = JSONText(_("limited to"), default=list)  # names of doors that it opens; empty: all of them
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     used_at = models.DateTimeField(_("last used"), null=True, blank=True)
     expires_at = models.DateTimeField(_("expires"), null=True, blank=True)

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 PAGE_RECORDS = 2_000
 ARCHIVE_RECORDS = 100_000
 QUEUE_BATCHES = 256  # live ones that wait for a slow reader before it has to re-read
+_BEYOND = 2**53 - 1  # no stream has so many records
 
 Event = list[Record] | CaughtUp | Reset | End
 
@@ -45,6 +46,12 @@ async def read(stream: str, offset: int = 0, *, log: StreamLog | None = None) ->
         found += page.records
         if len(page.records) < PAGE_RECORDS:
             return found
+
+
+async def find_end(stream: str, *, log: StreamLog | None = None) -> tuple[int, str | None]:
+    """Return the offset after the last record, as it stands now, and the epoch; 0 and `None` of an unknown stream."""
+    page = await _page(log or get_log(), stream, _BEYOND, is_thorough=True)
+    return page.end, page.epoch
 
 
 async def follow(

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import override
 
+from chat.durable_streams.conf import durable_stream_settings
 from chat.files.conf import file_settings
 from chat.http.api.problems import problem
 from chat.http.conf import http_settings
@@ -145,6 +146,8 @@ def _limit_of_route(match: ResolverMatch) -> int:
         upload = next((limit for end, limit in _UPLOADS.items() if f"/{match.route}".endswith(end)), None)
         if upload is not None:
             return upload()
+    if name == "durable-stream":
+        return durable_stream_settings.append_max_bytes
     if match.namespace in _JSON_NAMESPACES or name in _JSON:
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or http_settings.request_max_bytes)
     return http_settings.request_max_bytes

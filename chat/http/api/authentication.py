@@ -91,25 +91,26 @@ def caller_by_session(request: HttpRequest) -> Caller | None:
     return Caller(user=user, credential=session_credential(request.session, user))
 
 
-def caller_of_page(request: HttpRequest, *, may_change: bool = False) -> Caller:
+def caller_of_page(request: HttpRequest, *, may_change: bool = False, scope: str = "") -> Caller:
     """The caller at addresses of published clients: by bearer header, `?token=`, or session cookie.
 
     Their transports know no CSRF token. Where something changes, a cookie needs the Origin of a page that is ours or
-    listed instead, as on sockets. A bearer decides alone. Errors: `Unauthenticated`, `OriginDenied`.
+    listed instead, as on sockets. A bearer decides alone. `scope`: that of the door, for tokens which are limited.
+    Errors: `Unauthenticated`, `OriginDenied`.
     """
     secret = bearer(request.headers.get("Authorization", ""))
     if secret is None:
         secret = request.GET.get("token")
     if secret is not None:
-        return _caller_by_secret(secret)
+        return _caller_by_secret(secret, scope)
     user = require_user(request.user)
     if may_change and not page_is_allowed(request):
         raise OriginDenied
     return Caller(user=user, credential=session_credential(request.session, user))
 
 
-def _caller_by_secret(secret: str) -> Caller:
-    token = api_tokens.find_token(secret) if secret else None
+def _caller_by_secret(secret: str, scope: str = "") -> Caller:
+    token = api_tokens.find_token(secret, scope=scope) if secret else None
     if token is None:
         raise Unauthenticated("The token is unknown, expired or revoked.")
     return Caller(user=token.user, credential=token_credential(token))

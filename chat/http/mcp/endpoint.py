@@ -16,8 +16,9 @@ from chat.access.auth import program_is_allowed, served_origin
 from chat.errors import AgentNotFound, OriginDenied, Unauthenticated
 from chat.http.api.problems import problem, problem_of
 from chat.http.mcp.callers import find_caller
-from chat.http.mcp.limits import count_request
+from chat.http.mcp.conf import mcp_server_settings
 from chat.http.oauth.addresses import ENDPOINT, challenge, offered_agents
+from chat.http.request_counts import count_request
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import language_of
@@ -99,7 +100,7 @@ async def _serve_allowed(agent: str, origin: str, scope: Scope, receive: Receive
         refusal["WWW-Authenticate"] = challenge(origin, agent, "invalid_token" if header else "")
         return refusal
     try:
-        await db(count_request, caller.user.pk)
+        await db(count_request, "mcp", caller.user.pk, mcp_server_settings.requests_per_minute)
     except ThinkError as error:
         return problem_of(error)
     if scope["method"] != "POST":  # nothing is sent outside of the answer to a request

@@ -1,4 +1,4 @@
-"""The limit of requests by a user's programs, over all processes. What they do is limited where it is done."""
+"""Limits of a user's requests in a minute, over all processes. What requests do is limited where it is done."""
 
 import logging
 import time
@@ -6,28 +6,26 @@ import time
 from redis.exceptions import RedisError
 
 from chat.errors import QuotaExceeded
-from chat.http.mcp.conf import mcp_server_settings
 from thinkproject.kernel.cache import shared_cache
 from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
 
-def count_request(user_id: object) -> None:
-    """Count one request of this user. Errors: `QuotaExceeded` beyond the limit of the minute.
+def count_request(door: str, user_id: object, limit: int) -> None:
+    """Count one request of this user at a door. `limit`: of a minute; 0: none. Errors: `QuotaExceeded` beyond it.
 
-    Without its cache it counts nothing, and the log has a warning: turns are still limited by the database.
+    Without its cache it counts nothing, and the log has a warning: what is stored is still limited by the database.
     """
-    limit = mcp_server_settings.requests_per_minute
     if not limit:
         return
     minute, passed = divmod(int(time.time()), 60)
-    name = f"think.mcp.requests.{user_id}.{minute}"
+    name = f"think.{door}.requests.{user_id}.{minute}"
     try:
         shared_cache().add(name, 0, 120)
         count = shared_cache().incr(name)
     except (RedisError, OSError, ValueError):
-        logger.warning("not counted", extra={"action": "mcp_request_not_counted"})
+        logger.warning("not counted", extra={"action": "request_not_counted", "door": door})
         return
     if count > limit:
         raise QuotaExceeded(

@@ -1,0 +1,160 @@
+"""What a read delivers, one piece after another, and the three ways to send it: at once, by long poll, as events."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import parse_etags
+
+from chat.access.auth import recheck
+from chat.durable_streams import wire
+from chat.durable_streams.conf import durable_stream_settings
+from chat.durable_streams.errors import DurableStreamNotFound, StreamRequestInvalid
+from chat.errors import QuotaExceeded
+from chat.http.api.authentication import Caller
+from chat.http.durable_streams.answers import NO_STORE, empty
+from chat.http.sse import event_body
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.phrases import Phrase
+
+_readers: dict[int, int] = {}
+"""Live reads of each user in this process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some of a stream. `body`: as an answer has it; `offset`: after it; `etag`: of this read, without quotes."""
+
+    body: bytes
+    has_data: bool
+    offset: str
+    etag: str
+    is_up_to_date: bool
+    is_closed: bool
+
+
+Pieces = AsyncGenerator[Piece, None]
+"""All that there is, then, once it is up to date, what comes; ends with the stream. The first comes without waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One read. `is_now`: from the end, whose first piece says where that is."""
+
+    pieces: Pieces
+    content_type: str
+    is_now: bool
+
+
+def read_mode(request: HttpRequest) -> tuple[str, str]:
+    """Offset and way of a GET; the way is empty, `long-poll` or `sse`. Errors: `StreamRequestInvalid`."""
+    offsets, live = request.GET.getlist("offset"), request.GET.get("live", "")
+    if len(offsets) > 1 or (offsets and not offsets[0]):
+        raise StreamRequestInvalid("A read has one offset.")
+    if live not in {"", "long-poll", "sse"}:
+        raise StreamRequestInvalid("`live` is long-poll or sse.")
+    if live and not offsets:
+        raise StreamRequestInvalid("A live read needs an offset.")
+    return (offsets[0] if offsets else wire.BEGINNING), live
+
+
+async def answer_read(request: HttpRequest, caller: Caller, reading: Reading, live: str) -> HttpResponseBase:
+    """Send what a read delivers. Errors: `QuotaExceeded` for too many live reads."""
+    if live:
+        _check_readers(caller)
+    if live == "sse":
+        return _events(request, caller, reading)
+    async with aclosing(reading.pieces):
+        return await (_long_poll(request, caller, reading) if live else _at_once(request, reading))
+
+
+async def _at_once(request: HttpRequest, reading: Reading) -> HttpResponse:
+    piece = await anext(reading.pieces)
+    headers = _headers(piece)
+    if reading.is_now:
+        return HttpResponse(
+            piece.body, content_type=reading.content_type, headers={**headers, "Cache-Control": NO_STORE}
+        )
+    # Others must not keep it, and the end may have moved since: it is asked for again, at the price of a 304.
+    headers |= {"ETag": f'"{piece.etag}"', "Cache-Control": "private, no-cache"}
+    if headers["ETag"] in parse_etags(request.headers.get("If-None-Match", "")):
+        return empty(304, headers)
+    return HttpResponse(piece.body, content_type=reading.content_type, headers=headers)
+
+
+async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading) -> HttpResponse:
+    piece = await anext(reading.pieces)
+    if not piece.has_data and not piece.is_closed:
+        _count(caller, 1)
+        try:
+            async with asyncio.timeout(durable_stream_settings.long_poll_seconds):
+                piece = await anext(reading.pieces)
+        except TimeoutError:
+            pass
+        except StopAsyncIteration:
+            raise DurableStreamNotFound from None
+        finally:
+            _count(caller, -1)
+    headers = {**_headers(piece), "Cache-Control": NO_STORE}
+    headers["Stream-Cursor"] = wire.next_cursor(request.GET.get("cursor"))
+    if not piece.has_data:
+        return empty(204, headers)
+    return HttpResponse(piece.body, content_type=reading.content_type, headers=headers)
+
+
+def _events(request: HttpRequest, caller: Caller, reading: Reading) -> StreamingHttpResponse:
+    as_text, cursor = wire.is_text(reading.content_type), request.GET.get("cursor")
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    if not as_text:
+        headers["Stream-SSE-Data-Encoding"] = "base64"
+
+    async def still_allowed() -> bool:
+        return await db(recheck, caller.credential)
+
+    body = event_body(_encoded(reading.pieces, caller, as_text=as_text, cursor=cursor), still_allowed=still_allowed)
+    return StreamingHttpResponse(body, content_type="text/event-stream", headers=headers)
+
+
+async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str | None) -> AsyncGenerator[bytes, None]:
+    """Encode pieces until the stream ends, or this connection has lasted long enough."""
+    _count(caller, 1)
+    try:
+        async with aclosing(pieces), asyncio.timeout(durable_stream_settings.sse_seconds):
+            async for piece in pieces:
+                data = wire.data_event(piece.body, as_text=as_text) if piece.has_data else b""
+                yield data + wire.control_event(
+                    offset=piece.offset,
+                    cursor=wire.next_cursor(cursor),
+                    is_up_to_date=piece.is_up_to_date,
+                    is_closed=piece.is_closed,
+                )
+    except TimeoutError:
+        return
+    finally:
+        _count(caller, -1)
+
+
+def _headers(piece: Piece) -> dict[str, str]:
+    headers = {"Stream-Next-Offset": piece.offset}
+    if piece.is_up_to_date:
+        headers["Stream-Up-To-Date"] = "true"
+    if piece.is_closed:
+        headers["Stream-Closed"] = "true"
+    return headers
+
+
+def _check_readers(caller: Caller) -> None:
+    limit = durable_stream_settings.readers_per_user
+    if limit and _readers.get(caller.user.pk, 0) >= limit:
+        raise QuotaExceeded(Phrase("You can have {limit} live reads at a time.", limit=limit), retry_after_seconds=5)
+
+
+def _count(caller: Caller, step: int) -> None:
+    count = _readers.get(caller.user.pk, 0) + step
+    if count:
+        _readers[caller.user.pk] = count
+    else:
+        _readers.pop(caller.user.pk, None)
