@@ -88,6 +88,14 @@ SECTIONS: Final = (
         },
     ),
     Section(
+        slug="durable-streams",
+        name=_("Durable streams"),
+        tables={
+            "think_chat.durablestream": _("Logs that people's programs write and follow, and what they take up."),
+            "think_chat.streamsubscription": _("Workers that are woken when streams have something new."),
+        },
+    ),
+    Section(
         slug="memory",
         name=_("Memory"),
         tables={

@@ -32,6 +32,7 @@ class DurableStreamNotFound(StreamRefused, NotFound):
     """There is no such stream."""
 
     code = "stream_not_found"
+    http_status = 404
 
 
 class DurableStreamGone(StreamRefused):
@@ -52,18 +53,21 @@ class ProducerFenced(StreamRefused, Denied):
     """Another writer with this producer id has taken over."""
 
     code = "producer_fenced"
+    http_status = 403
 
 
 class StreamReadOnly(StreamRefused, Denied):
     """This stream is written by turns alone."""
 
     code = "stream_read_only"
+    http_status = 403
 
 
 class SubscriptionNotFound(StreamRefused, NotFound):
     """There is no such subscription."""
 
     code = "SUBSCRIPTION_NOT_FOUND"
+    http_status = 404
 
 
 class SubscriptionRefused(StreamRefused):

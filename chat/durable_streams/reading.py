@@ -54,8 +54,13 @@ def open_read(owner_id: int, path: str, offset: str) -> ReadStart:
 
 def read_chunk(stream: DurableStream, position: int) -> Chunk:
     """Read from a position of a stream, whose row says how far it goes. A query for each fork on the way, and one."""
-    found = b"" if position >= stream.tail else _stored(stream, position)
-    following = position + len(found)
+    found, following = b"", position
+    while following < stream.tail and len(found) < CHUNK_BYTES:
+        holder, piece = _stored(stream, following)
+        found += piece
+        following = position + len(found)
+        if holder == stream.pk:  # a fork's source is followed by what comes after it
+            break
     is_up_to_date = following >= stream.tail
     return Chunk(
         data=found,
@@ -81,7 +86,7 @@ def position_after(source: DurableStream, base: int, count: int) -> int:
         return base + count
     position = base
     while position < source.tail:
-        ends = messages.boundaries(_stored(source, position))
+        ends = messages.boundaries(_stored(source, position)[1])
         if count <= len(ends):
             return position + ends[count - 1]
         count -= len(ends)
@@ -89,8 +94,11 @@ def position_after(source: DurableStream, base: int, count: int) -> int:
     raise StreamRequestInvalid("Stream-Fork-Sub-Offset is beyond the end of the stream.")
 
 
-def _stored(stream: DurableStream, position: int) -> bytes:
-    """Bytes from a position before the end: whole entries but for the first and, of a fork's source, the last."""
+def _stored(stream: DurableStream, position: int) -> tuple[int, bytes]:
+    """Bytes from a position before the end: whole entries but for the first and, of a fork's source, the last.
+
+    With the key of the stream that they are in: this one or one that it was forked from.
+    """
     holder, limit = stream, stream.tail
     while holder.forked_from_id is not None and position < holder.fork_at:
         limit = min(limit, holder.fork_at)
@@ -104,4 +112,4 @@ def _stored(stream: DurableStream, position: int) -> bytes:
     if skipped and stream.is_json and skipped not in messages.boundaries(first):
         raise StreamRequestInvalid("The stream does not have this offset.")
     data = b"".join([first[skipped:], *(bytes(each) for _, each in found[1:])])
-    return data[: limit - position]
+    return holder.pk, data[: limit - position]

@@ -1,4 +1,4 @@
-"""Retention policies: logs of final turns, old journals, unused files, expired tokens, children of ended runs, fibers.
+"""Retention policies: logs of final turns, ended streams, old journals, unused files, expired tokens, children of ended runs.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
 removed here, but for those of people whose account is gone, and of sub-agents whose run ended long ago.
@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from chat.access import api_tokens, sign_in
 from chat.access.oauth import clients, grants
+from chat.durable_streams.finding import remove_ended
 from chat.files import attachments
 from chat.models import Turn
 from chat.operations.archives import prune_archives
@@ -58,6 +59,7 @@ class Policy:
 
 POLICIES = (
     Policy(name="streams", count=lambda: prunable_segments().count(), prune=prune_segments),
+    Policy(name="durable-streams", count=partial(remove_ended, dry_run=True), prune=remove_ended),
     Policy(name="journals", count=lambda: old_steps().count(), prune=prune_journals),
     Policy(name="files", count=partial(attachments.sweep_orphans, dry_run=True), prune=attachments.sweep_orphans),
     Policy(name="workspaces", count=partial(objects.sweep_orphans, dry_run=True), prune=objects.sweep_orphans),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests import npm
+from tests.acceptance.durable_streams.suite import SUITE
 from tests.acceptance.programs.typescript_program import PROGRAM
 from tests.clients import bundle
 from tests.mcp import others
@@ -54,6 +55,7 @@ def downloads() -> list[Download]:
         _made("servers of MCP", 10, "tests/db/chat/mcp/", others.SERVERS),
         _made("published servers of MCP (npm)", 65, "tests/db/chat/mcp/", others.PUBLISHED_NPM),
         _made("published servers of MCP (PyPI)", 75, "tests/db/chat/mcp/", others.PUBLISHED_PYPI),
+        _made("the suite of Durable Streams", 25, "tests/acceptance/", SUITE),
         _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
     ]
 

@@ -1,0 +1,130 @@
+"""Streams of several processes: writers and readers at different ones, and one that is killed in the middle."""
+
+import http.client
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.acceptance.product import Product, wait_for
+
+ROOT = "/v1/stream/"
+JSON = "application/json"
+
+
+def headers(product: Product, **more: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {product.token('alice')}", **{k.replace("_", "-"): v for k, v in more.items()}}
+
+
+def messages_at(product: Product, path: str, *, web: int) -> Iterator[object]:
+    """Follow a stream of JSON at one web server by events, over its reconnects, until it is closed."""
+    offset = "-1"
+    while True:
+        url = product.url(f"{ROOT}{path}?offset={offset}&live=sse", web=web)
+        try:
+            with httpx.stream("GET", url, headers=headers(product), timeout=30) as reply:
+                kind = ""
+                for line in reply.iter_lines():
+                    name, _, value = line.partition(":")
+                    if name == "event":
+                        kind = value.strip()
+                    elif name == "data" and kind == "data":
+                        yield from json.loads(value)
+                    elif name == "data":
+                        control = json.loads(value)
+                        offset = control["streamNextOffset"]
+                        if control.get("streamClosed"):
+                            return
+        except httpx.HTTPError:
+            time.sleep(0.2)
+
+
+@pytest.mark.smoke
+def test_a_writer_whose_server_is_killed_leaves_no_gap_and_nothing_twice(make_product: Callable[..., Product]) -> None:
+    product = make_product(webs=2, workers=0)
+    path = "killed"
+    assert httpx.put(product.url(ROOT + path), headers=headers(product, Content_Type=JSON)).status_code == 201
+    got: dict[int, list[object]] = {0: [], 1: []}
+    readers = [
+        threading.Thread(target=lambda at=web: got[at].extend(messages_at(product, path, web=at))) for web in got
+    ]
+    for reader in readers:
+        reader.start()
+    count, tries = 60, 0
+    for number in range(count):
+        if number in {15, 30, 45}:  # while the answer is on its way: what was stored is not known to the writer
+            threading.Timer(0.002 * (number / 15), product.webs[0].kill).start()
+        claim = {"Producer_Id": "writer", "Producer_Epoch": "0", "Producer_Seq": str(number)}
+        for attempt in itertools.count():
+            tries += 1
+            try:
+                body = json.dumps({"n": number})
+                sent = headers(product, Content_Type=JSON, **claim)
+                reply = httpx.post(product.url(ROOT + path), headers=sent, content=body, timeout=10)
+            except httpx.HTTPError:
+                assert attempt < 50
+                if not product.webs[0].is_running:
+                    product.webs[0].start()
+                    wait_for(lambda: product.answers(product.webs[0]), what="the web server")
+                continue
+            assert reply.status_code in {200, 204}, reply.text
+            break
+    assert tries > count, "it was killed while it was asked"
+    closing = httpx.post(product.url(ROOT + path, web=1), headers=headers(product, Stream_Closed="true"))
+    assert closing.status_code == 204
+    for reader in readers:
+        reader.join(60)
+    wanted = [{"n": number} for number in range(count)]
+    assert got == {0: wanted, 1: wanted}
+
+
+def test_a_hint_of_another_process_comes_at_once(shared_product_of_two: Product) -> None:
+    product = shared_product_of_two
+    path = "hinted"
+    httpx.put(product.url(ROOT + path), headers=headers(product, Content_Type="text/plain"))
+    late = []
+    for number in range(5):
+        offset = httpx.head(product.url(ROOT + path), headers=headers(product)).headers["stream-next-offset"]
+        at: list[float] = []
+
+        def poll(offset: str = offset, at: list[float] = at, wanted: str = str(number)) -> None:
+            url = product.url(f"{ROOT}{path}?offset={offset}&live=long-poll", web=1)
+            reply = httpx.get(url, headers=headers(product), timeout=40)
+            assert reply.text == wanted
+            at.append(time.monotonic())
+
+        waiting = threading.Thread(target=poll)
+        waiting.start()
+        time.sleep(0.5)
+        sent = time.monotonic()
+        httpx.post(product.url(ROOT + path), headers=headers(product, Content_Type="text/plain"), content=f"{number}")
+        waiting.join(40)
+        late.append(at[0] - sent)
+    assert sorted(late)[2] < 0.6, late  # a poll alone would take half a second more
+
+
+@pytest.fixture
+def shared_product_of_two(make_product: Callable[..., Product]) -> Product:
+    return make_product(webs=2, workers=0)
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+def test_bodies_beyond_the_limit_are_refused_before_they_are_read(
+    make_product: Callable[..., Product], server: str
+) -> None:
+    product = make_product(
+        workers=0, environ={"THINK_WEB_SERVER": server, "THINK_DURABLE_STREAMS_APPEND_BYTES": "2000000"}
+    )
+    sent = headers(product, Content_Type="application/octet-stream")
+    assert httpx.put(product.url(ROOT + "big"), headers=sent).status_code == 201
+    assert httpx.post(product.url(ROOT + "big"), headers=sent, content=b"x" * 2_000_000).status_code == 204
+    connection = http.client.HTTPConnection("127.0.0.1", product.webs[0].port, timeout=20)
+    connection.putrequest("POST", ROOT + "big")
+    for name, value in {**sent, "Content-Length": "2000001"}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    assert connection.getresponse().status == 413
