@@ -1,4 +1,4 @@
-"""Retention policies: logs of final turns, ended streams, old journals, unused files, expired tokens, children of ended runs.
+"""Retention policies: logs of final turns, ended streams, old journals, unused files, tokens, children of ended runs.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
 removed here, but for those of people whose account is gone, and of sub-agents whose run ended long ago.

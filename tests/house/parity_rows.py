@@ -109,6 +109,10 @@ def _durable_state(section: str, lines: list[str]) -> list[str]:
     return [f"ds.{row[0]}" for row in rows if _ID.fullmatch(row[0])]
 
 
+def _durable_streams(section: str, lines: list[str]) -> list[str]:
+    return [f"st.{section[0]}.{section[1:]}"] if section[1:] and any(line.strip() for line in lines) else []
+
+
 def _users_ask(section: str, lines: list[str]) -> list[str]:
     return _numbered("ua.2", lines) if section == "2" else []
 
@@ -118,17 +122,21 @@ FILES: Final[dict[str, Parse]] = {
     "opencode.md": _opencode,
     "durable-state.md": _durable_state,
     "users-ask.md": _users_ask,
+    "durable-streams.md": _durable_streams,
 }
 
 
 def rows_of(folder: Path) -> list[str]:
     """Every row of the references in this folder, in their order."""
-    return [
-        row
-        for name, parse in FILES.items()
-        for section, lines in sections((folder / name).read_text(encoding="utf-8"))
-        for row in parse(section, lines)
-    ]
+    found = []
+    for name, parse in FILES.items():
+        of_file = [
+            row
+            for section, lines in sections((folder / name).read_text(encoding="utf-8"))
+            for row in parse(section, lines)
+        ]
+        found += dict.fromkeys(of_file) if parse is _durable_streams else of_file  # a section is one row
+    return found
 
 
 def folded(rows: Iterable[str]) -> str:

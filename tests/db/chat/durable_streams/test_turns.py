@@ -7,15 +7,13 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.utils import timezone
 
 from chat.models import StreamSegment, Turn
 from chat.streams.logs.log import close_logs
-from chat.streams.writing.writer import StreamWriter
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.durable_streams.client import Program, events_of
-from tests.db.chat.use_chat import end
+from tests.db.chat.use_chat import end, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,8 +37,7 @@ async def test_a_turn_is_read_and_followed_to_its_end(her_program: Program, runn
     reply = await her_program.send("GET", f"{path}?offset=-1&live=sse")
     events = asyncio.create_task(events_of(reply))
     await asyncio.sleep(0.2)
-    async with StreamWriter(running.pk, fence=1, ctx_fenced=transaction.atomic) as writer:
-        writer.write({"type": "text-delta", "id": "t", "delta": "late"})
+    await write(running, {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "late"})
     live = await polled
     assert [each["type"] for each in json.loads(live.content)] == ["text-delta"]
     await end(running)
