@@ -16,19 +16,19 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import state
 from chat.models import ApiToken, OAuthGrant
 from sessions_app.admin.confirming import confirmation
-from thinkproject.kernel.read_only_admin import moment
+from thinkproject.kernel.read_only_admin import NOTHING, moment
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ActionAdmin):
     """Tokens by name and prefix; the secret is nowhere."""
 
-    list_display = ("name", "user", "validity", "used", "created", "expires", "prefix")
+    list_display = ("name", "user", "validity", "limited", "used", "created", "expires", "prefix")
     list_filter = ("created_at", "used_at")
     list_select_related = ("user",)
     search_fields = ("=prefix", "^name", f"=user__{get_user_model().USERNAME_FIELD}")
     search_help_text = _("The exact prefix or user name, or how the name begins.")
-    fields = ("name", "user", "validity", "prefix", "created_at", "used_at", "expires_at", "revoked_at")
+    fields = ("name", "user", "validity", "limited", "prefix", "created_at", "used_at", "expires_at", "revoked_at")
     ordering = ("-id",)
     actions = ("revoke_tokens",)
 
@@ -40,6 +40,11 @@ class ApiTokenAdmin(ActionAdmin):
         if row.expires_at is not None and row.expires_at <= timezone.now():
             return state("skipped", _("Expired"))
         return state("completed", _("Valid"))
+
+    @admin.display(description=_("limited to"))
+    def limited(self, row: ApiToken) -> str:
+        """Name the doors that it opens."""
+        return ", ".join(row.scopes) or NOTHING
 
     @admin.display(description=_("last used"), ordering="used_at")
     def used(self, row: ApiToken) -> str:

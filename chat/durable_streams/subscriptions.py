@@ -30,6 +30,7 @@ Kind = StreamSubscription.Kind
 MIN_LEASE_MS: Final = 1_000
 MAX_LEASE_MS: Final = 600_000
 LEASE_MS: Final = 30_000
+MAX_URL_CHARS: Final = 2_000
 MAX_NAMED: Final = 1_000
 _SALT: Final = "think.durable_streams.wake"
 
@@ -63,7 +64,7 @@ def read_wanted(name: str, body: JSONValue) -> SubscriptionWanted:
         raise invalid("`type` is webhook or pull-wake.")
     webhook = body.get("webhook")
     url = webhook.get("url") if isinstance(webhook, dict) else None
-    if kind == Kind.WEBHOOK and not isinstance(url, str):
+    if kind == Kind.WEBHOOK and not (isinstance(url, str) and len(url) <= MAX_URL_CHARS):
         raise invalid("A webhook has an address, `webhook.url`.")
     wake_path = _path(body.get("wake_stream")) if kind == Kind.PULL else ""
     pattern = _text(body, "pattern", 400).strip("/")
@@ -104,7 +105,8 @@ def put_subscription(owner_id: int, wanted: SubscriptionWanted, *, root: str) ->
 
 def describe(owner_id: int, name: str) -> tuple[StreamSubscription, list[JSONObject]]:
     """A subscription and its streams. Errors: `SubscriptionNotFound`."""
-    row = StreamSubscription.objects.filter(owner_id=owner_id, name=name).first()
+    # PostgreSQL refuses to look for a NUL; there is nothing of such a name anyway.
+    row = None if "\x00" in name else StreamSubscription.objects.filter(owner_id=owner_id, name=name).first()
     if row is None:
         raise SubscriptionNotFound
     return row, [_link(link) for link, _ in waking.listed_streams(row)]
@@ -130,7 +132,7 @@ def remove_stream(owner_id: int, name: str, path: str) -> None:
     """Remove the link by name; one by the pattern stays. Errors: `SubscriptionNotFound`."""
     with transaction.atomic():
         row = _find(owner_id, name)
-        links = row.links.filter(path=path)
+        links = row.links.filter(path=path.replace("\x00", ""))
         if row.pattern and waking.matches(row.pattern, path):
             links.update(is_explicit=False)
         else:
@@ -143,7 +145,7 @@ def claim(owner_id: int, name: str, body: JSONValue) -> JSONObject:
     Errors: `SubscriptionRefused` (409): `ALREADY_CLAIMED`, with the holder; `NO_PENDING_WORK`.
     """
     worker = body.get("worker") if isinstance(body, dict) else None
-    if not isinstance(worker, str) or not 1 <= len(worker) <= 200:
+    if not isinstance(worker, str) or not 1 <= len(worker) <= 200 or "\x00" in worker:
         raise invalid("`worker` has 1 to 200 characters.")
     with transaction.atomic():
         row = _find(owner_id, name)
@@ -163,7 +165,7 @@ def claim(owner_id: int, name: str, body: JSONValue) -> JSONObject:
         return {
             "wake_id": row.wake_id,
             "generation": row.generation,
-            "token": token_of(row),
+            "token": token_of(row.pk, row.generation, row.wake_id),
             "streams": snapshot(row),
             "lease_ttl_ms": row.lease_ms,
         }
@@ -198,9 +200,9 @@ def snapshot(row: StreamSubscription) -> list[JSONObject]:
     ]
 
 
-def token_of(row: StreamSubscription) -> str:
-    """The token of the present wake."""
-    return signing.dumps([row.pk, row.generation, row.wake_id], salt=_SALT)
+def token_of(subscription_id: int, generation: int, wake_id: str) -> str:
+    """The token of a wake."""
+    return signing.dumps([subscription_id, generation, wake_id], salt=_SALT)
 
 
 def shown(row: StreamSubscription, *, signing_facts: JSONObject) -> JSONObject:
@@ -239,7 +241,7 @@ def _rows(owner_id: int) -> Any:
 
 
 def _find(owner_id: int, name: str) -> StreamSubscription:
-    row: StreamSubscription | None = _rows(owner_id).filter(name=name).first()
+    row: StreamSubscription | None = None if "\x00" in name else _rows(owner_id).filter(name=name).first()
     if row is None:
         raise SubscriptionNotFound
     return row
@@ -285,8 +287,8 @@ def _holding(name: str, token: str, body: JSONValue) -> StreamSubscription:
         key, generation, wake_id = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError, TypeError) as error:
         raise SubscriptionRefused(401, "UNAUTHORIZED", "This is no token of a wake.") from error
-    row = StreamSubscription.objects.select_for_update().filter(pk=key, name=name).first()
-    if row is None:
+    row = StreamSubscription.objects.select_for_update().filter(pk=key).first()
+    if row is None or row.name != name:
         raise SubscriptionRefused(401, "UNAUTHORIZED", "This is no token of this subscription.")
     if not isinstance(body, dict):
         raise invalid("The body is a JSON object.")

@@ -63,7 +63,8 @@ async def wake_worker(context: FiberContext) -> None:
     if facts["kind"] == StreamSubscription.Kind.PULL:
         await db(_append_wake, wake)
         return
-    body = dump(facts["body"]).encode()
+    token = subscriptions.token_of(wake.subscription_id, wake.generation, facts["body"]["wake_id"])  # in no journal
+    body = dump({**facts["body"], "callback_token": token}).encode()
     try:
         answer = await _send(str(facts["url"]), body)
     except FetchFailed as error:
@@ -90,7 +91,7 @@ def _begin(context: FiberContext) -> JSONObject | None:
         is_due = row is not None and row.generation == context.payload["generation"] and not row.wake_id
         if row is None or not is_due:
             return None
-        if not waking.pending_links(row).exists():  # its stream was deleted; the next wake needs a key of its own
+        if not row.owner.is_active or not waking.pending_links(row).exists():  # the next wake needs a key of its own
             row.generation += 1
             row.save(update_fields=["generation"])
             return None
@@ -113,7 +114,6 @@ def _body(row: StreamSubscription) -> JSONObject:
         "generation": row.generation,
         "streams": subscriptions.snapshot(row),
         "callback_url": subscriptions.callback_url(row),
-        "callback_token": subscriptions.token_of(row),
     }
 
 

@@ -12,7 +12,7 @@ from django.utils.http import parse_etags
 from chat.access.auth import recheck
 from chat.durable_streams import wire
 from chat.durable_streams.conf import durable_stream_settings
-from chat.durable_streams.errors import DurableStreamNotFound, StreamRequestInvalid
+from chat.durable_streams.errors import DurableStreamGone, StreamRequestInvalid
 from chat.errors import QuotaExceeded
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, empty
@@ -68,11 +68,13 @@ async def answer_read(request: HttpRequest, caller: Caller, reading: Reading, li
     if live == "sse":
         return _events(request, caller, reading)
     async with aclosing(reading.pieces):
-        return await (_long_poll(request, caller, reading) if live else _at_once(request, reading))
+        piece = await _next(reading.pieces)
+        if live:
+            return await _long_poll(request, caller, reading, piece)
+        return _at_once(request, reading, piece)
 
 
-async def _at_once(request: HttpRequest, reading: Reading) -> HttpResponse:
-    piece = await anext(reading.pieces)
+def _at_once(request: HttpRequest, reading: Reading, piece: Piece) -> HttpResponse:
     headers = _headers(piece)
     if reading.is_now:
         return HttpResponse(
@@ -85,17 +87,14 @@ async def _at_once(request: HttpRequest, reading: Reading) -> HttpResponse:
     return HttpResponse(piece.body, content_type=reading.content_type, headers=headers)
 
 
-async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading) -> HttpResponse:
-    piece = await anext(reading.pieces)
+async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, piece: Piece) -> HttpResponse:
     if not piece.has_data and not piece.is_closed:
         _count(caller, 1)
         try:
             async with asyncio.timeout(durable_stream_settings.long_poll_seconds):
-                piece = await anext(reading.pieces)
+                piece = await _next(reading.pieces)
         except TimeoutError:
             pass
-        except StopAsyncIteration:
-            raise DurableStreamNotFound from None
         finally:
             _count(caller, -1)
     headers = {**_headers(piece), "Cache-Control": NO_STORE}
@@ -120,10 +119,12 @@ def _events(request: HttpRequest, caller: Caller, reading: Reading) -> Streaming
 
 async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str | None) -> AsyncGenerator[bytes, None]:
     """Encode pieces until the stream ends, or this connection has lasted long enough."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + durable_stream_settings.sse_seconds
     _count(caller, 1)
     try:
-        async with aclosing(pieces), asyncio.timeout(durable_stream_settings.sse_seconds):
-            async for piece in pieces:
+        async with aclosing(pieces):
+            while (piece := await _next_until(pieces, until - clock())) is not None:
                 data = wire.data_event(piece.body, as_text=as_text) if piece.has_data else b""
                 yield data + wire.control_event(
                     offset=piece.offset,
@@ -131,10 +132,28 @@ async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str
                     is_up_to_date=piece.is_up_to_date,
                     is_closed=piece.is_closed,
                 )
-    except TimeoutError:
-        return
     finally:
         _count(caller, -1)
+
+
+async def _next(pieces: Pieces) -> Piece:
+    """The next piece. Errors: `DurableStreamGone` of a stream that was deleted or began anew meanwhile."""
+    piece = await anext(pieces, None)
+    if piece is None:
+        raise DurableStreamGone("The stream was deleted, or began anew.")
+    return piece
+
+
+async def _next_until(pieces: Pieces, seconds: float) -> Piece | None:
+    """The next piece; nothing when there is none, or none in time. No `asyncio.timeout`: each step may be a task."""
+    step = asyncio.ensure_future(anext(pieces, None))
+    try:
+        await asyncio.wait({step}, timeout=max(0.0, seconds))
+        return step.result() if step.done() else None
+    finally:
+        if not step.done():
+            step.cancel()
+            await asyncio.wait({step})
 
 
 def _headers(piece: Piece) -> dict[str, str]:

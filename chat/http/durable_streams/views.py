@@ -1,11 +1,13 @@
 """`/v1/stream/{path}`: durable streams of the caller's own. Source: the Durable Streams protocol, 1.0 draft."""
 
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from chat.durable_streams import wire
+from chat.durable_streams.conf import durable_stream_settings
 from chat.durable_streams.errors import StreamReadOnly, StreamRequestInvalid
 from chat.durable_streams.finding import TURNS, find_stream
 from chat.durable_streams.live import watching
@@ -34,7 +36,10 @@ async def _pieces(stream: DurableStream, chunk: Chunk) -> Pieces:
     """From a chunk that was read on; waits at the end without a database connection."""
     yield _piece(stream, chunk)
     while not chunk.is_up_to_date:
-        chunk = await db(read_next, stream.pk, chunk.next)
+        try:
+            chunk = await db(read_next, stream.pk, chunk.next)
+        except DurableStream.DoesNotExist:
+            return
         yield _piece(stream, chunk)
     if chunk.is_closed:
         return
@@ -92,7 +97,7 @@ def _put(request: HttpRequest, path: str) -> HttpResponseBase:
     wanted = Creation(
         path=path,
         content_type=wire.parse_type(headers.get("Content-Type")),
-        body=request.body,
+        body=_body(request),
         ttl_seconds=ttl,
         expires_at=expires,
         is_closed=wire.is_true(headers.get("Stream-Closed")),
@@ -103,7 +108,7 @@ def _put(request: HttpRequest, path: str) -> HttpResponseBase:
     stream, is_new = create_stream(owner_id, wanted)
     answer = _facts(stream)
     if is_new:
-        answer["Location"] = root_of(request) + request.path_info[len(ROOT) - 1 :]
+        answer["Location"] = f"{root_of(request)}/{quote(path)}"
     return empty(201 if is_new else 200, answer)
 
 
@@ -113,7 +118,7 @@ def _post(request: HttpRequest, path: str) -> HttpResponseBase:
     wanted = Addition(
         path=path,
         content_type=wire.parse_type(headers.get("Content-Type")),
-        body=request.body,
+        body=_body(request),
         closes=wire.is_true(headers.get("Stream-Closed")),
         seq=headers.get("Stream-Seq"),
         producer=wire.parse_producer(
@@ -145,6 +150,14 @@ def _facts(stream: DurableStream) -> dict[str, str]:
     if stream.closed_at is not None:
         facts["Stream-Closed"] = "true"
     return facts
+
+
+def _body(request: HttpRequest) -> bytes:
+    """The body. The server refuses larger ones before they are read, but for those that every address may have."""
+    body = request.body
+    if len(body) > durable_stream_settings.append_max_bytes:
+        raise RequestDataTooBig
+    return body
 
 
 def _source_path(header: str) -> str:

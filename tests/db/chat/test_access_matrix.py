@@ -119,6 +119,7 @@ class Hers:
 # Routes outside the API's operations, by what guards them
 SIGNED_IN = {"api/v1/docs", "api/v1/openapi.json"}
 PUBLIC = {
+    "v1/stream/__ds/jwks.json": "public keys, by which webhooks are checked",
     "api/v1/": "a redirect-like marker that names the root",
     "^api/": "says that there is no such operation",
     "sign-in/": "the login page",
@@ -136,7 +137,12 @@ PUBLIC = {
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
+_STREAMS = "one's own streams alone; tests in durable_streams/test_streams.py"
 BY_NAME = {
+    "^v1/stream/(?P<path>[\\s\\S]+)$": _STREAMS,
+    "v1/stream/__ds/subscriptions/<str:name>": _STREAMS,
+    "^v1/stream/__ds/subscriptions/(?P<name>[^/]+)/(?P<verb>[\\s\\S]+)$": _STREAMS,
+    "^v1/stream/turns/(?P<turn_id>[\\s\\S]+)$": "turns of one's own alone; tests in durable_streams/test_turns.py",
     "oauth/consent": "the person's own decision; tests in programs/test_authorisation.py",
     "oauth/programs": "one's own grants; tested there, too",
     "^agents/.+/get-messages$": "names are scoped to the caller; tested below",

@@ -130,6 +130,43 @@ async def test_requests_and_live_reads_are_limited(her_program: Program, setting
     assert {(await her_program.send("GET", "log")).status_code for _ in range(3)} == {429}
 
 
+async def test_an_event_stream_ends_after_a_while(her_program: Program, settings: Any) -> None:
+    await her_program.put("log", b"x")
+    settings.THINK_DURABLE_STREAMS_SSE_SECONDS = 0.3
+    reply = await her_program.send("GET", "log?offset=-1&live=sse")
+    async with asyncio.timeout(10):
+        events = await events_of(reply)
+    assert events.count("event: data") == 1
+    assert "streamClosed" not in events
+    assert pieces._readers == {}
+
+
+async def test_a_stream_that_is_deleted_ends_its_readers(her_program: Program) -> None:
+    await her_program.put("log", b"x")
+    poll = asyncio.create_task(her_program.send("GET", "log?offset=now&live=long-poll"))
+    reply = await her_program.send("GET", "log?offset=now&live=sse")
+    events = asyncio.create_task(events_of(reply))
+    await asyncio.sleep(0.2)
+    await her_program.send("DELETE", "log")
+    async with asyncio.timeout(10):
+        assert (await poll).status_code == 410
+        assert "streamClosed" not in await events
+
+
+@pytest.mark.parametrize("path", ["a%00b", "__ds", "__ds/other", "x" * 401])
+async def test_odd_paths_are_refused(her_program: Program, path: str) -> None:
+    for method in ("PUT", "GET", "POST", "DELETE", "HEAD"):
+        assert (await her_program.send(method, path, b"x")).status_code == 400
+    for where in ("__ds/subscriptions/a%00b", "__ds/subscriptions/a%00b/streams/c%00d"):
+        assert (await her_program.send("DELETE", where)).status_code == 404
+
+
+async def test_a_location_leads_to_the_stream(her_program: Program) -> None:
+    reply = await her_program.put("a%20b/%C3%A9%3F%0A", b"found")
+    assert reply["Location"] == "http://testserver/v1/stream/a%20b/%C3%A9%3F%0A"
+    assert await her_program.read(reply["Location"].partition("/v1/stream/")[2]) == b"found"
+
+
 async def test_readers_of_one_position_share_what_is_read(her_program: Program, settings: Any) -> None:
     await her_program.put("log", type_=JSON)
     settings.THINK_DURABLE_STREAMS_SSE_SECONDS = 30.0
