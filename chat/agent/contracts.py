@@ -217,6 +217,8 @@ VALUES: Final[Mapping[str, Contract]] = {
     "send_reasoning": _SWITCH,
     "interrupted_text": _WORDS,
     "step_limit_text": _WORDS,
+    "answers_at_step_limit": _SWITCH,
+    "asks_about_loops": _SWITCH,
     "keeps_sessions": _SWITCH,
     "max_persisted_messages": Contract("None or a positive whole number", _none_or(_whole(1))),
     "auto_compaction": Contract("True, False or None", _one_of(bool)),

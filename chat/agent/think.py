@@ -67,6 +67,14 @@ class Think(
     step_limit_text: ClassVar[str] = STEP_LIMIT_TEXT
     """What people read below an answer that has reached `max_steps`; `{steps}` is their number."""
 
+    answers_at_step_limit: ClassVar[bool] = True
+    """Whether the model is asked that last time, for words about what it has found. Without it the answer ends with the
+    results of its last calls."""
+
+    asks_about_loops: ClassVar[bool] = True
+    """Whether a person is asked before the model makes one call for the third time in a row, or goes round a second
+    time in a circle of two to four calls, with equal arguments. Without a person to ask such a call fails."""
+
     enabled_tools: ClassVar[Sequence[str] | None] = None
     """Which of all its tools the agent has, by name and pattern: `("read*", "!read_secret")`. The last that matches
     decides; a first one with `!` starts from all; one may name a source (`"!mcp:*"`). What `before_turn` adds is not

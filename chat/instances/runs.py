@@ -16,13 +16,20 @@ MAX_RETRIES: Final = 3
 
 
 def note_turn_end(
-    instance_id: str, turn_id: str, status: str, *, error: str = "", code: str = "", output: JSONValue = None
+    instance_id: str,
+    turn_id: str,
+    status: str,
+    *,
+    error: str = "",
+    code: str = "",
+    **more: JSONValue,
 ) -> None:
     """Have the runs of a child looked at: one of its turns has ended, or will not go on.
 
-    `status`: completed, aborted, skipped, error, interrupted. One query where there is no such run.
+    `status`: completed, aborted, skipped, error, interrupted. `more`: its structured `output`, and the `finish` of its
+    model's last call. One query where there is no such run.
     """
-    facts: JSONObject = {"turn_id": turn_id, "status": status, "error": error, "code": code, "output": output}
+    facts: JSONObject = {"turn_id": turn_id, "status": status, "error": error, "code": code, **more}
     for run_id in list(AgentRun.objects.filter(child_id=instance_id, finished_at=None).values_list("pk", flat=True)):
         _start(run_id, f"{turn_id}:{status}", {"ended": facts})
 

@@ -43,6 +43,7 @@ class Question:
     runs_elsewhere: bool = False  # a client runs the call once it is approved
     permissions: tuple[str, ...] | None = None
     request_id: str = ""
+    key: str = ""  # why it is asked, where no rule of the tool asks: `doom_loop`
 
     def to_json(self) -> JSONObject:
         """The stored form."""
@@ -57,6 +58,7 @@ class Question:
         shown: JSONObject = {"title": stored["title"], "sentence": stored["sentence"], "mayEdit": stored["may_edit"]}
         shown |= {"risk": self.risk} if self.risk else {}
         shown |= {"lasting": True} if self.lasting else {}
+        shown |= {"key": self.key} if self.key else {}
         return shown | ({"because": stored["because"]} if self.because else {})
 
     def described(self, call: ToolCall) -> JSONObject:
@@ -90,6 +92,7 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         runs_elsewhere=stored.get("runs_elsewhere") is True,
         permissions=tuple(str(name) for name in permissions) if isinstance(permissions, list) else None,
         request_id=str(stored.get("request_id") or ""),
+        key=str(stored.get("key") or ""),
     )
 
 

@@ -105,6 +105,9 @@ class StepView:
     number: int = 0
     messages: tuple[ModelMessage, ...] = ()
     shared: Any = None
+    calls_up_to: Callable[[str], list[list[ToolCall]]] = (
+        lambda _call_id: []
+    )  # by step of the answer, the named one last
 
 
 class StepHooks(Protocol):
@@ -171,6 +174,7 @@ class TurnLoop:
         self.totals = TurnTotals()
         self._view = view or StepView()
         self._view.shared = plan.shared
+        self._view.calls_up_to = fold.calls_up_to
         self._journal = journal
         self._tools = tools
         self._hooks = hooks

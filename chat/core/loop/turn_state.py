@@ -142,6 +142,19 @@ class TurnState:
             if (part.get("state") in _PENDING_STATES or part.get("preliminary")) and not part.get("providerExecuted")
         ]
 
+    def calls_up_to(self, call_id: str) -> list[list[ToolCall]]:
+        """Calls with a complete input by step, in the order the model made them, up to this one."""
+        steps: list[list[ToolCall]] = [[]]
+        for part in self.message["parts"]:
+            if part["type"] == "step-start":
+                steps.append([])
+            elif "toolCallId" in part and isinstance(part.get("input"), dict):
+                call = ToolCall(call_id=part["toolCallId"], tool_name=_tool_name(part), input=part["input"])
+                steps[-1].append(call)
+                if call.call_id == call_id:
+                    break
+        return steps
+
     def sealing_chunks(self) -> list[Chunk]:
         """Chunks that close an interrupted step: partial calls become input errors, and what is open without any stays.
 

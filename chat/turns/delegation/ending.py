@@ -13,11 +13,13 @@ from django.db.models.functions import Now
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.values.runs import failed, succeeded
 from chat.core.loop.step_limit import STEP_LIMIT
-from chat.core.wire.accumulator import tool_name
+from chat.core.model.language_model import FinishReason
+from chat.core.wire.accumulator import fold, tool_name
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnOptions
 from chat.models.runs import AgentRun
+from chat.streams.logs.database_log import cold_records
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.delegation.starting import watch_key
@@ -27,7 +29,7 @@ from fibers.selectors import find_by_key
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.truncation import cut_text
 from sessions_app.messages import selectors
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from tools_app.calls.selectors import open_calls
 from tools_app.core.guard.rules import SeenText, Spot
 from tools_app.guard.standings import GuardScope, see, texts_of
@@ -35,7 +37,15 @@ from tools_app.guard.standings import GuardScope, see, texts_of
 ENDED_BY: Final = "ended_by"
 WAIT: Final = "wait"
 MAX_SUMMARY_CHARS: Final = 100_000
-CUT_TEXT: Final = "The agent reached its limit of steps before it was done. What it had found by then is the summary."
+MAX_RECORDS: Final = 20_000
+"""Of an answer that is being written, as far as its last words are looked for."""
+
+_CUT_TEXTS: Final = {
+    "step-limit": "The agent reached its limit of steps before it was done. What it had found by then is the summary.",
+    "length": "The agent's answer was cut at its model's limit of length. What there is of it is the summary.",
+    "empty": "The agent ended without a word.",
+}
+"""By reason: why an answer that ended well is no success."""
 
 
 @transaction.atomic
@@ -69,18 +79,43 @@ def _outcome_of(run: AgentRun, ended: JSONObject) -> JSONObject:
     """The outcome for the parent. A failure has what the child had found by then, as `summary`."""
     status, error = str(ended["status"]), str(ended.get("error") or "")
     turn = Turn.objects.filter(pk=str(ended["turn_id"])).first()
-    is_done = status == "completed" and (turn is None or (turn.model_report or {}).get("ended") != STEP_LIMIT)
-    message = _answer(turn)
-    if is_done:
-        return succeeded(run.run_id, cut_text(last_text(message), MAX_SUMMARY_CHARS), ended.get("output"))
-    found = cut_text(last_text(message, without=_limit_text(run)) or last_results(message), MAX_SUMMARY_CHARS)
-    if status == "completed":
-        return failed(run.run_id, "error", CUT_TEXT, reason="step-limit", summary=found or None)
+    message, output = _answer(turn), ended.get("output")
+    said = cut_text(last_text(message), MAX_SUMMARY_CHARS)
+    cut = _cut_reason(turn, ended, has_answer=bool(said) or output is not None) if status == "completed" else ""
+    if status == "completed" and not cut:
+        return succeeded(run.run_id, said, output)
+    found = cut_text(_found_in(message, run), MAX_SUMMARY_CHARS)
+    if cut:
+        return failed(run.run_id, "error", _CUT_TEXTS[cut], reason=cut, summary=found or None)
     if status in {"aborted", "skipped"}:
         reason = None if status == "aborted" else status
         return failed(run.run_id, "aborted", error or "The run was stopped.", reason=reason, summary=found or None)
     is_retryable = status == "interrupted" or ended.get("code") in _RETRYABLE
     return failed(run.run_id, status, error or "The agent failed.", retryable=is_retryable, summary=found or None)
+
+
+def _cut_reason(turn: Turn | None, ended: JSONObject, *, has_answer: bool) -> str:
+    """Why a turn that ended well is no success all the same; empty where it is one."""
+    if turn is not None and (turn.model_report or {}).get("ended") == STEP_LIMIT:
+        return "step-limit"
+    if ended.get("finish") == FinishReason.LENGTH:
+        return "length"
+    return "" if has_answer or turn is None else "empty"
+
+
+def found_by(run: AgentRun) -> str:
+    """What the child of a run has found so far: of the answer that it writes, else of its last one. May be empty."""
+    turn = Turn.objects.filter(instance_id=run.child_id).order_by("-position").first()
+    if turn is None:
+        return ""
+    message = _answer(turn)
+    if turn.finished_at is None:
+        message = fold(load(record.text) for record in cold_records(turn.pk, 0, MAX_RECORDS))
+    return cut_text(_found_in(message, run), MAX_SUMMARY_CHARS)
+
+
+def _found_in(message: Message, run: AgentRun) -> str:
+    return last_text(message, without=_limit_text(run)) or last_results(message)
 
 
 _RETRYABLE: Final = frozenset(

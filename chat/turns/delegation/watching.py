@@ -12,6 +12,7 @@ from chat.agent.values.runs import BUDGET_EXCEEDED, NO_PROGRESS, Detached, faile
 from chat.instances.runs import end_run_as
 from chat.models import StreamSegment, Turn
 from chat.models.runs import AgentRun
+from chat.turns.delegation.ending import found_by
 from chat.turns.delegation.stopping import stop_instance
 from fibers.core.states import FiberStatus
 from fibers.models import FiberStep
@@ -56,7 +57,13 @@ def _give_up(run: AgentRun, limits: Detached, reason: str, text: str) -> None:
     if limits.stops_child and run.child_id is not None:
         stop_instance(run.child_id)
     outcome = failed(
-        run.run_id, "interrupted", text, retryable=True, reason=reason, childStillRunning=not limits.stops_child
+        run.run_id,
+        "interrupted",
+        text,
+        retryable=True,
+        reason=reason,
+        childStillRunning=not limits.stops_child,
+        summary=found_by(run) or None,
     )
     with transaction.atomic():
         end_run_as(run.pk, outcome, cause="limit")

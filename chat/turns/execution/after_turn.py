@@ -148,6 +148,7 @@ def _note_run(ended: EndedTurn) -> None:
         error=end.error_text,
         code=end.error_code,
         output=end.output,
+        finish=end.totals.finish_reason,
     )
 
 

@@ -174,7 +174,7 @@ async def _limit(agent: Think, facts: TurnFacts, config: TurnConfig, overrides: 
         max_steps=config.max_steps or await call_hook(agent, "get_max_steps"),
         stop_when=overrides.stop_when,
         earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
-        asks_last=overrides.tool_choice in {"auto", "none"},
+        asks_last=agent.answers_at_step_limit and overrides.tool_choice in {"auto", "none"},
         text=agent.step_limit_text,
     )
 

@@ -21,6 +21,7 @@ from chat.core.loop.hooks import (
     ToolOutcome,
 )
 from chat.core.loop.loop import StepView
+from chat.core.loop.repeated_calls import DOOM_LOOP, LOOP_ERROR, cycle_of
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import CallReplies, ReplyRoom
 from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_files
@@ -172,15 +173,31 @@ class TurnTools:
             return None
         tool = self._toolset.get(call.tool_name)
         guard = self.guard.for_call(call.call_id, self._facts.assistant_id, includes_step=False)
+        context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
+        if self._is_looping(call):
+            return await self._about_loop(tool, call, context)
         if tool.is_client and not await guard.must_ask(tool):
             return ToolPause(status=CallStatus.WAITING)
-        context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
         if not await must_ask(tool, call, context):
             return None
         is_by_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
         if is_by_guard and await db(has_begun, self._facts.turn_id, call.call_id):
             return None  # it began before the text was there
         return await self.question(tool, call, context)
+
+    def _is_looping(self, call: ToolCall) -> bool:
+        """Whether the model makes the same calls again and again, and its class wants to know."""
+        is_watched = isinstance(self._agent, Think) and self._agent.asks_about_loops
+        return is_watched and cycle_of(self.view.calls_up_to(call.call_id)) > 0
+
+    async def _about_loop(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
+        """The question whether a loop may go on; without a person the model is told."""
+        if self._facts.key.owner_id is None:
+            return ToolResult(output=LOOP_ERROR, is_error=True)
+        pause = await self.question(tool, call, context)
+        if isinstance(pause, ToolPause):
+            return replace(pause, question={**(pause.question or {}), "key": DOOM_LOOP})
+        return pause
 
     async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that fails whatever that person says."""

@@ -24,7 +24,8 @@ class QuestionOut(Schema):
     where it has none. `may_edit`: which arguments may be changed when approving: all of them (true), none (false), or
     those of these names. `input_schema`: the schema that changed arguments have to fit; null where none may change.
     `risk`: how much is at stake, empty where the tool does not say. `because`: the texts of strangers for which the
-    injection guard asks; empty where the tool itself does.
+    injection guard asks; empty where the tool itself does. `key`: `doom_loop` where the model makes the same calls
+    again and again; else empty.
     """
 
     tool_title: str
@@ -33,6 +34,7 @@ class QuestionOut(Schema):
     input_schema: JSONObject | None
     risk: Literal["", "low", "medium", "high"]
     because: list[SourceOut]
+    key: str
 
 
 class OpenCallOut(QuestionOut):

@@ -43,7 +43,7 @@ export type Risk = "" | "low" | "medium" | "high";
 export interface ToolApproval {
   id: string;
   approved?: boolean;
-  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk; because?: unknown };
+  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk; because?: unknown; key?: string };
   /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
   edited?: boolean;
   originalInput?: unknown;

@@ -26,6 +26,8 @@ export interface ApprovalCardProps {
   risk: Risk;
   /** Where the text comes from for which the injection guard asks. */
   because?: readonly string[];
+  /** Why it is asked where no rule of the tool asks: `doom_loop`. */
+  why?: string;
   input: unknown;
   /** JSON schema of the arguments; null where it is not known. */
   schema: JsonObject | null;
@@ -64,6 +66,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       )}
       <p class="question-text" dir="auto">{withoutTricks(sentence || t("approvals.question", { title }))}</p>
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
+      {props.why === "doom_loop" && <p class="question-because">{t("approvals.loop")}</p>}
       {props.because?.length
         ? <p class="question-because">{t("guard.because", { sources: props.because.join(", ") })}</p>
         : null}

@@ -138,6 +138,7 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
         sentence={item.sentence}
         risk={item.risk}
         because={sourcesIn(item.because)}
+        why={item.key}
         input={item.input}
         schema={item.input_schema}
         mayEdit={item.may_edit}

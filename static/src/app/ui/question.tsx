@@ -34,6 +34,7 @@ function Approval({ context, part }: Props) {
       sentence={descriptor?.sentence ?? ""}
       risk={descriptor?.risk ?? ""}
       because={sourcesIn(descriptor?.because)}
+      why={descriptor?.key ?? ""}
       input={part.input}
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}

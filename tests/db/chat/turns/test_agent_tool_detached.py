@@ -92,7 +92,7 @@ async def test_a_parent_that_is_woken_reads_what_a_run_that_failed_had_found(mak
 
 async def test_a_run_without_progress_ends_as_interrupted_and_its_child_goes_on(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    await start(room)
+    await start(room, "say: Half of it is here.\ncall tool hold {} id=two\nsay: It is {result}.")
     run = await only_run()
     await pass_time(timedelta(hours=2))
     assert (await only_run()).outcome is None  # it waits for an answer: that is not idle
@@ -108,6 +108,7 @@ async def test_a_run_without_progress_ends_as_interrupted_and_its_child_goes_on(
     outcome = (await only_run()).outcome
     assert outcome is not None
     assert (outcome["status"], outcome["reason"], outcome["childStillRunning"]) == ("interrupted", "no-progress", True)
+    assert outcome["summary"] == "Half of it is here."
     assert [each.run_id for each in ENDED] == [run.run_id]
 
 

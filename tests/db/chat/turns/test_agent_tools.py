@@ -79,11 +79,20 @@ async def test_runs_of_one_step_work_side_by_side(make_room: MakeRoom) -> None:
     assert len(await turns_of(room, "errand")) == 3
 
 
-async def test_a_child_that_writes_no_text_completes(make_room: MakeRoom) -> None:
+async def test_a_child_that_ends_without_a_word_is_no_success(make_room: MakeRoom) -> None:
     room = make_room("chief")
     await room.say(f"{call('silent', 'go')}\nsay: {{result}}")
-    assert (await result(room))["ok"] is True
-    assert (await result(room))["summary"] == ""
+    found = await result(room)
+    assert (found["ok"], found["status"], found["reason"]) == (False, "error", "empty")
+    assert "without a word" in found["error"]
+
+
+async def test_a_child_whose_answer_was_cut_at_its_length_is_no_success(make_room: MakeRoom) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'say: Half of it' + chr(10) + 'finish: length')}\nsay: {{result}}")
+    found = await result(room)
+    assert (found["ok"], found["status"], found["reason"]) == (False, "error", "length")
+    assert found["summary"] == "Half of it"
 
 
 async def test_a_structured_answer_is_the_output(make_room: MakeRoom) -> None:
@@ -216,7 +225,8 @@ async def test_a_class_below_itself_is_refused(make_room: MakeRoom) -> None:
     assert (await only_run()).child_id is None
 
 
-async def test_the_same_task_again_and_again_is_refused(make_room: MakeRoom) -> None:
+async def test_the_same_task_again_and_again_is_refused(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chief, "asks_about_loops", False)  # else a person is asked first
     room = make_room("chief")
     lines = [f"say: round {number}\n{call('errand', 'say: again', f'c{number}')}" for number in range(4)]
     await room.say("\n".join([*lines, "say: {results}"]))

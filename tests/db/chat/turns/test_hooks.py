@@ -95,7 +95,7 @@ async def test_a_class_says_how_many_steps_a_turn_has(
 ) -> None:
     monkeypatch.setattr(Plain, name, value)
     room = make_room()
-    turn = await room.say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 5))
+    turn = await room.say("\n".join(f'call tool add {{"a": {n}, "b": 1}}\nsay: {{result}}' for n in range(5)))
     assert turn.step_count == steps + 1  # the last one has no calls
     assert [each.get("tool_choice") for each in room.model.requests] == [None] * steps + ["none"]
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from chat.core.loop.step_limit import STEP_LIMIT, STEP_LIMIT_TEXT, STOP_CONDITION
 from chat.reads.transcripts import turn_page
 from chat.think import StepRecord, Think, Tool, TurnConfig, TurnContext
@@ -21,6 +23,7 @@ class Limited(Think):
     """May call tools in three steps."""
 
     max_steps = 3
+    asks_about_loops = False
 
     def get_model(self) -> Any:
         return MODELS["current"]
@@ -56,6 +59,16 @@ async def test_a_turn_at_its_step_limit_ends_with_words_and_a_reason(make_room: 
     assert message["metadata"]["think"] == {"ended": STEP_LIMIT}
     assert await reasons(room) == [STEP_LIMIT]
     assert [request.get("tool_choice") for request in room.model.requests] == [None, None, None, "none"]
+
+
+async def test_a_class_may_end_at_the_limit_without_that_call(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Limited, "answers_at_step_limit", False)
+    room = make_room("limited")
+    turn = await room.say(ADDS * 9 + "say: done")
+    assert (status_of(turn), turn.step_count, len(CALLS)) == ("completed", 3, 3)
+    assert await reasons(room) == [STEP_LIMIT]
 
 
 async def test_a_turn_that_is_done_within_its_limit_has_no_reason(make_room: MakeRoom) -> None:
