@@ -22,7 +22,7 @@ from fibers.models import Fiber, FiberQuerySet, FiberStep
 from fibers.process.interrupts import notify_on_commit
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_on_commit
-from fibers.queue.enqueue import FiberSpec, insert_fiber
+from fibers.queue.enqueue import FiberSpec, end_of_lane, insert_fiber
 from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -42,11 +42,13 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
     metadata: JSONValue = None,
     scope: str | None = None,
     fiber_id: str = "",
+    behind: int | None = None,
 ) -> Fiber:
     """Insert a pending fiber; workers are notified when the transaction commits.
 
     `lane`, `share` and `scope` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the
-    setting says; those of one scope are found and stopped together. `fiber_id`: an id of the caller's own.
+    setting says; those of one scope are found and stopped together. `fiber_id`: an id of the caller's own. `behind`:
+    the place in the lane that it follows, before those that wait; the end of the lane where there is no room.
 
     **Durability:** with a `key` or an id that exists, that fiber is returned and nothing is started.
     **Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never
@@ -66,6 +68,7 @@ def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may deci
             owner_id=owner_id,
             key=key,
             delay_seconds=delay_seconds,
+            after_position=behind,
             max_retries=max_retries,
             metadata={} if metadata is None else metadata,
         )
@@ -122,6 +125,28 @@ def cancel_pending(fibers: FiberQuerySet, *, reason: str) -> int:
     for lane in sorted({row.lane for row in pending if row.lane is not None}):
         leases.release_lane(lane)
     return len(pending)
+
+
+@transaction.atomic
+def reorder_pending(lane: str, fiber_ids: Sequence[str]) -> bool:
+    """Put these fibers of a lane at its end in this order. False, and nothing is changed, where one is not pending.
+
+    They are locked in the order of their ids.
+    """
+    if not all(hold_pending(fiber_id) for fiber_id in sorted(fiber_ids)):
+        return False
+    for fiber_id in fiber_ids:
+        Fiber.objects.filter(pk=fiber_id).update(lane_position=end_of_lane(lane), updated_at=Now())
+    leases.release_lane(lane)
+    return True
+
+
+def hold_pending(fiber_id: str) -> bool:
+    """Lock a pending fiber's row until the surrounding transaction ends; false if it has begun or ended."""
+    return (
+        Fiber.objects.filter(pk=fiber_id, status=FiberStatus.PENDING, cancel_requested_at=None).update(fence=F("fence"))
+        == 1
+    )
 
 
 def hold_fiber(fiber_id: str) -> bool:

@@ -34,6 +34,7 @@ from chat.runtime.turn_callbacks import Caller, report_end, run_turn
 from chat.sub_agents.service import child_key
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
+from chat.turns.admission.overlap import delivery_of
 from chat.turns.execution.after_turn import response_key
 from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus
@@ -143,10 +144,13 @@ class AgentHandle(
         signal: asyncio.Event | None = None,
         waits_for_hook: bool = True,
         timeout_seconds: float | None = None,
+        delivery: str | None = None,
         **extra: Unpack[ExtraTools],
     ) -> ChatResult:
         """Send a message and wait for the answer; returns after `on_chat_response`.
 
+        `delivery`: what it does while another turn runs: `queue` waits for its turn (as without one), `steer` is taken
+        in by the answer that is being written, and the result is that answer, `interrupt` stops it and is the next.
         Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
         `timeout_seconds`: how long this waits for the end; the turn goes on afterwards. `None`: while it works without
@@ -157,12 +161,16 @@ class AgentHandle(
         within the tool's time and half a minute; it is never run twice.
         Errors: `TurnWaits`, which names the question, and `TurnTimeout` when that time is over; `NestedTurn` from
         inside a turn of the same instance; `TurnFailed` when the turn fails and the callback
-        has no `on_error`; `InputInvalid`, `ToolDeclarationInvalid` for tools that cannot be given to a turn.
+        has no `on_error`; `InputInvalid` for another word, `ToolDeclarationInvalid` for tools that cannot be given to a
+        turn.
         """
         tools = CallerTools(extra)
         is_stopped = signal is not None and signal.is_set()
         request = TurnRequest(
-            intake=Program(messages=[to_message(message)]), request_id=new_id("req"), is_stopped=is_stopped
+            intake=Program(messages=[to_message(message)]),
+            request_id=new_id("req"),
+            is_stopped=is_stopped,
+            delivery=delivery_of(delivery),
         )
         caller = Caller(
             callback=callback,

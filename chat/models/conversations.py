@@ -108,6 +108,14 @@ class TurnTrigger(models.TextChoices):
     PROGRAM = "program"
 
 
+class Delivery(models.TextChoices):
+    """What a message does while another turn runs."""
+
+    QUEUE = "queue"  # it waits for its turn
+    STEER = "steer"  # the answer takes it in between two steps
+    INTERRUPT = "interrupt"  # the answer is stopped, and this is the next
+
+
 class TurnOptions(TypedDict, total=False):
     """Options of a turn's request that have no column."""
 
@@ -136,6 +144,10 @@ class Turn(models.Model):
     parent = models.ForeignKey(
         "self", verbose_name=_("parent"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    delivery = models.CharField(_("delivery"), max_length=16, choices=Delivery.choices, default=Delivery.QUEUE)
+    answered_by = models.ForeignKey(
+        "self", verbose_name=_("answered by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )  # the turn whose answer has taken its message in
     position = models.PositiveBigIntegerField(
         _("place in the conversation")
     )  # order of acceptance in the instance, from 1

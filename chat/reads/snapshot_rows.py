@@ -28,7 +28,7 @@ picked(id) AS (
     UNION
     SELECT (
         SELECT t.id FROM think_chat_turn t WHERE t.session_id = i.session_id AND t.instance_id = i.id
-        ORDER BY t.position DESC LIMIT 1
+        AND t.answered_by_id IS NULL ORDER BY t.position DESC LIMIT 1
     ) FROM i
     :named:
 )

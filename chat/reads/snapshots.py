@@ -180,6 +180,18 @@ def turns_after(key: InstanceKey, position: int) -> list[TurnRef]:
     return [turn_ref(turn) for turn in rows.filter(position__gt=position).select_related("fiber").order_by("position")]
 
 
+def answering(turn_id: str) -> Turn | None:
+    """Find the turn whose answer has taken the message of this one in."""
+    turn = Turn.objects.select_related("answered_by").filter(pk=turn_id).first()
+    return None if turn is None else turn.answered_by
+
+
+def lane_order(turn_ids: Sequence[str]) -> list[str]:
+    """These turns in the order in which they run."""
+    turns = Turn.objects.filter(pk__in=turn_ids).order_by("fiber__lane_position")
+    return list(turns.values_list("pk", flat=True))
+
+
 def answer_of(turn_id: str) -> Message | None:
     """Read the stored answer of a turn; `None` when it is empty or the turn is gone."""
     turn = Turn.objects.filter(pk=turn_id).first()

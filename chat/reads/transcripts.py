@@ -36,6 +36,8 @@ class TurnView:
     id: str
     request_id: str
     parent_id: str | None  # the turn that it goes on from
+    delivery: str
+    answered_by: str | None  # the turn whose answer has taken its message in
     status: str
     trigger: str
     position: int
@@ -244,6 +246,8 @@ def turn_view(turn: Turn) -> TurnView:
         id=turn.id,
         request_id=turn.request_id,
         parent_id=turn.parent_id,
+        delivery=turn.delivery,
+        answered_by=turn.answered_by_id,
         status=status,
         trigger=turn.trigger,
         position=turn.position,
@@ -396,7 +400,7 @@ def _edge(instance: AgentInstance) -> _Edge:
     here = (turn for turn in active if turn.session_id == instance.session_id)
     live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
-    final = turns.filter(fiber__status__in=TERMINAL).order_by("-position").first()
+    final = turns.filter(fiber__status__in=TERMINAL, answered_by=None).order_by("-position").first()
     has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
     return _Edge(
         running=turn_view(live) if live else None,

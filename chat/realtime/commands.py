@@ -22,6 +22,7 @@ from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_st
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
+from chat.turns.admission.overlap import delivery_of
 from chat.turns.admission.tool_answers import has_pending_interaction, reply_of, tools_of
 from chat.turns.state.status import TurnStatus
 from chat.user_code.call_hook import is_overridden, notify_hook, user_facing_error
@@ -84,6 +85,7 @@ class ClientCommands:
             origin=connection.client.id,
             via="socket",
             client_tools=tools_of(frame),
+            delivery=delivery_of(frame.delivery),
         )
         try:
             admission = await db(admit, connection.key, request)

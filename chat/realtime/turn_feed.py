@@ -70,6 +70,7 @@ class TurnFeed:
         self.ended = RecentSet[str]()  # turns whose end was sent, or that were left behind
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
         self._changed = asyncio.Event()
+        self._reordered = asyncio.Event()  # another turn may be the next
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
         self._acknowledged = RecentSet[str]()
@@ -90,6 +91,11 @@ class TurnFeed:
             return
         self.pending[turn.position] = turn
         self._changed.set()
+        self._reordered.set()
+
+    def reconsider(self) -> None:
+        """Look again which turn is the next: those that wait may have another order."""
+        self._reordered.set()
 
     async def request_accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
         """This connection's own request was accepted; it listed these messages.
@@ -196,16 +202,27 @@ class TurnFeed:
                 else:
                     await self.path.wait()
                 continue
-            turn = self.pending[min(self.pending)]
+            turn = await self._next()
             self._current = turn
             try:
-                await self._serve_turn(turn)
+                is_served = await self._serve_turn(turn)
             finally:
                 self._current = None
-            self._forget(turn)
+            if is_served:
+                self._forget(turn)
 
-    async def _serve_turn(self, turn: TurnRef) -> None:
-        await self._wait_for_begin(turn)
+    async def _next(self) -> TurnRef:
+        """The turn that runs first. Most run in the order in which they were accepted; some come before others."""
+        self._reordered.clear()
+        turns = {turn.turn_id: turn for _, turn in sorted(self.pending.items())}
+        order = await db(snapshots.lane_order, list(turns)) if len(turns) > 1 else []
+        pending = {turn.turn_id for turn in self.pending.values()}
+        return next((turns[turn_id] for turn_id in order if turn_id in pending), next(iter(turns.values())))
+
+    async def _serve_turn(self, turn: TurnRef) -> bool:
+        """Deliver a turn; false where another one may begin before it."""
+        if not await self._has_come(turn):
+            return False
         while turn.turn_id not in self.ended:
             self._restart.clear()
             content = asyncio.ensure_future(self._serve_content(turn))
@@ -221,19 +238,39 @@ class TurnFeed:
                 await asyncio.gather(content, restart, return_exceptions=True)
             if is_over:
                 await self._finish(turn)
-                return
+                return True
+        return True
+
+    async def _has_come(self, turn: TurnRef) -> bool:
+        """Wait for the begin or the end of a turn, then offer it to a connection that waits.
+
+        False as soon as others may come before it.
+        """
+        begin = asyncio.ensure_future(self._wait_for_begin(turn))
+        reordered = asyncio.ensure_future(self._reordered.wait())
+        try:
+            while not begin.done() and not (reordered.done() and len(self.pending) > 1):
+                waited = {begin} if reordered.done() else {begin, reordered}
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not begin.done():
+                return False
+            begin.result()
+        finally:
+            begin.cancel()
+            reordered.cancel()
+            await asyncio.gather(begin, reordered, return_exceptions=True)
+        if turn.turn_id not in self.ended:
+            await self.sender.actions(self._handshake.stream_started(turn.request_id))
+            await self._refresh_path(turn)
+        return True
 
     async def _wait_for_begin(self, turn: TurnRef) -> None:
-        """Wait for the first record of the log or the end of the turn; then offer it to a connection that waits."""
+        """Wait for the first record of the log or the end of the turn."""
         if not turn.has_begun:  # a long log need not be read to know that there is one
             async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
                 async for event in events:
                     if not isinstance(event, CaughtUp):
                         break
-        if turn.turn_id in self.ended:
-            return
-        await self.sender.actions(self._handshake.stream_started(turn.request_id))
-        await self._refresh_path(turn)
 
     async def _refresh_path(self, turn: TurnRef) -> None:
         """An edit, a new answer and a submission change the path when they start.

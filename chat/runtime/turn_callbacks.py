@@ -65,6 +65,7 @@ async def run_turn(
 ) -> TurnRef:
     """Admit a turn and wait for its end; the chunks go to the callback as they come.
 
+    Where another answer takes its message in, this waits for that one and returns it.
     `supply_input` is awaited for a turn whose input is not known yet. `tools` run here when they are called.
     Errors: those of admission and of `supply_input`; `NestedTurn` from inside a turn of the same conversation;
     `TurnWaits` and `TurnTimeout` when the caller's time is over, and the turn goes on; `TurnNotFound` when the
@@ -80,12 +81,21 @@ async def run_turn(
             await supply_input(turn)
         await _deliver(turn, caller)
     ended = await db(snapshots.find_turn, key, turn_id=turn.pk)
+    while ended is not None and (answering := await _answering(ended)) is not None:
+        async with _stopping_on(caller.signal, answering.pk), _stopping_with_caller(key, answering.pk):
+            await _deliver(answering, caller)
+        ended = await db(snapshots.find_turn, key, turn_id=answering.pk)
     if ended is None:
         raise TurnNotFound("The conversation was deleted while the turn ran.")
     if is_reading():  # the caller is a call of another conversation, and may return the answer there
         for _, text in await db(texts_of, ended.session_id):
             note_here(text.origin, text.source)
     return ended
+
+
+async def _answering(ended: TurnRef) -> Turn | None:
+    """The turn whose answer has taken a turn's message in, if one has."""
+    return await db(snapshots.answering, ended.turn_id) if ended.status is TurnStatus.SKIPPED else None
 
 
 async def report_end(callback: Any, ended: TurnRef) -> None:

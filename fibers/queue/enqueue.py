@@ -138,5 +138,10 @@ def _position_after(lane_name: str, after: int | None) -> int:
         )["last"]
         if last + 1 < following:
             return last + 1
-    end: int = lane.aggregate(last=Max("lane_position", default=0))["last"]
+    return end_of_lane(lane_name)
+
+
+def end_of_lane(lane: str) -> int:
+    """The place behind everything that is and was in a lane."""
+    end: int = Fiber.objects.filter(lane=lane).aggregate(last=Max("lane_position", default=0))["last"]
     return end - end % LANE_GAP + LANE_GAP

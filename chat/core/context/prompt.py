@@ -27,6 +27,7 @@ from chat.core.wire.accumulator import to_input_object, tool_name
 from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
+from sessions_app.core.messages.steered import steered
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.core.deferral import CALL
@@ -229,6 +230,9 @@ class _Builder:
             self.content.extend(_texts(part))
         elif kind == "reasoning":
             self.content.extend(_reasoning(part))
+        elif (said := steered(part)) is not None:
+            self._end_step()
+            self.add(said)
         elif kind == "file":
             name, media_type = part.get("filename") or "a file", part.get("mediaType") or "unknown type"
             self.content.append(TextContent(text=clean_text(f'[You made "{name}" ({media_type}).]')))

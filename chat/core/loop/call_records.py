@@ -1,6 +1,6 @@
-"""The journal's records of tool calls, and the chunks that show them."""
+"""The journal's records of tool calls and of messages that an answer took in, and the chunks that show them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from chat.core.loop.reply_chunks import reply_of
@@ -9,15 +9,18 @@ from chat.core.wire import chunks
 from chat.core.wire.accumulator import Accumulator
 from chat.core.wire.chunks import Chunk
 from sessions_app.core.messages.shapes import OURS, Message
+from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.questions import question_of
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult, details_of
 
 CALL_PREFIX: Final = "call:"
+STEER_PREFIX: Final = "steer:"
+"""Of the keys of messages that the answer has taken in, with the number of the model call that reads them."""
 
 
 def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[Chunk]:
-    """Outputs of calls that were settled and not yet logged, for a turn that does not go on. Folds them."""
+    """Outputs of calls and messages taken in that were settled and not yet logged, for a turn that ends. Folds them."""
     outputs: list[Chunk] = []
     for call in fold.unsettled_calls():
         record = records.get(f"{CALL_PREFIX}{call.call_id}")
@@ -25,7 +28,17 @@ def recorded_outputs(fold: TurnState, records: Mapping[str, JSONValue]) -> list[
         if chunk is not None:
             outputs.append(chunk)
             fold.apply(chunk)
-    return outputs
+    taken = [record for key, record in records.items() if key.startswith(STEER_PREFIX) and isinstance(record, dict)]
+    said = steer_chunks(fold, [each for record in taken for each in record["messages"]])
+    for chunk in said:
+        fold.apply(chunk)
+    return [*outputs, *said]
+
+
+def steer_chunks(fold: TurnState, messages: Iterable[JSONObject]) -> list[Chunk]:
+    """The chunks of messages that the answer has taken in, without those that it shows already."""
+    shown = {said["id"] for said in steered_in(fold.message)}
+    return [chunks.steer(said) for said in messages if said["id"] not in shown]
 
 
 def with_recorded(message: Message, records: Mapping[str, JSONValue]) -> Message:

@@ -24,6 +24,8 @@ class Strategy(StrEnum):
     MERGE = "merge"
     DROP = "drop"
     DEBOUNCE = "debounce"
+    STEER = "steer"
+    INTERRUPT = "interrupt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ def decide(policy: ConcurrencyPolicy, *, is_submit: bool, is_busy: bool, waiting
     if not is_submit or not is_busy:
         return Admission()
     match policy.strategy:
-        case Strategy.QUEUE:
+        case Strategy.QUEUE | Strategy.STEER | Strategy.INTERRUPT:
             return Admission()
         case Strategy.LATEST:
             return Admission(superseded=tuple(waiting))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from chat.core.context.prompt import goes_on, with_checkpoint
-from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk
+from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk, steer_chunks
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import ContextSize, ModelFailover, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
@@ -115,6 +115,10 @@ class StepHooks(Protocol):
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Run before each model call."""
+        ...
+
+    async def take_messages(self, number: int) -> list[JSONObject]:
+        """Take what people have sent meanwhile for the next step, settled with its number: again the same ones."""
         ...
 
     async def on_step_finish(self, record: StepRecord) -> None:
@@ -267,10 +271,18 @@ class TurnLoop:
             yield self._put(chunks.finish_step())
             return
         if not self.fold.step_is_open:
+            for chunk in await self._steered():
+                yield self._put(chunk)
             yield self._put(chunks.start_step())
         async with aclosing(self._ask()) as answer:
             async for chunk in answer:
                 yield chunk
+
+    async def _steered(self) -> list[Chunk]:
+        """The messages that the answer takes in before its next step, as far as the log does not hold them."""
+        if not self._answered_steps:
+            return []
+        return steer_chunks(self.fold, await self._hooks.take_messages(self._number))
 
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
         """One model call, recorded when it ended; sealed when it broke off after something was shown.

@@ -12,6 +12,7 @@ from typing import Final, Required, TypedDict, cast
 
 from chat.errors import ChunkInvalid
 from sessions_app.core.messages.shapes import Part
+from sessions_app.core.messages.steered import STEER
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
 
 
@@ -223,6 +224,11 @@ def file(url: str, media_type: str) -> Chunk:
 def data(name: str, value: JSONValue, *, part_id: str | None = None, transient: bool = False) -> Chunk:
     """Add or, with a `part_id` that exists, replace a data part. A transient one is never stored."""
     return _with({"type": DATA_PREFIX + name, "data": value}, id=part_id, transient=transient)
+
+
+def steer(said: JSONObject) -> Chunk:
+    """Add a message that the answer takes in between two steps: `{id, parts, metadata?, sentAt?}`."""
+    return {"type": STEER, "id": said["id"], "data": said}
 
 
 def resumed(at: datetime, text: str, part_id: str, *, replaced: str = "") -> Chunk:

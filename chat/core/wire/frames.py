@@ -59,6 +59,7 @@ class ChatRequest(_Frame):
 
     Shape: `messages` is the client's whole visible list, each with an id, a role and parts; it proves nothing but what
     the user wants. `body` holds the custom fields. `client_tools` is `None` when the request does not speak of them.
+    `delivery`: what a new message does while another turn runs; ours alone.
     """
 
     id: Id
@@ -66,6 +67,7 @@ class ChatRequest(_Frame):
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     body: JSONObject = Field(default_factory=dict)
     client_tools: tuple[ClientTool, ...] | None = None
+    delivery: Literal["queue", "steer", "interrupt"] | None = None
 
 
 class Cancel(_Frame):
@@ -243,6 +245,7 @@ def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -
     if trigger == "regenerate-message":
         values["trigger"] = trigger
     values["client_tools"] = _client_tools(body.pop("clientTools", None))
+    values["delivery"] = body.pop("thinkDelivery", None)
     values["body"] = body
     request = _check(ChatRequest, values, request_id=known_id)
     for message in request.messages:

@@ -32,7 +32,7 @@ from chat.instances.rows import (
     lock_root,
 )
 from chat.instances.runs import note_turn_end
-from chat.models import AgentInstance, Turn, TurnOptions, TurnSeen, new_turn_id
+from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, new_turn_id
 from chat.turns import policies
 from chat.turns.admission.intake import (
     Continue,
@@ -44,7 +44,7 @@ from chat.turns.admission.intake import (
     last_message_id,
     resolve,
 )
-from chat.turns.admission.overlap import Overlap, decide_overlap, supersedes, waiting_fibers
+from chat.turns.admission.overlap import Overlap, decide_overlap, ended_fibers
 from chat.turns.admission.oversized import fit_intake
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.guarding.handed_down import handed_down_to
@@ -60,7 +60,7 @@ from fibers.core.states import FiberStatus
 from fibers.services import cancel_fiber, hold_fiber, requeue_fiber, start_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
-from sessions_app.messages.services import clear_session, queue_messages
+from sessions_app.messages.services import clear_session, order_queue, queue_messages
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -85,7 +85,8 @@ class TurnRequest:
 
     Shape: `via` is the way it came in: socket, api, admin, server. `actor_id`: who asks, where it is not the owner.
     `client_tools` replaces the tools that clients run. `is_stopped`: accept what it says and never run it.
-    `awaits_input`: what it says is given when its turn starts.
+    `awaits_input`: what it says is given when its turn starts. `delivery`: what its message does while another turn
+    runs; `None` leaves it to the class.
     """
 
     intake: Intake
@@ -99,6 +100,7 @@ class TurnRequest:
     client_tools: Sequence[JSONObject] | None = None
     is_stopped: bool = False
     awaits_input: bool = False
+    delivery: Delivery | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,7 @@ def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
 
 
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
-    fibers = waiting_fibers if supersedes(key.agent, request.intake) else _none
+    fibers = ended_fibers(key.agent, request.intake, request.delivery) or _none
     with _holding(key, fibers, tries=ADMIT_TRIES, message_id=last_message_id(request.intake)) as locked:
         instance = locked.row
         if request.idempotency_key and (present := _find_accepted(instance, request)) is not None:
@@ -156,14 +158,14 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
                 instance, request.intake, Actor(user_id=request.actor_id or key.owner_id, via=request.via)
             )
         placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
-        overlap = decide_overlap(instance, request.intake, placement)
+        overlap = decide_overlap(instance, request.intake, placement, request.delivery)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(instance.owner_id, file_ids, instance)
         turn = _accept(instance, request, placement, overlap)
         if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
             AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
         if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
-            _notify_settled(turn)
+            notify_settled(turn)
         return Admission(turn=turn, is_new=True)
 
 
@@ -189,8 +191,13 @@ def _accept(
         count_added(instance.owner_id, added)
     for superseded in overlap.superseded:
         cancel_fiber(superseded.fiber_id, reason=SKIPPED_REASON)
-        _notify_settled(superseded)
+        notify_settled(superseded)
+    for stopped in overlap.stopped:
+        if cancel_fiber(stopped.fiber_id, reason="stopped"):
+            notify_settled(stopped)
     turn = _write_turn(instance, request, placement, overlap, parent)
+    if overlap.behind is not None:
+        order_queue(turn.session_id, [turn.pk, *overlap.ahead_of])
     notify_on_commit(
         group_of(key_of(instance)),
         {
@@ -223,6 +230,7 @@ def _write_turn(
         share=_share_of(instance),
         owner_id=instance.owner_id,
         delay_seconds=overlap.delay_seconds,
+        behind=overlap.behind,
         max_retries=3,
         metadata={
             "turn_id": turn_id,
@@ -247,6 +255,7 @@ def _write_turn(
         request_id=request_id,
         idempotency_key=request.idempotency_key or None,
         trigger=placement.trigger,
+        delivery=overlap.delivery,
         generation=instance.generation,
         input_ids=[message["id"] for message in placement.new_messages],
         base_id=placement.base_id,
@@ -313,7 +322,7 @@ def cancel_turn(turn_id: str) -> bool:
     turn = Turn.objects.select_related("fiber", "instance").get(pk=turn_id)
     cancelled = cancel_fiber(turn.fiber_id, reason="stopped")
     if cancelled:
-        _notify_settled(turn)
+        notify_settled(turn)
     return cancelled
 
 
@@ -350,7 +359,7 @@ def cancel_all(
     for turn in turns:
         reason = queued_reason if turn.started_at is None else "stopped"
         if cancel_fiber(turn.fiber_id, reason=reason):
-            _notify_settled(turn)
+            notify_settled(turn)
     for fiber_id in active_compactions(instance.pk, session_id):
         cancel_fiber(fiber_id, reason="stopped")
     return turns
@@ -452,7 +461,8 @@ def _live_fibers(instance: AgentInstance) -> list[str]:
     return sorted([*turns, *active_compactions(instance.pk)])
 
 
-def _notify_settled(turn: Turn) -> None:
+def notify_settled(turn: Turn) -> None:
+    """Notify clients and callers, on commit, that a turn has ended. Needs its instance loaded."""
     key = key_of(turn.instance)
     notify_on_commit(group_of(key), {"type": "turn.settled", "turn_id": turn.id})
     notify_conversation(key.owner_id, turn.instance_id)

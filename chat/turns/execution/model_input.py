@@ -43,6 +43,7 @@ from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
 from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
@@ -203,7 +204,7 @@ async def build_model_input(
         choice=choice,
         model=model,
         history=history,
-        files=await _files([*history, answer], agent.key.owner_id),
+        files=await files_in([*history, answer], agent.key.owner_id),
         policy=context_policy(agent.context_policy),
         compaction=policy_of(agent),
         context=context,
@@ -323,7 +324,7 @@ async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     return await db(merge_history, session_id, history) if has_neighbours else history
 
 
-async def _files(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:
+async def files_in(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:
     """Files of the conversation by their URL, the newest last. No query where there are none."""
     urls = list(dict.fromkeys(url for message in reversed(messages) for url in reversed([*_file_urls(message)])))
     if not urls:
@@ -335,6 +336,8 @@ async def _files(messages: list[Message], owner_id: int | None) -> dict[str, Fil
 
 def _file_urls(message: Message) -> Iterator[str]:
     """URLs of what people attached, and of what tools returned and models can see."""
+    for said in steered_in(message):
+        yield from _file_urls(said)
     for part in message["parts"]:
         if message["role"] == "user" and part.get("type") == "file":
             yield str(part.get("url", ""))

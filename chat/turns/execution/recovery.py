@@ -22,6 +22,7 @@ from fibers.context import FiberContext
 from fibers.core.budget import RecoveryBudget
 from fibers.execution.recovery import settings_budget
 from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.steered import STEER
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, load
@@ -65,10 +66,9 @@ def _settled_offset(context: FiberContext) -> int:
 
 
 def without_partial(message: Message) -> Message:
-    """The part of a discarded partial answer that is kept: settled tool calls, since their effects happened."""
-    settled = [
-        part for part in message["parts"] if part.get("state") in {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
-    ]
+    """The part of a discarded partial answer that is kept: what people said, and calls whose effects happened."""
+    states = {ToolState.OUTPUT_AVAILABLE, ToolState.OUTPUT_ERROR}
+    settled = [part for part in message["parts"] if part.get("state") in states or part["type"] == STEER]
     return {**message, "parts": settled}
 
 

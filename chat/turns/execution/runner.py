@@ -56,6 +56,7 @@ from chat.turns.execution.recovery import (
     note_status,
     without_partial,
 )
+from chat.turns.execution.steering import TurnSteering
 from chat.turns.execution.tools import TurnTools, close_cut
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.handed_down import handing_down
@@ -241,13 +242,20 @@ class TurnRun:
                 yield chunk
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
+        agent, prompt = assembled.agent, assembled.prompt
+        steering = TurnSteering(self._context, writer, self._facts, prompt, tells_time=agent.tells_time)
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
             journal=TurnJournal(self._context, writer, self._facts, assembled.guard),
             tools=tools,
             hooks=_StepHooks(
-                assembled.agent, self._facts, self._context, has_budget=assembled.has_budget, guard=assembled.guard
+                agent,
+                self._facts,
+                self._context,
+                has_budget=assembled.has_budget,
+                guard=assembled.guard,
+                steering=None if self._facts.direct_call is not None else steering,
             ),
             view=tools.view,
         )
@@ -414,8 +422,10 @@ class _StepHooks:
         *,
         has_budget: bool | None = None,
         guard: TurnGuard | None = None,
+        steering: TurnSteering | None = None,
     ) -> None:
         self._guard = guard
+        self._steering = steering
         self._agent = agent
         self._facts = facts
         self._context = context
@@ -431,9 +441,16 @@ class _StepHooks:
             await self._guard.begin_step()
         return config
 
+    async def take_messages(self, number: int) -> list[JSONObject]:
+        """Take what people have sent to steer the answer."""
+        return [] if self._steering is None else await self._steering.take(number)
+
     def _check_policies(self, step_number: int) -> None:
-        # The first step follows the begin, which has just read the row.
-        instance = self._facts.instance if step_number == 0 else find_instance(self._facts.key)
+        # The first step follows the begin, which has just read the row; others may follow a look at who steers.
+        read = self._facts.instance if step_number == 0 else self._steering and self._steering.instance
+        instance = read or find_instance(self._facts.key)
+        if self._steering is not None:
+            self._steering.instance = None
         if instance is not None:
             steps = StepsSoFar(
                 count=step_number,

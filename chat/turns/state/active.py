@@ -39,7 +39,7 @@ def active_turns(instance_id: str) -> QuerySet[Turn]:
     `is_silent`: whether the turn's worker has missed heartbeats.
     """
     fibers = Fiber.objects.live_in(lane_of(instance_id)).order_by()
-    turns = Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("position")
+    turns = Turn.objects.filter(fiber__in=fibers).select_related("fiber").order_by("fiber__lane_position")
     return turns.annotate(is_silent=is_silent("fiber__"))
 
 

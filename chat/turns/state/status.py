@@ -22,6 +22,9 @@ class TurnStatus(StrEnum):
 SKIPPED_REASON = "skipped"
 """Reason of a cancelled fiber whose turn never ran because the conversation was cleared or a later one replaced it."""
 
+STEERED_REASON = "steered"
+"""Reason of a cancelled fiber whose turn never ran because another answer took its message in."""
+
 _STATUS = {
     FiberStatus.PENDING: TurnStatus.PENDING,
     FiberStatus.RUNNING: TurnStatus.RUNNING,
@@ -44,6 +47,6 @@ def fiber_statuses(status: TurnStatus) -> list[FiberStatus]:
 def turn_status(fiber_status: str, reason: str) -> TurnStatus:
     """Translate. The values of final statuses are the wire's `outcome`."""
     status = FiberStatus(fiber_status)
-    if status is FiberStatus.CANCELLED and reason == SKIPPED_REASON:
+    if status is FiberStatus.CANCELLED and reason in {SKIPPED_REASON, STEERED_REASON}:
         return TurnStatus.SKIPPED
     return _STATUS[status]

@@ -22,6 +22,7 @@ from sessions_app.core.messages.messages import Role
 from sessions_app.core.messages.parts import is_lasting, is_pending, is_settled, is_tool, map_parts, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
 from sessions_app.core.messages.shapes import Message, Part
+from sessions_app.core.messages.steered import steered
 from sessions_app.core.messages.tool_states import ToolState
 from sessions_app.core.messages.truncation import cut_text
 from sessions_app.errors import CompactionFailed
@@ -388,6 +389,10 @@ def shown_message(message: Message, shown_chars: int = SHOWN_CHARS) -> str:
 
 
 def _shown_part(part: Part, shown_chars: int) -> list[str]:
+    said = steered(part)
+    if said is not None:
+        lines = [line for each in said["parts"] for line in _shown_part(each, shown_chars)]
+        return [f"(the user said meanwhile: {' '.join(lines)})"]
     if part.get("type") == "text":
         return [str(part.get("text", ""))] if str(part.get("text", "")).strip() else []
     if part.get("type") == "file":

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import text_length
+from sessions_app.core.messages.steered import STEER
 from sessions_app.errors import TokenCounterUnknown
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
@@ -65,6 +66,8 @@ def counted_texts(part: Mapping[str, object]) -> Sequence[str]:
     """The texts of a part that count: of a text, of reasoning, of a tool call's input and of its result."""
     if part.get("type") in {"text", "reasoning"}:
         return [_as_text(part.get("text"))]
+    if part.get("type") == STEER:
+        return [_as_text(part.get("data"))]
     if is_tool(part):
         return [_as_text(part[key]) for key in ("input", "output", "errorText") if part.get(key) is not None]
     return []

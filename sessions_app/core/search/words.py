@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from sessions_app.core.messages.shapes import Part
+from sessions_app.core.messages.steered import with_steered
 from sessions_app.core.search.stemming import stem
 
 MAX_WORDS: Final = 16_000
@@ -53,8 +54,9 @@ def indexed_words(text: str) -> str:
 
 
 def text_of(parts: Iterable[Part]) -> str:
-    """Join the texts of a message: no reasoning, no tools, no files."""
-    return "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str))
+    """Join the texts of a message and of what it took in: no reasoning, no tools, no files."""
+    texts = (part["text"] for part in with_steered(parts) if part.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 @lru_cache(maxsize=50_000)

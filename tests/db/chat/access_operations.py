@@ -83,6 +83,8 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/turns/{turn_id}"): None,
     ("POST", "/api/v1/turns/{turn_id}/cancel"): None,
     ("POST", "/api/v1/turns/{turn_id}/resume"): None,
+    ("PATCH", "/api/v1/turns/{turn_id}/message"): {**HELLO, "version": 1},
+    ("PUT", "/api/v1/instances/{instance_id}/queue"): {"turn_ids": []},
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
     ("GET", "/api/v1/turns/{turn_id}/files"): None,

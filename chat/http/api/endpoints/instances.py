@@ -352,6 +352,7 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         position=view.position,
         created_at=message.created_at,
         queued=not message.placed,
+        version=message.change_seq,
         turn=TurnOut(**asdict(view.turn)) if view.turn else None,
         answer=AnswerOut(**asdict(view.answer)) if view.answer else None,
         tool_ms=view.tool_ms,

@@ -11,11 +11,24 @@ from chat.access.auth import open_instance, open_turn
 from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, ResumedOut, StepOut, TurnIn, TurnOut, TurnPageOut
+from chat.http.api.schemas.common import (
+    AdmittedTurnOut,
+    CancelOut,
+    QueueIn,
+    ResumedOut,
+    StepOut,
+    TurnIn,
+    TurnOut,
+    TurnPageOut,
+    WaitingMessageIn,
+    WaitingMessageOut,
+)
 from chat.instances.rows import key_of
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
+from chat.turns.admission.overlap import delivery_of
+from chat.turns.admission.waiting import edit_waiting, order_waiting
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.phrases import Phrase
 
@@ -77,6 +90,28 @@ def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
     return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id).id))
 
 
+@router.patch(
+    "/turns/{turn_id}/message",
+    response=WaitingMessageOut,
+    operation_id="edit_waiting_message",
+    openapi_extra=declares(409),
+)
+def turn_message(request: HttpRequest, turn_id: str, data: WaitingMessageIn) -> WaitingMessageOut:
+    """Change a message that waits for its turn. 409 where it does not wait any more, or has been changed meanwhile."""
+    turn = open_turn(caller_of(request).user, turn_id)
+    message = cast("NewMessage", data.message.dict(exclude_none=True))
+    return WaitingMessageOut(version=edit_waiting(turn.id, message, version=data.version))
+
+
+@router.put(
+    "/instances/{instance_id}/queue", response={204: None}, operation_id="order_queue", openapi_extra=declares(409)
+)
+def queue_order(request: HttpRequest, instance_id: str, data: QueueIn) -> object:
+    """Order the turns that wait. 409 where others wait by now than are named: nothing is changed then."""
+    order_waiting(key_of(open_instance(caller_of(request).user, instance_id)), data.turn_ids)
+    return Status(204, None)
+
+
 @router.post("/turns/{turn_id}/resume", response=ResumedOut, operation_id="resume_turn", openapi_extra=declares(409))
 def turn_resume(request: HttpRequest, turn_id: str) -> ResumedOut:
     """Have an interrupted turn go on from where it was cut. Settled steps are not run again; safe to call twice.
@@ -95,7 +130,14 @@ def turn_steps(request: HttpRequest, turn_id: str) -> object:
 
 def _turn_request(data: TurnIn, key: str | None) -> TurnRequest:
     intake = _intake(data)
-    return TurnRequest(intake=intake, request_id=data.request_id or "", idempotency_key=key, body=data.body)
+    return TurnRequest(
+        intake=intake,
+        request_id=data.request_id or "",
+        idempotency_key=key,
+        body=data.body,
+        delivery=delivery_of(data.delivery),
+        is_stopped=not data.resume,
+    )
 
 
 def _intake(data: TurnIn) -> Intake:

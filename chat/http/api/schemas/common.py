@@ -190,7 +190,9 @@ class ModelReportOut(Schema):
 class TurnOut(Schema):
     """A turn: one request and its answer. Units: `duration_ms` from start to end.
 
-    `parent_id`: the turn whose answer it goes on from, after a decision or a result.
+    `parent_id`: the turn whose answer it goes on from, after a decision or a result. `delivery`: what its message does
+    while another turn runs. `answered_by`: the turn whose answer has taken its message in; this one has ended as
+    `skipped` then.
 
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
     again. `changed_file_count`: files of workspaces that it has changed, known when it has ended; `/turns/{id}/files`
@@ -202,6 +204,8 @@ class TurnOut(Schema):
     request_id: str
     parent_id: str | None
     status: str
+    delivery: str
+    answered_by: str | None
     trigger: str
     position: int
     assistant_id: str
@@ -266,6 +270,8 @@ class AnswerOut(Schema):
 class MessageOut(Schema):
     """A message in its place. `sibling_ids`: oldest first, with itself; `position`: its index among them.
 
+    `version`: differs after each change of the message.
+
     `answer`: an answer that waited for a decision or a result is several messages, each with its own turn; the last one
     has the sums. Null for an answer of one turn.
 
@@ -281,6 +287,7 @@ class MessageOut(Schema):
     position: int
     created_at: datetime
     queued: bool = False
+    version: int
     turn: TurnOut | None = None
     answer: AnswerOut | None = None
     tool_ms: dict[str, int] = {}
@@ -399,6 +406,10 @@ class TurnIn(Input):
     `edit-message`: a new `message` beside the user message `message_id`.
     `regenerate-message`: another answer, beside the answer `message_id` or below the user message.
     `continue`: go on from the end of the shown path, for instance from an answer that was edited.
+
+    `delivery`: what a new message does while another turn runs: `queue` waits for its turn, `steer` is taken in by the
+    answer between two of its steps, `interrupt` stops that answer and is the next. Without it the class decides.
+    `resume: false` stores the message and starts nothing: the next turn reads it before its own.
     """
 
     trigger: Literal["submit-message", "regenerate-message", "edit-message", "continue"] = "submit-message"
@@ -407,6 +418,27 @@ class TurnIn(Input):
     message_id: Id | None = None
     request_id: Id | None = None
     body: JSONObject = {}
+    delivery: Literal["queue", "steer", "interrupt"] | None = None
+    resume: bool = True
+
+
+class WaitingMessageIn(Input):
+    """Other content of a message that waits. `version`: of the message that is changed."""
+
+    message: MessageIn
+    version: int
+
+
+class WaitingMessageOut(Schema):
+    """The version that the message has now."""
+
+    version: int
+
+
+class QueueIn(Input):
+    """The turns that wait, all of them, in the order in which they are to run."""
+
+    turn_ids: list[Id]
 
 
 class CancelOut(Schema):

@@ -138,6 +138,9 @@ class Hooks:
     async def message_metadata(self, moment: Moment, totals: TurnTotals) -> JSONObject | None:
         return None
 
+    async def take_messages(self, number: int) -> list[JSONObject]:
+        return []
+
     async def on_step_finish(self, record: StepRecord) -> None:
         self.records.append(record)
 
