@@ -46,7 +46,8 @@ MAX_SUGGESTION: Final = 120
 class Appearance:
     """An agent class as people see it. `icon`: one of `ICONS`, or the path of a static file.
 
-    `is_listed`: people are offered it to begin a conversation with.
+    `is_listed`: people are offered it to begin a conversation with. `delivery`: what their messages do while it answers,
+    where they say nothing else: queue, steer or interrupt.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Appearance:
     icon: str
     suggestions: tuple[str, ...]
     is_listed: bool
+    delivery: str = "queue"
 
 
 def appearance_of(agent_class: "type[Agent]") -> Appearance:
@@ -67,7 +69,12 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
         icon=agent_class.icon or DEFAULT_ICON,
         suggestions=tuple(text for each in agent_class.suggestions if (text := _text(each))),
         is_listed=agent_class.listed,
+        delivery=_delivery(getattr(agent_class, "message_concurrency", "queue")),
     )
+
+
+def _delivery(concurrency: Any) -> str:
+    return concurrency if concurrency in {"steer", "interrupt"} else "queue"
 
 
 def is_symbol(icon: str) -> bool:

@@ -96,7 +96,9 @@ class Think(
     message_concurrency: ClassVar[str | Mapping[str, JSONValue]] = "queue"
     """What a message does that arrives while a turn runs or waits. `queue`: it waits for its turn. `latest`: of those
     that wait only the newest is answered. `merge`: the same, and the model sees them as one message. `drop`: it is not
-    taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long."""
+    taken. `{"strategy": "debounce", "debounceMs": 750}`: the newest is answered once nothing came for so long.
+    `steer`: the answer takes it in before its next step. `interrupt`: the answer is stopped, and it is the next. A
+    message may ask for `queue`, `steer` or `interrupt` itself."""
 
     interrupted_text: ClassVar[str] = INTERRUPTED_TEXT
     """What people read when a turn is given up after crashes. `on_chat_error` may still reword it."""

@@ -280,6 +280,7 @@ def shown_agent(shown: Appearance) -> AgentOut:
         icon_url=_static_url(shown.icon) if is_file else None,
         suggestions=list(shown.suggestions),
         is_listed=shown.is_listed,
+        delivery=shown.delivery,
     )
 
 

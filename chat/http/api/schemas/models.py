@@ -1,5 +1,7 @@
 """Schemas of agents, of models, and of what people choose among them."""
 
+from typing import Literal
+
 from ninja import Schema
 
 from chat.http.api.schemas.common import Amount, InstanceOut
@@ -10,6 +12,7 @@ class AgentOut(Schema):
 
     `icon`: a symbol of the page; where the agent has a file of its own, `icon_url` is its address, else null.
     `suggestions`: prompts for an empty conversation. `is_listed`: people are offered it to begin a conversation with.
+    `delivery`: what a message does while it answers, where the message says nothing else.
     """
 
     name: str
@@ -19,6 +22,7 @@ class AgentOut(Schema):
     icon_url: str | None
     suggestions: list[str]
     is_listed: bool
+    delivery: Literal["queue", "steer", "interrupt"]
 
 
 class ModelOut(Schema):

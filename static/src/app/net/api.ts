@@ -228,6 +228,12 @@ export class Api {
   cancelTurn = (turnId: string): Promise<Schemas["CancelOut"]> =>
     this.request("POST", `/turns/${seg(turnId)}/cancel`, {});
 
+  editWaiting = (turnId: string, change: Schemas["WaitingMessageIn"]): Promise<Schemas["WaitingMessageOut"]> =>
+    this.request("PATCH", `/turns/${seg(turnId)}/message`, change);
+
+  orderQueue = (instanceId: string, turnIds: string[]): Promise<unknown> =>
+    this.request("PUT", `/instances/${seg(instanceId)}/queue`, { turn_ids: turnIds });
+
   resumeTurn = (turnId: string): Promise<unknown> => this.request("POST", `/turns/${seg(turnId)}/resume`, {});
   /** `edited_input`: the arguments as the person has changed them. */
   decideCall = (

@@ -141,6 +141,7 @@ export class App extends Store {
       icon_url: "",
       suggestions: [],
       is_listed: false,
+      delivery: "queue",
     };
 
   /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */

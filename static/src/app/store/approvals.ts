@@ -23,6 +23,7 @@ export interface Approval {
   risk: Risk;
   /** The texts of others for which the injection guard asks. */
   because?: { kind: string; source: string }[];
+  key?: string;
   requested_at: string;
   expires_at: string | null;
 }

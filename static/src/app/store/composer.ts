@@ -8,7 +8,7 @@ import { Store } from "../lib/store.ts";
 import { t } from "../lib/i18n.ts";
 import { Attachments } from "./attachments.ts";
 import { type Command, commandOf } from "./commands.ts";
-import type { FilePart, Message, StoredFile } from "./types.ts";
+import type { Delivery, FilePart, Message, StoredFile } from "./types.ts";
 
 const DRAFT_PAUSE_MS = 250;
 
@@ -17,11 +17,12 @@ interface Draft {
   files?: StoredFile[];
 }
 
-/** What is sent: `edited` is the message that it takes the place of, or null. */
+/** What is sent: `edited` is the message that it takes the place of, or null; `delivery` is chosen for this one alone. */
 export interface Written {
   text: string;
   files: FilePart[];
   edited: Message | null;
+  delivery?: Delivery;
 }
 
 export class Composer extends Store {
@@ -81,14 +82,14 @@ export class Composer extends Store {
     this.changed();
   }
 
-  submit(): void {
+  submit(delivery?: Delivery): void {
     if (this.isEmpty) return;
     if (this.attachments.isBusy) {
       this.note = t("composer.still-uploading");
       return this.changed();
     }
     const command = !this.editing && this.attachments.items.length === 0 ? commandOf(this.text) : null;
-    const written = { text: this.text.trim(), files: this.attachments.parts(), edited: this.editing };
+    const written = { text: this.text.trim(), files: this.attachments.parts(), edited: this.editing, delivery };
     this.editing = null;
     this.attachments.clear();
     this.#show("");

@@ -100,6 +100,8 @@ function applyData(message: Foldable, chunk: DataChunk): boolean {
 
 /** The mark of a seam: its data may say which end of the last text is written anew. */
 export const RESUMED = "data-think-resumed";
+/** A message that the answer took in while it was written: `{id, parts}`. */
+export const STEER = "data-think-steer";
 
 function takeBack(message: Foldable, replaced: unknown): void {
   const part = lastOf(message, "text");

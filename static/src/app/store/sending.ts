@@ -23,6 +23,11 @@ const storedFiles = (parts: Part[]): StoredFile[] =>
     byte_size: part.byteSize ?? 0,
   }));
 
+const partsOf = (text: string, files: readonly FilePart[]): Part[] => [
+  ...files,
+  ...(text ? [{ type: "text" as const, text }] : []),
+];
+
 /** A conversation as far as delivering needs it: one that is shown, or one whose tab is gone. */
 export type Destination = Pick<Conversation, "instance" | "accepted" | "update">;
 
@@ -36,6 +41,7 @@ export class Sending {
   async send(written: Written): Promise<void> {
     const { conversation, composer, notices } = this.#app;
     const { edited } = written;
+    if (edited?.waiting) return this.#rewrite(written, edited.waiting);
     try {
       // What is written is written to what one reads: that branch goes on. An edit names its place by itself.
       if (edited && !conversation.place?.isForeign) conversation.leavePlace();
@@ -47,9 +53,9 @@ export class Sending {
     this.#send(written);
   }
 
-  #send({ text, files, edited }: Written): void {
+  #send({ text, files, edited, delivery }: Written): void {
     const { conversation, outbox } = this.#app;
-    const parts: Part[] = [...files, ...(text ? [{ type: "text" as const, text }] : [])];
+    const parts = partsOf(text, files);
     const message: Message = { ...blankMessage(newId("msg")), parts };
     const requestId = newId("req");
     const body = {
@@ -57,6 +63,7 @@ export class Sending {
       message: { id: message.id, parts: parts as unknown as Json },
       request_id: requestId,
     };
+    if (delivery) Object.assign(body, { delivery });
     if (edited) {
       Object.assign(body, { trigger: "edit-message", message_id: edited.id }); // its place is for the server to know
       this.#takeOutOfSight(edited);
@@ -168,7 +175,8 @@ export class Sending {
     const { conversation, composer, api, notices } = this.#app;
     composer.focus();
     try {
-      const turnId = message.turn?.id ?? (await this.#turnOf(conversation, message));
+      const turnId = message.turn?.id ??
+        (await this.#waiting(conversation)).find(({ id }) => id === message.id)?.turn?.id;
       if (turnId) await api.cancelTurn(turnId);
     } catch (error) {
       notices.fail(error);
@@ -176,14 +184,61 @@ export class Sending {
     conversation.refresh();
   }
 
-  /** Frames give a waiting message without its turn. */
-  async #turnOf(conversation: Conversation, message: Message): Promise<string | undefined> {
+  /** It waits on the server: its words go into the field, and from there back to its place. */
+  async editWaiting(message: Message): Promise<void> {
+    const { conversation, composer, notices } = this.#app;
+    try {
+      const found = (await this.#waiting(conversation)).find(({ id }) => id === message.id);
+      if (!found?.turn) return void conversation.refresh(); // it has its turn by now
+      const { turn, version, parts } = found;
+      const edited = { ...message, parts, waiting: { turnId: turn.id, version } };
+      composer.edit(edited, textOf(edited), storedFiles(parts));
+    } catch (error) {
+      notices.fail(error);
+    }
+  }
+
+  async #rewrite({ text, files }: Written, { turnId, version }: NonNullable<Message["waiting"]>): Promise<void> {
+    const { conversation, composer, api, notices } = this.#app;
+    try {
+      await api.editWaiting(turnId, {
+        message: { parts: partsOf(text, files) as unknown as Record<string, unknown>[] },
+        version,
+      });
+    } catch (error) {
+      notices.fail(error);
+      composer.fill(text, storedFiles(files)); // nothing that was written is lost
+    }
+    conversation.refresh();
+  }
+
+  /** It waits on the server: have it come before or after others that wait. `by`: how many places, down or up. */
+  async move(message: Message, by: number): Promise<void> {
+    const { conversation, api, notices } = this.#app;
+    try {
+      const turns = (await this.#waiting(conversation)).map(({ id, turn }) => ({ id, turnId: turn!.id }));
+      const at = turns.findIndex(({ id }) => id === message.id);
+      const to = Math.min(Math.max(at + by, 0), turns.length - 1);
+      if (at < 0 || to === at) return;
+      turns.splice(to, 0, ...turns.splice(at, 1));
+      await api.orderQueue(conversation.instance.id, turns.map(({ turnId }) => turnId));
+    } catch (error) {
+      notices.fail(error);
+    }
+    await conversation.refresh();
+  }
+
+  /** What waits on the server, in order, with its turns: frames give a waiting message without. */
+  async #waiting(conversation: Conversation): Promise<Waiting[]> {
     const page = await this.#app.api.messages(conversation.instance.id, { limit: 1 }) as unknown as {
-      queued: { id: string; turn?: { id: string } }[];
+      queued: Waiting[];
     };
-    return page.queued.find((item) => item.id === message.id)?.turn?.id;
+    const began = conversation.running?.turnId;
+    return page.queued.filter(({ turn }) => turn && !turn.finished_at && turn.id !== began);
   }
 }
+
+type Waiting = Pick<Message, "id" | "parts" | "turn"> & { version: number };
 
 /** A message of the person's without anything in it yet. */
 export const blankMessage = (id: string): Message => ({

@@ -43,7 +43,14 @@ export type Risk = "" | "low" | "medium" | "high";
 export interface ToolApproval {
   id: string;
   approved?: boolean;
-  descriptor?: { title?: string; sentence?: string; mayEdit?: boolean | string[]; risk?: Risk; because?: unknown; key?: string };
+  descriptor?: {
+    title?: string;
+    sentence?: string;
+    mayEdit?: boolean | string[];
+    risk?: Risk;
+    because?: unknown;
+    key?: string;
+  };
   /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
   edited?: boolean;
   originalInput?: unknown;
@@ -121,6 +128,7 @@ export interface TurnFacts {
   status: string;
   /** What began it: "continue" where it took up an answer that had ended with a question. */
   trigger?: string;
+  delivery?: Delivery;
   model: string;
   input_tokens: number | null;
   output_tokens: number | null;
@@ -149,6 +157,8 @@ export interface Message {
   isLive: boolean;
   /** Its turn was stopped before it began. */
   isStopped: boolean;
+  /** Of a message that waits and is edited: its turn, and the version that is changed. */
+  waiting?: { turnId: string; version: number };
 }
 
 /** A turn that waits for something outside: what for, in words for people, within which call, and since when (ISO 8601). */
@@ -227,6 +237,9 @@ export interface Instance {
   modelNotice: string;
 }
 
+/** What a message does while an answer is written: it waits, the answer takes it in, or the answer is stopped for it. */
+export type Delivery = "queue" | "steer" | "interrupt";
+
 /** An agent that conversations can be begun with, as the API gives it. */
 export interface Agent {
   name: string;
@@ -239,6 +252,8 @@ export interface Agent {
   suggestions: string[];
   /** Whether people are offered it to begin a conversation with. */
   is_listed: boolean;
+  /** What a message does while it answers, where the message says nothing else. */
+  delivery: Delivery;
 }
 
 /** A stored file, as the upload answers. */

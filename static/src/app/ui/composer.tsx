@@ -6,10 +6,12 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Attachment } from "../store/attachments.ts";
 import { type CommandInfo, commandOf, offered } from "../store/commands.ts";
+import type { Delivery } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { Icon, IconButton } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { ModelPicker } from "./model_picker.tsx";
+import { MenuButton } from "./popover.tsx";
 
 const CommandList = lazy(async () => (await import("./later.ts")).CommandList);
 
@@ -25,7 +27,10 @@ export function ComposerView() {
     event.preventDefault();
     composer.submit();
   };
-  const sendLabel = t(composer.editing ? "composer.send-edit" : isRunning ? "composer.send-after" : "composer.send");
+  const { delivery } = app.agentOf(app.conversation.instance);
+  const sendLabel = t(
+    composer.editing ? "composer.send-edit" : isRunning ? DELIVERIES[delivery].label : "composer.send",
+  );
   return (
     <form id="composer" class="composer" aria-label={t("composer.message")} onSubmit={submit}>
       <div class="composer-box">
@@ -61,6 +66,7 @@ export function ComposerView() {
               <Icon name="send" />
             </button>
           )}
+          {isRunning && !isEmpty && !composer.editing && <OtherWays usual={delivery} />}
         </div>
       </div>
       <p id="composer-note" class="composer-note" role="alert" hidden={!composer.note}>{composer.note}</p>
@@ -68,11 +74,42 @@ export function ComposerView() {
   );
 }
 
+const DELIVERIES = {
+  steer: { icon: "right", label: "composer.steer" },
+  queue: { icon: "down", label: "composer.send-after" },
+  interrupt: { icon: "stop", label: "composer.stop-and-send" },
+} as const;
+
+/** Beside the button that sends, while an answer is written: what else the message may do. */
+function OtherWays({ usual }: { usual: Delivery }) {
+  const { composer } = useApp();
+  const label = t("composer.other-ways");
+  const others = (Object.keys(DELIVERIES) as Delivery[]).filter((delivery) => delivery !== usual);
+  return (
+    <MenuButton
+      label={label}
+      button={{
+        id: "send-menu",
+        class: "icon-button",
+        "aria-label": label,
+        title: label,
+        children: <Icon name="down-small" />,
+      }}
+      entries={() =>
+        others.map((delivery) => ({
+          icon: DELIVERIES[delivery].icon,
+          label: t(DELIVERIES[delivery].label),
+          run: () => composer.submit(delivery),
+        }))}
+    />
+  );
+}
+
 function EditBar() {
   const { composer } = useApp();
   return (
     <div id="edit-bar" class="edit-bar">
-      <span>{t("composer.editing")}</span>
+      <span>{t(composer.editing?.waiting ? "composer.editing-waiting" : "composer.editing")}</span>
       <button type="button" id="edit-cancel" class="quiet" onClick={() => composer.cancelEdit()}>
         {t("common.cancel")}
       </button>

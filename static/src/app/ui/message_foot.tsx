@@ -8,6 +8,7 @@ import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
+import { Grip } from "./grip.tsx";
 import { actionsOf, type MessageAction } from "./message_actions.ts";
 import type { Parts } from "./parts_context.ts";
 import { MenuButton } from "./popover.tsx";
@@ -36,7 +37,7 @@ export function PendingFoot({ context: { app }, message, pending, error }: Pendi
       <span class="muted">
         {error
           ? t(pending === "waiting" ? "message.not-yet-sent" : "message.not-sent", { reason: error })
-          : t(PENDING[pending as keyof typeof PENDING])}
+          : t(message.turn?.delivery === "steer" ? "message.steers" : PENDING[pending as keyof typeof PENDING])}
       </span>
       {(pending === "refused" || pending === "waiting") && (
         <>
@@ -47,13 +48,13 @@ export function PendingFoot({ context: { app }, message, pending, error }: Pendi
         </>
       )}
       {(pending === "behind" || pending === "queued") && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => sending.unqueue(message)}
-        >
-          {t("message.dont-send")}
-        </button>
+        <>
+          <button type="button" class="quiet" onClick={() => sending.editWaiting(message)}>
+            {t("message.edit-waiting")}
+          </button>
+          <button type="button" class="quiet" onClick={() => sending.unqueue(message)}>{t("message.dont-send")}</button>
+          <Grip move={(by) => sending.move(message, by)} />
+        </>
       )}
     </div>
   );

@@ -6,7 +6,7 @@ import { timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { renderPlain } from "../lib/plain.ts";
 import { follow } from "../lib/store.ts";
-import { isSettled, isTool, RESUMED } from "../store/fold.ts";
+import { isSettled, isTool, RESUMED, STEER } from "../store/fold.ts";
 import { askedWithin, longRuns, type Run } from "../store/runs.ts";
 import type { DataPart, FilePart, Message, Part, TextPart, ToolPart } from "../store/types.ts";
 import { Files } from "./files.tsx";
@@ -93,6 +93,7 @@ function PartView({ part, citations, ...props }: Props & { part: Part; citations
       : <PlainText text={text.text} />;
   }
   if (part.type === "reasoning") return <Reasoning part={part} isLive={message.isLive} paint={context.reader.paint} />;
+  if (part.type === STEER) return <Steered data={(part as DataPart).data} base={context.app.boot.urls.files} />;
   if (part.type === RESUMED) return <Seam data={(part as DataPart).data} />;
   return null; // steps, sources (they stand together), data for other clients
 }
@@ -132,6 +133,21 @@ function PlainText({ text }: { text: string }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => element.current!.replaceChildren(...renderPlain(text)), [text]);
   return <div class="plain" dir="auto" ref={element} />;
+}
+
+/** What the person said in the middle of an answer, as a message of theirs. */
+function Steered({ data, base }: { data: unknown; base: string }) {
+  const { parts = [] } = (data ?? {}) as { parts?: Part[] };
+  const attached = parts.filter((part) => part.type === "file") as FilePart[];
+  return (
+    <section class="steered">
+      <h3 class="visually-hidden">{t("message.you-said")}</h3>
+      <div class="message-body">
+        {attached.length > 0 && <Files parts={attached} base={base} />}
+        {parts.map((part, index) => part.type === "text" && <PlainText key={index} text={(part as TextPart).text} />)}
+      </div>
+    </section>
+  );
 }
 
 /** Below a text that was cut and taken up again, where in the text that was is not marked. What was taken back is struck out here. */

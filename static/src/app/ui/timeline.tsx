@@ -9,8 +9,10 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { STEER } from "../store/fold.ts";
 import { OpenCalls } from "../store/open_calls.ts";
 import { type Row, rowsOf } from "../store/rows.ts";
+import type { DataPart, Message } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
@@ -55,6 +57,12 @@ export function Timeline() {
   );
 }
 
+/** The id of a message, and of those that it took in. */
+const idsIn = ({ id, parts }: Message): string[] => [
+  id,
+  ...parts.filter((part) => part.type === STEER).map((part) => (part as DataPart).id ?? ""),
+];
+
 interface ListProps {
   app: App;
   conversation: Conversation;
@@ -78,7 +86,7 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
     answerOf: (requestId) => conversation.streams.get(requestId)?.message,
   });
   useLayoutEffect(() => {
-    const known = new Set([...conversation.messages, ...conversation.queued].map((message) => message.id));
+    const known = new Set([...conversation.messages, ...conversation.queued].flatMap(idsIn));
     outbox.settle(known, conversation.readAt);
     reader.drawn();
     if (app.reveal) reader.reveal(app.reveal);
