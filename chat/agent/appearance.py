@@ -46,7 +46,7 @@ MAX_SUGGESTION: Final = 120
 class Appearance:
     """An agent class as people see it. `icon`: one of `ICONS`, or the path of a static file.
 
-    `is_listed`: people are offered it to begin a conversation with. `delivery`: what their messages do while it answers,
+    `is_listed`: people are offered it to begin a conversation with. `delivery`: what messages do while it answers,
     where they say nothing else: queue, steer or interrupt.
     """
 

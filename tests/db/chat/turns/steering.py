@@ -7,6 +7,7 @@ from typing import Any
 
 from chat.models import Turn
 from chat.think import Think, Tool, tool
+from chat.turns.admission.intake import Submit
 from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 
@@ -79,3 +80,7 @@ async def story(room: Room) -> list[str]:
 async def turns_in_order(room: Room) -> list[Turn]:
     rows = Turn.objects.select_related("fiber").filter(instance__name=room.key.name).order_by("position")
     return await db(lambda: list(rows))
+
+
+def says(text: str, message_id: str) -> Submit:
+    return Submit(message={"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]})
