@@ -74,7 +74,7 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
 
 
 def _delivery(concurrency: Any) -> str:
-    return concurrency if concurrency in {"steer", "interrupt"} else "queue"
+    return concurrency if concurrency in ("steer", "interrupt") else "queue"
 
 
 def is_symbol(icon: str) -> bool:
