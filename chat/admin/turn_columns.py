@@ -69,7 +69,7 @@ class TurnColumns(ActionAdmin):
         )
 
     @admin.display(description=_("models"))
-    def answered_by(self, turn: Turn) -> str:
+    def models_shown(self, turn: Turn) -> str:
         """The models of a turn that more than one answered, with the cost of each, and why the next one was asked."""
         report = turn.model_report or {}
         used = [f"{each['name']}: {each['tokens']:,}, {amount(each['cost'])}" for each in report.get("models", ())]

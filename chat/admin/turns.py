@@ -77,7 +77,7 @@ class TurnAdmin(TurnColumns):
     ordering = ("-id",)  # ids sort by time
     fieldsets = (
         (None, {"fields": ("conversation", "people", "status", "waits", "attempts", "error", "asked")}),
-        (_("Cost"), {"fields": ("model_name", "answered_by", "used", "spent", "step_count", "accepted", "times")}),
+        (_("Cost"), {"fields": ("model_name", "models_shown", "used", "spent", "step_count", "accepted", "times")}),
         (_("What the model was sent"), {"fields": ("requests",)}),
         (_("Steps"), {"fields": ("journal",)}),
         (
@@ -86,6 +86,7 @@ class TurnAdmin(TurnColumns):
                 "classes": ("collapse",),
                 "fields": (
                     *("id", "fiber_link", "history_link", "position", "request_id", "idempotency_key", "parent"),
+                    *("delivery", "answered_by"),
                     *("input_ids", "base_id", "base_is_explicit", "assistant_id", "body", "options"),
                 ),
             },

@@ -9,7 +9,7 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
 
 WORK = (
-    "Look at the clock while I read.\nrate 6/s\nstream 30 words\n"
+    "Look at the clock while I read.\nrate 4/s\nstream 40 words\n"
     'call tool current_time {"time_zone": "UTC"}\nsay: Done as first asked.'
 )
 
@@ -24,10 +24,7 @@ def send_as(tab: ChatPage, text: str, way: str) -> None:
 def test_an_answer_is_steered_in_the_middle_of_its_work(tab: ChatPage) -> None:
     tab.write(WORK)
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
-    tab.page.locator("#composer-input").fill("Say it shorter.\nsay: Shorter.")
-    tab.page.get_by_role("button", name="Other ways to send").click()
-    look(tab, "steering-menu")
-    tab.page.get_by_role("menuitem", name="Send now, into this answer").click()
+    send_as(tab, "Say it shorter.\nsay: Shorter.", "Send now, into this answer")
     expect(tab.page.locator(".message.is-pending")).to_contain_text("Joins the answer at its next step")
     look(tab, "steering-waits")
     steered = tab.answers.last.locator(".steered")
@@ -50,6 +47,10 @@ def test_waiting_messages_are_moved_and_edited_and_one_stops_the_answer(tab: Cha
     expect(waiting).to_have_count(3)
     expect(waiting.locator(".grip")).to_have_count(3)
     look(tab, "waiting-messages")
+    tab.page.locator("#composer-input").fill("say: now")
+    tab.page.get_by_role("button", name="Other ways to send").click()
+    look(tab, "steering-menu")
+    tab.page.keyboard.press("Escape")
     with tab.page.expect_response("**/queue"):
         waiting.nth(2).locator(".grip").press("ArrowUp")
     expect(waiting.nth(1)).to_contain_text("say: three")
