@@ -4,6 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
+                  │  UndoBusy · UndoImpossible
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -179,6 +180,18 @@ class TurnConflict(ChatError, Conflict):
     """The conversation's present state does not allow this turn."""
 
     code = "turn_conflict"
+
+
+class UndoBusy(ChatError, Conflict):
+    """The agent is at work here. Stop it, or wait until it is done; then this can be undone."""
+
+    code = "undo_busy"
+
+
+class UndoImpossible(ChatError, Conflict):
+    """There is nothing to undo or redo here any more."""
+
+    code = "undo_impossible"
 
 
 class TurnDropped(TurnConflict):

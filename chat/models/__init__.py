@@ -25,6 +25,7 @@ from chat.models.durable_streams import (
 )
 from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
+from chat.models.reverts import Revert, new_revert_id
 from chat.models.runs import AgentRun
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "OAuthClient",
     "OAuthGrant",
     "OAuthToken",
+    "Revert",
     "SignInLink",
     "StreamEntry",
     "StreamProducer",
@@ -52,5 +54,6 @@ __all__ = [
     "TurnTrigger",
     "new_attachment_id",
     "new_instance_id",
+    "new_revert_id",
     "new_turn_id",
 ]

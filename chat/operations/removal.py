@@ -8,7 +8,8 @@ from django.db import transaction
 from chat.files import attachments
 from chat.instances.rows import descendants, key_of
 from chat.instances.runs import forget_runs_of
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, Revert, Turn
+from chat.operations.reverts import forget_reverts
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
 from fibers.schedules.services import forget_schedules_of
@@ -53,6 +54,7 @@ def remove_turns_of_session(session_id: str) -> None:
     The database would refuse to delete the history: turns name it, and runs of agents name turns.
     """
     delete_turns(Turn.objects.filter(session_id=session_id))
+    forget_reverts(Revert.objects.filter(session_id=session_id))
 
 
 def _remove(instance: AgentInstance) -> None:
@@ -76,6 +78,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     forget_effects(family)
     forget_servers(family)
     forget_extensions_of(family)
+    forget_reverts(Revert.objects.filter(instance_id__in=family))
     forget_schedules_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):

@@ -20,6 +20,7 @@ from chat.models import Turn
 from chat.operations.archives import prune_archives
 from chat.operations.conf import retention_settings
 from chat.operations.ended_runs import expired_children, prune_children
+from chat.operations.reverts import expired_reverts, prune_reverts
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
 from fibers.execution.recovery import sweep
@@ -68,6 +69,7 @@ POLICIES = (
         count=lambda: turn_files.expired_backups().count(),
         prune=turn_files.prune_backups,
     ),
+    Policy(name="undos", count=lambda: expired_reverts().count(), prune=prune_reverts),
     Policy(name="tokens", count=partial(api_tokens.prune_tokens, dry_run=True), prune=api_tokens.prune_tokens),
     Policy(name="grants", count=partial(grants.prune_grants, dry_run=True), prune=grants.prune_grants),
     Policy(name="programs", count=partial(clients.prune_clients, dry_run=True), prune=clients.prune_clients),

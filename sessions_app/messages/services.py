@@ -42,6 +42,7 @@ __all__ = [
     "delete_messages",
     "delete_session",
     "edit_queued",
+    "end_path_at",
     "fork_session",
     "freeze_prompt",
     "order_queue",
@@ -363,6 +364,17 @@ def select_leaf(session_id: str, message_id: str) -> str:
         chosen = leaf or row
         writer.show(chosen)
         return chosen.message_id
+
+
+def end_path_at(session_id: str, message_id: str) -> tuple[str, str]:
+    """Have a message end the shown path although others follow it; an empty id: show nothing. Nothing is deleted.
+
+    Returns the ids of the messages that ended it before and end it now. **Errors:** `MessageNotFound`.
+    """
+    with writing(session_id) as writer:
+        before = writer.position(Leaf.ACTIVE)
+        writer.show(writer.placed(message_id) if message_id else None)
+    return "" if before is None else before.message_id, message_id
 
 
 def fork_session(session_id: str, message_id: str, *, name: str = "", scope: str | None = None) -> Session:

@@ -166,6 +166,12 @@ def effects_of(owner_id: Any) -> QuerySet[ActionRecord]:
     return ActionRecord.objects.filter(owner_id=owner_id).order_by("-pk")
 
 
+def effects_of_turns(scopes: Collection[str], turn_ids: Collection[str]) -> list[ActionRecord]:
+    """What actions of these scopes have done in these turns, newest first. One query."""
+    rows = ActionRecord.objects.filter(scope__in=scopes, turn_id__in=turn_ids, status=ActionStatus.SETTLED)
+    return list(rows.order_by("-pk"))
+
+
 def forget_effects(scopes: Collection[str]) -> None:
     """Delete what the ledger holds of these conversations."""
     ActionRecord.objects.filter(scope__in=scopes).delete()

@@ -36,6 +36,8 @@ class StoredWorkspace(models.Model):
     byte_count = models.PositiveBigIntegerField(default=0)
     object_count = models.PositiveBigIntegerField(default=0)  # files whose bytes are in storage
     version = models.PositiveBigIntegerField(_("version"), default=0)  # counts the operations that changed something
+    kept_turn_id = models.CharField(max_length=64, blank=True, default="")  # the turn that had files kept last
+    kept_bytes = models.PositiveBigIntegerField(default=0)  # of files kept for it, at most
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     modified_at = models.DateTimeField(_("changed"), auto_now_add=True)
 
@@ -110,28 +112,43 @@ class WorkspaceAttachment(models.Model):
 
 
 class FileBackup(models.Model):
-    """A file of a workspace as it was before a turn changed it, for the first time in that turn.
+    """An entry of a workspace as it was before a step of a turn changed it, for the first time in that step.
 
-    Goes with its workspace and with its turn, and after `THINK_WORKSPACE_BACKUP_DAYS`.
+    The rows of a path are its history: where `version_before` is not the former row's `version_after`, another hand
+    changed it in between. What people replace of a turn's work is kept, too, without a turn. Goes with its workspace,
+    with its turn, and after `THINK_WORKSPACE_BACKUP_DAYS`.
     """
 
     workspace = models.ForeignKey(StoredWorkspace, on_delete=models.CASCADE, related_name="backups", db_index=False)
-    turn_id = models.CharField(max_length=64)  # opaque here
+    turn_id = models.CharField(max_length=64)  # opaque here: a turn or an undo; empty: people
+    step = models.PositiveBigIntegerField(default=0)  # of the turn, from 0; for people the workspace's version
     path = CodePointText(max_length=4096)
     path_key = CodePointText(max_length=400)
-    is_new = models.BooleanField(default=False)  # there was no such file
+    kind = CodePointText(max_length=16, blank=True, default="")  # of the entry; empty: there was none
+    media_type = models.CharField(max_length=255, blank=True, default="")
     size = models.PositiveBigIntegerField(default=0)
+    target = models.CharField(max_length=4096, blank=True, default="")
+    storage_name = models.CharField(max_length=255, blank=True, default="")  # kept by reference
+    origin = models.CharField(max_length=8, blank=True, default="")
     content = models.BinaryField(null=True)
-    is_cut = models.BooleanField(default=False)  # it was too large to be kept
+    is_cut = models.BooleanField(default=False)  # one turn may not keep so much
+    version_before = models.PositiveBigIntegerField(null=True)  # 0: there was none; none: not known
+    version_after = models.PositiveBigIntegerField(null=True)  # of what the step left there; 0: nothing
+    kind_after = CodePointText(max_length=16, blank=True, default="")  # of that; empty: nothing
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         verbose_name = _("file before a turn")
         verbose_name_plural = _("files before turns")
-        constraints = [models.UniqueConstraint(fields=["turn_id", "workspace", "path_key"], name="think_file_backup")]
+        constraints = [
+            models.UniqueConstraint(fields=["turn_id", "workspace", "path_key", "step"], name="think_file_backup")
+        ]
         indexes = [
             models.Index(fields=["workspace", "path_key"], name="think_file_backup_path"),
             models.Index(fields=["created_at"], name="think_file_backup_age"),
+            models.Index(
+                fields=["storage_name"], condition=~models.Q(storage_name=""), name="think_file_backup_object"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -10,11 +10,12 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.object_storage import object_storage, sweep_objects
-from tools_app.models import WorkspaceEntry
+from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
+from tools_app.models import FileBackup, WorkspaceEntry
 
 FOLDER: Final = "think/workspaces"
 ORPHAN_HOURS: Final = 24
+BATCH_NAMES: Final = 500
 _log = logging.getLogger(__name__)
 
 
@@ -34,8 +35,21 @@ def open_object(name: str) -> "IO[bytes] | None":
 
 
 def referenced(names: Collection[str]) -> set[str]:
-    """The names among these that files have."""
-    return set(WorkspaceEntry.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
+    """The names among these that files have, or had before a turn changed them."""
+    return {
+        name
+        for table in (WorkspaceEntry, FileBackup)
+        for name in table.objects.filter(storage_name__in=names).values_list("storage_name", flat=True)
+    }
+
+
+def forget(names: Collection[str]) -> None:
+    """Delete the objects among these that nothing refers to any more, after the commit."""
+    listed = sorted(set(names) - {""})
+    for start in range(0, len(listed), BATCH_NAMES):
+        some = listed[start : start + BATCH_NAMES]
+        used = referenced(some)
+        delete_after_commit([name for name in some if name not in used])
 
 
 def discard_unused(names: Sequence[str]) -> None:

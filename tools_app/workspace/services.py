@@ -8,12 +8,11 @@ from collections.abc import Iterable
 
 from django.db import IntegrityError, transaction
 
-from thinkproject.kernel.object_storage import delete_after_commit
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.paths import WORKSPACE_NAME
 from tools_app.errors import WorkspaceExists, WorkspaceNameInvalid, WorkspaceNotFound
-from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
-from tools_app.workspace.objects import referenced
+from tools_app.models import FileBackup, StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
+from tools_app.workspace import objects
 from tools_app.workspace.stores.database import DatabaseWorkspace, ScopeKey
 
 DEFAULT_NAME = "default"
@@ -105,11 +104,13 @@ def _hold(ids: Iterable[str]) -> list[str]:
 def _delete(ids: list[str]) -> int:
     if not ids:
         return 0
-    entries = WorkspaceEntry.objects.filter(workspace_id__in=ids)
-    names = set(entries.exclude(storage_name="").values_list("storage_name", flat=True))
-    entries.delete()
+    names: set[str] = set()
+    for table in (WorkspaceEntry, FileBackup):
+        rows = table.objects.filter(workspace_id__in=ids)
+        names.update(rows.exclude(storage_name="").values_list("storage_name", flat=True))
+        rows.delete()
     StoredWorkspace.objects.filter(pk__in=ids).delete()
-    delete_after_commit(sorted(names - referenced(names)))  # copies of a workspace share its objects
+    objects.forget(names)  # copies of a workspace share its objects
     return len(ids)
 
 

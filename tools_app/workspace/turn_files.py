@@ -1,29 +1,42 @@
-"""Changes of turns in workspaces: the files as they were before, beside what became of them."""
+"""Changes of turns in workspaces: the entries as they were before, beside what the turns made of them.
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+The cost follows what was changed, not what the workspace holds.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
 from tools_app.core.files.diffs import unified
 from tools_app.core.files.workspace import EntryKind
 from tools_app.errors import FileFailed
 from tools_app.models import FileBackup, WorkspaceEntry
+from tools_app.workspace import objects
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.stores.backups import MAX_BACKUP_BYTES
+
+MAX_SHOWN_BYTES: Final = 256 * 1024
+"""Of larger files, and of those in storage, no text is shown."""
 
 MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Of one turn so many bytes of texts are compared; what follows is named only."""
 
 COUNT_OF_TURN: Final = """(
-    SELECT COUNT(*) FROM think_tools_filebackup b WHERE b.turn_id = %s AND (NOT b.is_new OR EXISTS (
+    SELECT COUNT(*) FROM think_tools_filebackup b WHERE b.turn_id = %s AND b.step = (
+        SELECT MIN(c.step) FROM think_tools_filebackup c
+        WHERE c.turn_id = b.turn_id AND c.workspace_id = b.workspace_id AND c.path_key = b.path_key
+    ) AND (b.kind IN ('file', 'symlink') OR b.kind_after IN ('file', 'symlink')) AND (b.kind <> '' OR EXISTS (
         SELECT 1 FROM think_tools_workspaceentry e WHERE e.workspace_id = b.workspace_id AND e.path_key = b.path_key
     ))
 )"""
 """Part of a statement: `count_in_turn` of the parameter."""
+
+FILE_KINDS: Final = (EntryKind.FILE.value, EntryKind.SYMLINK.value)
+OF_FILES: Final = Q(kind__in=FILE_KINDS) | Q(kind_after__in=FILE_KINDS)
+"""Condition of backups that are not of directories alone."""
 
 _BATCH: Final = 500
 _PRUNED: Final = 1_000
@@ -31,7 +44,7 @@ _PRUNED: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file at a moment. `content`: `None` where it is not known, being too large."""
+    """A file at a moment. `content`: `None` where it is not known, or too large to be shown; of a link its target."""
 
     size: int
     content: bytes | None
@@ -39,7 +52,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file that a turn changed: before it, and after it. `None`: there is none."""
+    """A file that was changed: before it, and after it. `None`: there is none."""
 
     path: str
     before: FileState | None
@@ -48,7 +61,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDifference:
-    """A change of a turn to a file. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
+    """A change of a file. `before`, `after`: texts; `None` where there is no file, or none that can be shown.
 
     It `is_cut` where it is too large to be kept or shown. `diff`: unified, also against nothing; empty unless all that
     there is are texts. `added`, `removed`: lines.
@@ -64,38 +77,47 @@ class FileDifference:
     is_cut: bool
 
 
-def changed_in_turn(turn_id: str, *, limit: int) -> list[ChangedFile]:
-    """Files that a turn changed, by path. Three queries.
+def of_turn(turn_id: str, step: int | None = None) -> Q:
+    """Condition of what was kept for a turn, or for one step of it."""
+    return Q(turn_id=turn_id) if step is None else Q(turn_id=turn_id, step=step)
 
-    A file's state after the turn is what the next turn that changed it found, or what it is now: changes that people
-    made meanwhile count as the turn's.
+
+def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
+    """Files and links that were changed by what this condition selects (`of_turn`), by path. Four queries.
+
+    The state after it is what it left there, also where people have changed the file since.
     """
-    later = FileBackup.objects.filter(
-        workspace=OuterRef("workspace"), path_key=OuterRef("path_key"), pk__gt=OuterRef("pk")
+    spans = list(
+        FileBackup.objects.filter(some, OF_FILES)
+        .values("workspace_id", "path_key")
+        .annotate(first=Min("pk"), last=Max("pk"))
+        .order_by("path_key", "workspace_id")[:limit]
     )
-    rows = list(
-        FileBackup.objects.filter(turn_id=turn_id)
-        .annotate(next_id=Subquery(later.order_by("pk").values("pk")[:1]))
-        .order_by("path_key", "pk")[:limit]
-    )
-    following = FileBackup.objects.in_bulk([row.next_id for row in rows if row.next_id is not None])
-    present = dict(_present([row for row in rows if row.next_id is None]))
-    return [
-        ChangedFile(
-            path=row.path,
-            before=_state(row),
-            after=_state(following[row.next_id])
-            if row.next_id in following
-            else present.get((row.workspace_id, row.path_key)),
-        )
-        for row in rows
-    ]
+    rows = _rows([span[end] for span in spans for end in ("first", "last")])
+    lasts = [rows[span["last"]] for span in spans]
+    later = _rows([row.next_id for row in lasts if row.next_id is not None])
+    present = _present(lasts)
+    found: list[ChangedFile] = []
+    for span in spans:
+        first, last = rows[span["first"]], rows[span["last"]]
+        after = _after(last, later, present)
+        found.append(ChangedFile(path=first.path, before=state_of(first), after=after))
+    return found
+
+
+def changed_in_turn(turn_id: str, *, limit: int) -> list[ChangedFile]:
+    """The same, of a turn."""
+    return changed_files(of_turn(turn_id), limit=limit)
 
 
 def count_in_turn(turn_id: str) -> int:
     """The number of files that a turn has changed by now, without those that it made and removed again."""
+    same = FileBackup.objects.filter(
+        turn_id=OuterRef("turn_id"), workspace=OuterRef("workspace"), path_key=OuterRef("path_key")
+    )
     there = WorkspaceEntry.objects.filter(workspace=OuterRef("workspace"), path_key=OuterRef("path_key"))
-    return FileBackup.objects.filter(turn_id=turn_id).filter(Q(is_new=False) | Exists(there)).count()
+    first = FileBackup.objects.filter(~Exists(same.filter(step__lt=OuterRef("step"))), OF_FILES, turn_id=turn_id)
+    return first.filter(~Q(kind="") | Exists(there)).count()
 
 
 def compared(files: Iterable[ChangedFile]) -> list[FileDifference]:
@@ -112,7 +134,7 @@ def compared(files: Iterable[ChangedFile]) -> list[FileDifference]:
 
 def forget_backups(turn_ids: Collection[str]) -> None:
     """Delete what was kept for these turns. Inside the caller's transaction."""
-    FileBackup.objects.filter(turn_id__in=turn_ids).delete()
+    _delete(FileBackup.objects.filter(turn_id__in=turn_ids))
 
 
 def expired_backups() -> QuerySet[FileBackup]:
@@ -126,24 +148,75 @@ def expired_backups() -> QuerySet[FileBackup]:
 def prune_backups() -> int:
     """Remove some of it. Returns how many."""
     ids = list(expired_backups().order_by("created_at").values_list("pk", flat=True)[:_PRUNED])
-    return FileBackup.objects.filter(pk__in=ids).delete()[0] if ids else 0
+    return _delete(FileBackup.objects.filter(pk__in=ids)) if ids else 0
 
 
-def _state(row: FileBackup) -> FileState | None:
-    return None if row.is_new else FileState(row.size, None if row.content is None else bytes(row.content))
+def _delete(rows: QuerySet[FileBackup]) -> int:
+    """Delete rows, and after the commit the objects that nothing else has."""
+    names = list(rows.exclude(storage_name="").values_list("storage_name", flat=True))
+    count = rows.delete()[0]
+    objects.forget(names)
+    return count
 
 
-def _present(rows: Sequence[FileBackup]) -> "Iterator[tuple[tuple[str, str], FileState]]":
-    """The files that are at the paths of these rows now, without the contents of large ones."""
-    short = Case(When(size__lte=MAX_BACKUP_BYTES, storage_name="", then=F("content")), default=Value(None))
+_SHORT: Final = Case(When(size__lte=MAX_SHOWN_BYTES, storage_name="", then=F("content")), default=Value(None))
+
+
+def _rows(ids: Iterable[int]) -> dict[int, Any]:
+    """Rows by their keys with the contents of short files only, and the key of the next row of the path."""
+    next_row = FileBackup.objects.filter(
+        workspace=OuterRef("workspace"), path_key=OuterRef("path_key"), pk__gt=OuterRef("pk")
+    ).order_by("pk")
+    found: dict[int, Any] = {}
+    wanted = sorted(set(ids))
+    for start in range(0, len(wanted), _BATCH):
+        rows = FileBackup.objects.filter(pk__in=wanted[start : start + _BATCH]).defer("content")
+        for row in rows.annotate(short=_SHORT, next_id=Subquery(next_row.values("pk")[:1])):
+            found[row.pk] = row
+    return found
+
+
+def at_paths(rows: Sequence[FileBackup]) -> Q:
+    """Condition of entries, or of backups, at the paths of these rows."""
+    some = Q(pk__in=[])
+    for workspace_id in {row.workspace_id for row in rows}:
+        some |= Q(
+            workspace_id=workspace_id, path_key__in=[row.path_key for row in rows if row.workspace_id == workspace_id]
+        )
+    return some
+
+
+def _present(rows: Sequence[FileBackup]) -> dict[tuple[str, str], Any]:
+    """The entries that are at the paths of these rows now, without the contents of large ones."""
+    found: dict[tuple[str, str], Any] = {}
     for start in range(0, len(rows), _BATCH):
-        some = Q(pk__in=[])
-        for workspace_id in {row.workspace_id for row in rows[start : start + _BATCH]}:
-            keys = [row.path_key for row in rows[start : start + _BATCH] if row.workspace_id == workspace_id]
-            some |= Q(workspace_id=workspace_id, path_key__in=keys)
-        files = WorkspaceEntry.objects.filter(some, kind=EntryKind.FILE.value).annotate(short=short)
-        for workspace_id, path_key, size, content in files.values_list("workspace_id", "path_key", "size", "short"):
-            yield (workspace_id, path_key), FileState(size, None if content is None else bytes(content))
+        entries = WorkspaceEntry.objects.filter(at_paths(rows[start : start + _BATCH])).defer("content")
+        found.update({(each.workspace_id, each.path_key): each for each in entries.annotate(short=_SHORT)})
+    return found
+
+
+def _after(last: Any, later: Mapping[int, Any], present: Mapping[tuple[str, str], Any]) -> FileState | None:
+    """What a change left: nothing, or what is there still, or what the next change found."""
+    if last.version_after == 0:
+        return None
+    here = present.get((last.workspace_id, last.path_key))
+    following = later.get(last.next_id)
+    if following is not None and last.version_after in {following.version_before, None}:
+        return state_of(following)
+    if here is not None and last.version_after in {here.version, None}:
+        return state_of(here)
+    return FileState(0, None)
+
+
+def state_of(row: Any) -> FileState | None:
+    """The file or link of a backup or an entry, the content of a short file read where it has to be."""
+    if row.kind not in FILE_KINDS:
+        return None
+    if row.kind == EntryKind.SYMLINK:
+        return FileState(row.size, row.target.encode())
+    is_short = not row.storage_name and row.size <= MAX_SHOWN_BYTES and not getattr(row, "is_cut", False)
+    content = (row.short if hasattr(row, "short") else row.content) if is_short else None
+    return FileState(row.size, None if content is None else bytes(content))
 
 
 def _compared(file: ChangedFile, *, is_cut: bool) -> FileDifference:

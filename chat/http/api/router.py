@@ -34,6 +34,7 @@ from chat.http.api.endpoints import (
     submissions,
     summaries,
     turns,
+    undo,
 )
 from chat.http.api.endpoints.durable import fibers, runs, schedules
 from chat.http.api.endpoints.tools import (
@@ -79,6 +80,7 @@ def build_router() -> Router:
     router.add_router("", sessions.router)
     router.add_router("", archives.router)
     router.add_router("", turns.router)
+    router.add_router("", undo.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
     router.add_router("", mcp_imports.router)  # before the ids of servers

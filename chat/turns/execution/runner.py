@@ -87,6 +87,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 from thinkproject.kernel.zones import in_zone
 from tools_app.core.guard.reach import reaching
 from tools_app.errors import DatabaseAway
+from tools_app.workspace.stores.backups import count_steps
 
 logger = logging.getLogger(__name__)
 
@@ -202,6 +203,7 @@ class TurnRun:
     async def _stream(self, assembled: Assembled, writer: StreamWriter) -> None:
         agent, watches = assembled.agent, is_heard(assembled.agent, "on_chunk")
         view = StepView(shared=assembled.plan.shared)
+        count_steps(lambda: view.number)
         tools = TurnTools(assembled, self._facts, self._context, view, self._make_agent)
         answer = await self._own_answer(assembled) or self._loop_answer(assembled, writer, tools)
         async with (

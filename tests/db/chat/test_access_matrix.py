@@ -93,6 +93,7 @@ class Hers:
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
+            "effect_id": 1,
             "run_id": self.run.pk,
             "import_id": self.import_id,
             "content_id": self.content_id,

@@ -9,23 +9,30 @@ from django.utils import timezone
 from tests.db.statements import statements
 from tests.workspace_contract import errno
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.object_storage import object_storage
 from thinkproject.kernel.statements import Statement
 from tools_app.core.files.workspace import Link, MakeDirectory, Put, Remove
 from tools_app.models import FileBackup, StoredWorkspace
 from tools_app.workspace import services
-from tools_app.workspace.stores.backups import MAX_BACKUP_BYTES
+from tools_app.workspace.objects import sweep_orphans
+from tools_app.workspace.stores.backups import count_steps
 from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.turn_files import (
     COUNT_OF_TURN,
+    MAX_SHOWN_BYTES,
     FileDifference,
+    changed_files,
     changed_in_turn,
     compared,
     count_in_turn,
     forget_backups,
+    of_turn,
     prune_backups,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+NAMES = ("0", "1", "2", "link")
 
 
 async def differences(turn_id: str, limit: int = 100) -> dict[str, FileDifference]:
@@ -116,13 +123,15 @@ async def test_whole_directories_are_kept_when_they_are_moved_copied_and_removed
     await database_workspace.in_turn("moved").mv("/copy", "/moved")
     await database_workspace.in_turn("removed").rm("/moved", recursive=True)
     copied, moved, removed = [await differences(turn) for turn in ("copied", "moved", "removed")]
-    assert [(each.path, each.kind) for each in copied.values()] == [(f"/copy/{at}", "created") for at in range(3)]
-    assert [each.after for each in copied.values()] == ["0", "1", "2"]
+    assert [(each.path, each.kind) for each in copied.values()] == [(f"/copy/{name}", "created") for name in NAMES]
+    assert [each.after for each in copied.values()] == ["0", "1", "2", "0"]
     assert [(each.path, each.kind) for each in moved.values()] == [
-        *((f"/copy/{at}", "deleted") for at in range(3)),
-        *((f"/moved/{at}", "created") for at in range(3)),
+        *((f"/copy/{name}", "deleted") for name in NAMES),
+        *((f"/moved/{name}", "created") for name in NAMES),
     ]
-    assert [(each.path, each.before) for each in removed.values()] == [(f"/moved/{at}", str(at)) for at in range(3)]
+    assert [(each.path, each.before) for each in removed.values()] == [
+        (f"/moved/{name}", "0" if name == "link" else name) for name in NAMES
+    ]
 
 
 async def test_a_refused_change_keeps_nothing(database_workspace: DatabaseWorkspace, settings: Any) -> None:
@@ -131,34 +140,104 @@ async def test_a_refused_change_keeps_nothing(database_workspace: DatabaseWorksp
     turn = database_workspace.in_turn("t1")
     assert await errno(turn.write_file("/f", "y" * 100)) == "ENOSPC"
     assert await errno(turn.mkdir("/f")) == "EEXIST"
-    await turn.mkdir("/directory")
-    await turn.symlink("/f", "/link")
     assert not await FileBackup.objects.aexists()
 
 
-async def test_large_files_and_those_in_storage_are_named_and_not_kept(
+async def test_links_and_directories_are_kept_and_only_links_are_shown(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.apply([Link(path="/link", target="/a"), MakeDirectory(path="/gone")])
+    turn = database_workspace.in_turn("t1")
+    await turn.apply([Link(path="/link", target="/b"), Remove(path="/gone"), MakeDirectory(path="/made")])
+    kept = {row.path: (row.kind, row.target, row.kind_after) async for row in FileBackup.objects.all()}
+    assert kept == {
+        "/gone": ("directory", "", ""),
+        "/link": ("symlink", "/a", "symlink"),
+        "/made": ("", "", "directory"),
+    }
+    found = await differences("t1")
+    assert [(each.path, each.before, each.after) for each in found.values()] == [("/link", "/a", "/b")]
+    assert await db(count_in_turn, "t1") == 1
+
+
+async def test_large_files_and_those_in_storage_are_kept_and_only_named(
     database_workspace: DatabaseWorkspace, settings: Any
 ) -> None:
-    await database_workspace.write_file("/large", "x" * (MAX_BACKUP_BYTES + 1))
+    await database_workspace.write_file("/large", "x" * (MAX_SHOWN_BYTES + 1))
     settings.THINK_WORKSPACE_INLINE_BYTES = 1_000
     await database_workspace.write_file("/stored", "x" * 2_000)
     turn = database_workspace.in_turn("t1")
-    await turn.write_file("/large", "small")
-    await turn.write_file("/stored", "small")
+    await turn.apply([Put(path="/large", content=b"small"), Put(path="/stored", content=b"small")])
     found = await differences("t1")
-    for path, size in (("/large", MAX_BACKUP_BYTES + 1), ("/stored", 2_000)):
+    for path, size in (("/large", MAX_SHOWN_BYTES + 1), ("/stored", 2_000)):
         assert (found[path].is_cut, found[path].before, found[path].diff) == (True, None, "")
         row = await FileBackup.objects.aget(path=path)
-        assert (row.is_cut, row.content, row.size) == (True, None, size)
+        assert (row.is_cut, row.size, bool(row.storage_name), row.content is None) == (
+            False,
+            size,
+            *[size == 2_000] * 2,
+        )
 
 
-async def test_of_a_large_tree_the_first_files_are_kept(
-    database_workspace: DatabaseWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools_app.workspace.stores.backups.MAX_STATEMENT_BYTES", 250)
-    await database_workspace.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(4)])
-    await database_workspace.in_turn("t1").rm("/d", recursive=True)
-    assert [each.is_cut for each in (await differences("t1")).values()] == [False, False, True, True]
+async def test_an_object_stays_as_long_as_a_backup_has_it(database_workspace: DatabaseWorkspace, settings: Any) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 1_000
+    for path in ("/first", "/second"):
+        await database_workspace.write_file(path, "x" * 2_000)
+        await database_workspace.in_turn("t1").rm(path)
+    names = [row.storage_name async for row in FileBackup.objects.all()]
+    assert await db(lambda: sweep_orphans()) == 0
+    assert [object_storage().exists(name) for name in names] == [True, True]
+    await FileBackup.objects.filter(path="/first").aupdate(created_at=timezone.now() - timedelta(days=31))
+    assert await db(prune_backups) == 1
+    assert [object_storage().exists(name) for name in names] == [False, True]
+    await db(services.delete_workspace, (await StoredWorkspace.objects.aget()).pk)
+    assert not object_storage().exists(names[1])
+
+
+async def test_what_one_turn_keeps_has_a_limit(database_workspace: DatabaseWorkspace, settings: Any) -> None:
+    await database_workspace.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(5)])
+    settings.THINK_WORKSPACE_BACKUP_BYTES = 350
+    turn = database_workspace.in_turn("t1")
+    for _ in range(10):  # kept once, and counted once where it matters
+        await turn.write_file("/d/0", "y" * 100)
+    await turn.rm("/d", recursive=True)
+    assert [row.is_cut async for row in FileBackup.objects.exclude(kind="directory").order_by("path")] == [
+        *(False, False, False),
+        *(True, True),
+    ]
+    await database_workspace.write_file("/another", "z" * 100)
+    await database_workspace.in_turn("t2").rm("/another")
+    assert not (await FileBackup.objects.aget(path="/another")).is_cut
+
+
+async def test_what_people_change_later_does_not_count_as_the_turns(database_workspace: DatabaseWorkspace) -> None:
+    await database_workspace.apply([Put(path=path, content=b"before") for path in ("/edited", "/gone", "/moved")])
+    paths = ("/edited", "/gone", "/moved", "/new")
+    await database_workspace.in_turn("t1").apply([Put(path=path, content=b"turn") for path in paths])
+    await database_workspace.write_file("/edited", "person")
+    await database_workspace.write_file("/edited", "person again")
+    await database_workspace.rm("/gone")
+    await database_workspace.mv("/moved", "/elsewhere")
+    await database_workspace.write_file("/moved", "person")
+    found = await differences("t1")
+    assert {path: (each.before, each.after) for path, each in found.items()} == {
+        **dict.fromkeys(paths[:3], ("before", "turn")),
+        "/new": (None, "turn"),
+    }
+    assert await FileBackup.objects.filter(turn_id="").acount() == 3  # once, of what the turn had left
+
+
+async def test_each_step_is_told_what_it_did_itself(database_workspace: DatabaseWorkspace) -> None:
+    turn, number = database_workspace.in_turn("t1"), 0
+    count_steps(lambda: number)
+    for number in range(3):
+        await turn.write_file("/f", f"a{number}")
+        await turn.write_file("/f", f"b{number}")
+    steps = [compared(await db(lambda at=at: changed_files(of_turn("t1", at), limit=9))) for at in range(3)]
+    assert [[(each.before, each.after) for each in step] for step in steps] == [
+        [(None, "b0")],
+        [("b0", "b1")],
+        [("b1", "b2")],
+    ]
+    assert (await differences("t1"))["/f"].after == "b2"
 
 
 async def test_bytes_that_are_no_text_are_named(database_workspace: DatabaseWorkspace) -> None:
@@ -175,7 +254,7 @@ async def test_long_paths_and_strange_names_are_found_again(database_workspace: 
     assert (await differences("t1"))[f"{long}/ä'%\U0001f600"].before == "old"
 
 
-async def test_keeping_takes_one_statement_and_none_where_no_file_changes(
+async def test_keeping_takes_few_statements_and_none_where_nothing_changes(
     database_workspace: DatabaseWorkspace,
 ) -> None:
     puts = [Put(path=f"/d/{at}", content=b"x") for at in range(300)]
@@ -184,8 +263,8 @@ async def test_keeping_takes_one_statement_and_none_where_no_file_changes(
     for most, operation in (
         (1, turn.apply(puts)),
         (1, turn.apply([Put(path=f"/new/{at}", content=b"x") for at in range(300)])),
-        (1, turn.rm("/new", recursive=True)),
-        (0, turn.mkdir("/empty")),
+        (2, turn.rm("/new", recursive=True)),  # the directory, and what is in it
+        (1, turn.mkdir("/empty")),
         (0, turn.rm("/nothing", force=True)),
         (0, turn.read_file("/d/1")),
     ):

@@ -12,6 +12,7 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
 from tools_app.workspace import objects
+from tools_app.workspace.stores.planning import Plan
 from tools_app.workspace.stores.rows import DatabaseTree, NoWorkspaceYet
 from tools_app.workspace.stores.tree import StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
@@ -63,6 +64,18 @@ class DatabaseWorkspace(Writes):
             row, _ = self._find(is_locked=True)
         assert row is not None
         return row
+
+    def change_now(self, steps: Callable[[Plan], T]) -> T:
+        """Plan and carry out within the caller's transaction, in its thread. No listener learns of it."""
+
+        def work(tree: Tree) -> T:
+            plan = Plan(tree)
+            result = steps(plan)
+            if (changes := plan.changes()) is not None:
+                tree.commit(changes)
+            return result
+
+        return self._transaction(work)
 
     async def _reading(self, work: Callable[[Tree], T]) -> T:
         return await db(lambda: work(DatabaseTree(self._find()[0])))

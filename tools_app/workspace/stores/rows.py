@@ -8,13 +8,13 @@ import itertools
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import IO, Any, Final
 
 from django.db import models
 from django.db.models import F, Q, QuerySet, Value
 from django.utils import timezone
 
-from thinkproject.kernel.object_storage import delete_after_commit
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, name_of, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
@@ -145,9 +145,13 @@ class DatabaseTree:
             delta.add(entry, object_name, -1)
         for entry, each in zip(entries, made, strict=True):
             delta.add(entry, each.storage_name)
-        self._count(row, delta)
         old = [entry for entry, _ in gone]
-        self._backups().keep(_files_in(_changed(changes)), old)
+        backups, replaced = self._backups(row), _replaced(changes)
+        backups.reserve(old)
+        self._count(row, delta)
+        backups.keep(_removals(changes.removed))
+        for kind, some in itertools.groupby(sorted(replaced, key=itemgetter(0)), key=itemgetter(0)):
+            backups.keep(_at([before for _, before in some]), by=kind)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
         for batch in _batches(made, changes.planned):
@@ -156,8 +160,8 @@ class DatabaseTree:
             )
             for each in batch:
                 each.content = None  # not all contents at once
-        self._backups().note_new(entries, old)
-        _forget_objects([name for _, name in gone if name])
+        backups.note_new(entries, [before for _, before in replaced])
+        objects.forget([name for _, name in gone])
         return Committed(removed=old, entries=entries)
 
     def copy(self, source: Entry, target: str) -> list[Entry]:
@@ -185,7 +189,7 @@ class DatabaseTree:
         )
         self._name(target)
         made = [entry for entry, _ in self._with_objects(_at_or_below(replace(source, path=target)))]
-        self._backups().note_new(made)
+        self._backups(row).note_new(made)
         return made
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
@@ -193,12 +197,14 @@ class DatabaseTree:
         row = self._writable()
         inside = _at_or_below(source)
         old = [entry for entry, _ in self._with_objects(inside)]
-        self._backups().keep([inside], old)
-        self._entries().filter(inside).update(**relocated(source.path, target))
+        backups = self._backups(row)
+        backups.reserve(old)
         self._count(row, _Totals())
+        backups.keep([inside])
+        self._entries().filter(inside).update(**relocated(source.path, target))
         self._name(target)
         new = [renamed(entry, source.path, target) for entry in old]
-        self._backups().note_new(new)
+        backups.note_new(new)
         return old, new
 
     def info(self) -> WorkspaceInfo:
@@ -240,8 +246,8 @@ class DatabaseTree:
         if origin is not None:
             self._entries().filter(path_key=key_of(path), origin="").update(origin=origin.value)
 
-    def _backups(self) -> FileBackups:
-        return FileBackups(self._turn_id, self._entries())
+    def _backups(self, row: StoredWorkspace) -> FileBackups:
+        return FileBackups(self._turn_id, row, self._entries())
 
     def _gone(self, changes: Changes) -> list[tuple[Entry, str]]:
         """The entries that are removed or replaced, each once, with the names of objects."""
@@ -296,17 +302,6 @@ def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
     )
 
 
-def _forget_objects(names: Sequence[str]) -> None:
-    """Delete the objects that no copy of a removed file has either, after the commit."""
-    if names:
-        used = {
-            name
-            for start in range(0, len(names), BATCH_KEYS)
-            for name in objects.referenced(names[start : start + BATCH_KEYS])
-        }
-        delete_after_commit([name for name in dict.fromkeys(names) if name not in used])
-
-
 def _at_or_below(source: Entry) -> Q:
     at = Q(path_key=key_of(source.path))
     return at | below_prefix(below(source.path)) if source.kind is EntryKind.DIRECTORY else at
@@ -314,17 +309,17 @@ def _at_or_below(source: Entry) -> Q:
 
 def _changed(changes: Changes) -> list[Entry]:
     """The entries that are removed, without what is below them, and those that are replaced."""
-    return [*changes.removed, *(before for each in changes.planned if (before := each.before) is not None)]
+    return [*changes.removed, *(before for _, before in _replaced(changes))]
+
+
+def _replaced(changes: Changes) -> list[tuple[EntryKind, Entry]]:
+    """The entries that are replaced, each with the kind of what comes there."""
+    return [(each.kind, before) for each in changes.planned if (before := each.before) is not None]
 
 
 def _removals(entries: Sequence[Entry]) -> Iterator[Q]:
     """Conditions that select these entries and all below them, for few statements."""
     return itertools.chain(_at(entries), _below(entries))
-
-
-def _files_in(entries: Sequence[Entry]) -> Iterator[Q]:
-    """Conditions that select the files among these entries, and all that is below directories."""
-    return itertools.chain(_at([entry for entry in entries if entry.kind is EntryKind.FILE]), _below(entries))
 
 
 def _at(entries: Sequence[Entry]) -> Iterator[Q]:

@@ -54,12 +54,13 @@ from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.turn_files import changed_in_turn, compared
+from tools_app.workspace.turn_files import changed_files, compared, of_turn
 
 router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 PIECE_BYTES = 256 * 1024
 At = Annotated[FilePath, Query(description="Path within the workspace; every spelling of it is accepted.")]
 Few = Annotated[int, Query(ge=1, le=1000)]
+Step = Annotated[int | None, Query(ge=0, description="Number of a step, from 0.")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000)]
 IfMatch = Annotated[str, Header(alias="If-Match", max_length=200)]
 IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=200)]
@@ -354,14 +355,14 @@ async def workspace_import(
 
 
 @router.get("/turns/{turn_id}/files", response=TurnFilesOut, operation_id="list_turn_files")
-async def turn_files(request: HttpRequest, turn_id: str, limit: Few = 200) -> object:
-    """Files that a turn changed, as they were before it and as the next turn found them, or as they are now.
+async def turn_files(request: HttpRequest, turn_id: str, step: Step = None, limit: Few = 200) -> object:
+    """Files that a turn changed, or one step of it, as they were before it and as it left them.
 
     Empty once what was kept is older than `THINK_WORKSPACE_BACKUP_DAYS`. Files of a store outside of the database are
     not kept.
     """
     turn = await db(open_turn, caller_of(request).user, turn_id)
-    found = await db(lambda: changed_in_turn(turn.pk, limit=limit + 1))
+    found = await db(lambda: changed_files(of_turn(turn.pk, step), limit=limit + 1))
     items = await asyncio.to_thread(compared, found[:limit])
     return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}
 

@@ -1,0 +1,210 @@
+"""Undo and redo of turns: files, messages, effects; conflicts are shown, and nothing is overwritten or half done."""
+
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+
+from chat.models import AgentInstance, Revert, Turn
+from chat.operations.removal import delete_instance
+from chat.think import Think, Tool, tool
+from chat.turns.state.deletion import delete_turns
+from tests.db.chat.conftest import ApiClient
+from thinkproject.kernel.aio import db
+from tools_app.core.files.workspace import Link, MakeDirectory, Put
+from tools_app.models import FileBackup
+
+from .agents import MODELS
+from .conftest import MakeRoom, Room, status_of
+from .test_turn_files import call
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Scribe(Think):
+    """Has the file tools, and one that changes many kinds of entries at once."""
+
+    chat_recovery = False
+
+    def get_model(self) -> Any:
+        return MODELS["current"]
+
+    def get_tools(self) -> list[Tool]:
+        workspace = self.workspace
+
+        @tool
+        async def tidy() -> str:
+            """Tidy up."""
+            await workspace.rm("/old", recursive=True)
+            await workspace.apply([Link(path="/link", target="/plan"), MakeDirectory(path="/made/inside")])
+            await workspace.mv("/from", "/to")
+            return "tidied"
+
+        return [tidy]
+
+
+async def asked(room: Room, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
+    assert room.key.owner_id is not None
+    user = await User.objects.aget(pk=room.key.owner_id)
+    client = ApiClient(user)
+    return await sync_to_async(lambda: client.send(method, path, data), thread_sensitive=False)()
+
+
+async def instance_id(room: Room) -> str:
+    return (await AgentInstance.objects.aget(name=room.key.name, agent=room.key.agent)).pk
+
+
+async def undo(room: Room, turn: Turn, **body: Any) -> Any:
+    return await asked(room, "POST", f"/turns/{turn.pk}/undo", body)
+
+
+async def redo(room: Room, **body: Any) -> Any:
+    found = (await asked(room, "GET", f"/instances/{await instance_id(room)}/redo")).json()["revert"]
+    return await asked(room, "POST", f"/instances/{await instance_id(room)}/redo", {"revert_id": found["id"], **body})
+
+
+async def files_of(room: Room) -> dict[str, str]:
+    """All entries: texts of files, targets of links, an empty text for directories."""
+    workspace = room.handle.workspace
+    found = {}
+    for entry in await workspace.glob("/**"):
+        found[entry.path] = (
+            entry.target or (await workspace.read_file(entry.path) if entry.kind == "file" else "") or ""
+        )
+    return found
+
+
+async def texts_of(room: Room) -> list[str]:
+    items = (await asked(room, "GET", f"/instances/{await instance_id(room)}/messages")).json()["messages"]
+    return ["".join(part.get("text", "") for part in item["parts"]) for item in items]
+
+
+async def test_files_and_messages_are_taken_back_together_and_brought_back(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    await room.handle.workspace.apply(
+        [Put(path="/old/a", content=b"a"), Put(path="/plan", content=b"one"), Put(path="/from/f", content=b"f")]
+    )
+    await room.handle.workspace.apply([MakeDirectory(path="/old/empty"), Link(path="/old/link", target="a")])
+    before = await files_of(room)
+    first = await room.say("say: first")
+    told = await texts_of(room)
+    turn = await room.say(
+        call("edit", "c1", path="/plan", old_string="one", new_string="two")
+        + call("write", "c2", path="/new", content="x")
+        + call("tidy", "c3")
+        + "say: done"
+    )
+    assert status_of(turn) == "completed"
+    after, said = await files_of(room), await texts_of(room)
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert {each["path"]: each["fate"] for each in preview["files"]} == {
+        **dict.fromkeys(("/new", "/to/f", "/link"), "deleted"),
+        **dict.fromkeys(("/from/f", "/old/a", "/old/link"), "created"),
+        "/plan": "updated",
+    }
+    assert (preview["conflict_count"], preview["left_count"], preview["turn_count"]) == (0, 0, 1)
+    assert preview["question"].startswith("call tool edit")
+    made = await undo(room, turn)
+    assert (made.status_code, made.json()["left"]) == (201, [])
+    assert await files_of(room) == before
+    assert await texts_of(room) == told
+    again = await redo(room)
+    assert again.status_code == 201
+    assert (await files_of(room), await texts_of(room)) == (after, said)
+    assert (await undo(room, first)).status_code == 201
+    assert (await files_of(room), await texts_of(room)) == (before, [])
+    assert (await redo(room)).status_code == 201
+    assert (await files_of(room), await texts_of(room)) == (after, said)
+    assert (await asked(room, "GET", f"/instances/{await instance_id(room)}/redo")).json() == {
+        "revert": None,
+        "preview": None,
+    }
+    changes = (await asked(room, "GET", f"/instances/{await instance_id(room)}/changes")).json()["items"]
+    assert {each["path"]: each["kind"] for each in changes}["/plan"] == "updated"
+    listed = (await asked(room, "GET", f"/instances/{await instance_id(room)}/reverts")).json()["items"]
+    assert [each["redoes"] is not None for each in listed] == [True, False, True, False]
+
+
+async def test_what_a_person_changed_is_a_conflict_and_stays_unless_it_is_chosen(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    await room.handle.workspace.write_file("/plan", "one\n")
+    turn = await room.say(
+        call("write", "c1", path="/plan", content="two\n") + call("write", "c2", path="/new", content="x") + "say: done"
+    )
+    await room.handle.workspace.write_file("/plan", "mine\n")
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    [conflict] = [each for each in preview["files"] if each["hindrance"]]
+    assert (conflict["path"], conflict["hindrance"], preview["conflict_count"]) == ("/plan", "changed", 1)
+    assert (conflict["changes"]["before"], conflict["changes"]["after"]) == ("mine\n", "one\n")
+    made = (await undo(room, turn, messages=False)).json()
+    assert [each["path"] for each in made["left"]] == ["/plan"]
+    assert await files_of(room) == {"/plan": "mine\n"}
+    assert len(await texts_of(room)) == 2  # messages were not asked for
+    choice = {"id": conflict["id"], "version": conflict["version"]}
+    await room.handle.workspace.write_file("/plan", "mine again\n")
+    stale = await undo(room, turn, messages=False, overwrite=[choice])
+    assert stale.json()["code"] == "undo_impossible"  # it changed once more, and nothing else is left to do
+    [fresh] = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()["files"]
+    chosen = [{"id": fresh["id"], "version": fresh["version"]}]
+    assert (await undo(room, turn, messages=False, overwrite=chosen)).json()["left"] == []
+    assert await files_of(room) == {"/plan": "one\n"}
+    assert (await redo(room)).status_code == 201
+    assert await files_of(room) == {"/plan": "mine again\n"}
+
+
+async def test_a_change_in_between_two_of_the_agents_is_a_conflict(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    first = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    await room.handle.workspace.write_file("/f", "person")
+    await room.say(call("write", "c2", path="/f", content="agent again") + "say: done")
+    [found] = (await asked(room, "GET", f"/turns/{first.pk}/undo")).json()["files"]
+    assert found["hindrance"] == "changed"
+    assert (await undo(room, first)).json()["left"][0]["path"] == "/f"
+    assert await files_of(room) == {"/f": "agent again"}
+
+
+async def test_while_the_agent_works_nothing_is_undone(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    await room.admit("say: later")
+    refused = await undo(room, turn)
+    assert (refused.status_code, refused.json()["code"]) == (409, "undo_busy")
+    assert (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()["is_busy"] is True
+    assert await files_of(room) == {"/f": "agent"}
+
+
+async def test_after_another_turn_nothing_is_redone(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    made = (await undo(room, turn)).json()["revert"]
+    assert await db(Turn.objects.filter(pk=turn.pk).exists)  # nothing is deleted
+    await room.say("say: something else")
+    body = {"revert_id": made["id"]}
+    assert (await asked(room, "POST", f"/instances/{await instance_id(room)}/redo", body)).json()[
+        "code"
+    ] == "undo_impossible"
+
+
+async def test_what_was_too_large_to_be_kept_is_named(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_WORKSPACE_BACKUP_BYTES = 10
+    room = make_room("scribe")
+    await room.handle.workspace.write_file("/large", "x" * 100)
+    turn = await room.say(
+        call("write", "c1", path="/large", content="") + call("write", "c2", path="/f", content="") + "say: done"
+    )
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert {each["path"]: each["hindrance"] for each in preview["files"]} == {"/large": "too_large", "/f": ""}
+    assert [each["hindrance"] for each in (await undo(room, turn)).json()["left"]] == ["too_large"]
+    assert await files_of(room) == {"/large": ""}
+
+
+async def test_undos_go_with_their_conversation_and_leave_no_backups(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    await undo(room, turn)
+    assert await db(FileBackup.objects.count) == 2
+    await db(delete_turns, Turn.objects.filter(pk=turn.pk))
+    assert await db(FileBackup.objects.count) == 1
+    await db(delete_instance, await AgentInstance.objects.aget())
+    assert (await db(FileBackup.objects.count), await db(Revert.objects.count)) == (0, 0)
