@@ -9,3 +9,4 @@ export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
 export { Shortcuts } from "./shortcuts.tsx";
+export { Undo } from "./undo.tsx";

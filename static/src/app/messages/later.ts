@@ -23,6 +23,7 @@ import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
+import undo from "./en/undo.json" with { type: "json" };
 
 export const later = {
   ...answer,
@@ -46,6 +47,7 @@ export const later = {
   ...schedules,
   ...servers,
   ...summaries,
+  ...undo,
 } as const;
 
 addMessages(later);

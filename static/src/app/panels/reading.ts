@@ -81,7 +81,7 @@ export function useReading<Value>(
   read: (signal: AbortSignal) => Promise<Value>,
   { isBranchDependent = false } = {},
 ): Reading<Value> {
-  const { summaries } = useApp();
+  const { summaries, undoing } = useApp();
   const [reading] = useState(() => new Reading(read));
   useEffect(() => {
     const { events } = conversation;
@@ -91,6 +91,7 @@ export function useReading<Value>(
       events.on("spoken-end", soon),
       events.on("reconnected", soon),
       changesOf(summaries, soon),
+      changesOf(undoing, soon),
       changesOf(conversation, () => {
         if (!isBranchDependent || conversation.leafId === leafId) return;
         leafId = conversation.leafId;

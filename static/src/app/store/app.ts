@@ -35,6 +35,7 @@ import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
 import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
+import { Undoing } from "./undoing.ts";
 import type { RawPage } from "./path.ts";
 import type { Agent, Instance } from "./types.ts";
 import { keptInHistory, Unsent } from "./unsent.ts";
@@ -72,6 +73,7 @@ export class App extends Store {
   readonly branching = new Branching(this);
   readonly conversations = new Conversations(this);
   readonly deciding: Deciding;
+  readonly undoing: Undoing;
   readonly speaker: Speaker;
   /** What the narrow page shows, and the wide one beside the list. */
   view: "list" | "conversation" | "approvals" = "conversation";
@@ -104,13 +106,18 @@ export class App extends Store {
     this.find = new Search(this.api, () => ({ instance: this.conversation.instance.id }));
     this.composer = new Composer(this.api, {
       send: (written) => this.sending.send(written),
-      command: (command) => this.summaries.ask(command.rest),
+      command: ({ name, rest }) => {
+        if (name === "undo") this.undoing.ask();
+        else if (name === "redo") this.undoing.redo();
+        else this.summaries.ask(rest);
+      },
     });
     this.panel = new PanelState(WIDE.matches);
     this.histories = new Histories(this.api, this.notices.fail);
     this.models = new Models(this.api);
     this.approvals = new Approvals(this.api);
     this.deciding = new Deciding(this.api, (text) => this.notices.show(text));
+    this.undoing = new Undoing(this);
     this.speaker = new Speaker((text) => this.announcer.say(text));
     this.#unsent = new Unsent({
       deliver: (conversation, entry) => this.sending.deliver(conversation, entry),
@@ -307,6 +314,7 @@ export class App extends Store {
     });
     this.#listen(conversation);
     this.reveal = null;
+    this.undoing?.forget();
     this.setFinding(false);
     this.#unsent.take(instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
@@ -411,6 +419,7 @@ export class App extends Store {
     if (conversation.isRecovering && !this.#saidRecovering) this.announcer.say(t("status.recovering-short"));
     this.#saidRecovering = conversation.isRecovering;
     const { instance: { id }, running } = conversation;
+    if (running) this.undoing.forget();
     if (running) this.#endAnswer ??= begin(ANSWER);
     else this.#endAnswer = this.#endAnswer?.() ?? null;
     if (id) this.list.patch(id, { isRunning: Boolean(running) });

@@ -19,6 +19,8 @@ export const COMMANDS: readonly CommandInfo[] = [
     aliases: ["summarize", "summarise"],
     usage: "/compact",
   },
+  { name: "undo", aliases: [], usage: "/undo" },
+  { name: "redo", aliases: [], usage: "/redo" },
 ];
 
 const namesOf = (command: CommandInfo) => [command.name, ...command.aliases];

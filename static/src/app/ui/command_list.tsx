@@ -4,7 +4,11 @@ import { type MessageKey, t } from "../lib/i18n.ts";
 import type { CommandInfo } from "../store/commands.ts";
 import { useApp } from "./context.ts";
 
-const HINTS: { readonly [name: string]: MessageKey } = { compact: "summaries.compact-hint" };
+const HINTS: { readonly [name: string]: MessageKey } = {
+  compact: "summaries.compact-hint",
+  undo: "undo.hint",
+  redo: "undo.redo-hint",
+};
 
 export function CommandList({ commands }: { commands: readonly CommandInfo[] }) {
   const { composer } = useApp();

@@ -14,6 +14,7 @@ import { Timeline } from "./timeline.tsx";
 
 const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
 const ParentBar = lazy(async () => (await import("./later.ts")).ParentBar);
+const UndoneBar = lazy(async () => (await import("./later.ts")).UndoneBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
@@ -38,6 +39,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       {instance.guard && <GuardBar version={instance.guard} />}
       <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
+      {follow(app.undoing).last && <UndoneBar />}
       {instance.isReadOnly
         ? (
           <p id="read-only" class="read-only" role="note">

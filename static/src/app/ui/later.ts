@@ -16,6 +16,7 @@ export { Question } from "./question.tsx";
 export { ParentBar } from "./runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "./runs/run_cards.tsx";
 export { openDelegated } from "../store/delegated.ts";
+export { UndoneBar } from "./undone_bar.tsx";
 export { Unpack } from "./unpack.tsx";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";

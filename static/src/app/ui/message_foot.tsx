@@ -100,14 +100,27 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
 function ChangedLine({ context, whole }: { context: Parts; whole: readonly Message[] }) {
   const turns = whole.flatMap(({ turn }) => (turn?.changed_file_count ? [turn] : []));
   if (!turns.length) return null;
+  const { app, conversation } = context;
   return (
     <p class="changed-line">
-      <button type="button" class="quiet" onClick={() => context.app.showChanges(turns.map((turn) => turn.id))}>
-        <Icon name="file" />
+      <Icon name="file" />
+      <span>
         {turns.length > 1
           ? t("message.several-files-changed")
           : t("message.files-changed", { count: turns[0].changed_file_count! })}
+      </span>
+      <button type="button" class="quiet" onClick={() => app.showChanges(turns.map((turn) => turn.id))}>
+        {t("message.review")}
       </button>
+      {!conversation.instance.isReadOnly && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => app.undoing.ask(turns[0].id)}
+        >
+          {t("message.undo")}
+        </button>
+      )}
     </p>
   );
 }

@@ -95,7 +95,10 @@ async def test_a_turn_is_told_with_the_files_that_it_changed(make_room: MakeRoom
     idle = await room.say("say: nothing to do")
     assert await files_of(room, idle) == []
     assert await count_of(room, idle) == 0
-    assert await db(FileBackup.objects.count) == 3  # what people and other code change is not kept
+    assert await db(FileBackup.objects.filter(turn_id=turn.pk).count) == 3
+    assert (await files_of(room, turn))[2]["after"] == "two\n"  # what the person changed does not count as the turn's
+    steps = await got(room, f"/turns/{turn.pk}/files?step=0"), await got(room, f"/turns/{turn.pk}/files?step=1")
+    assert [len(step["items"]) for step in steps] == [3, 0]
 
 
 async def test_a_workspace_that_the_agent_names_is_kept_too(make_room: MakeRoom) -> None:

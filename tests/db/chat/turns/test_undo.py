@@ -47,8 +47,7 @@ class Scribe(Think):
 async def asked(room: Room, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
     assert room.key.owner_id is not None
     user = await User.objects.aget(pk=room.key.owner_id)
-    client = ApiClient(user)
-    return await sync_to_async(lambda: client.send(method, path, data), thread_sensitive=False)()
+    return await sync_to_async(lambda: ApiClient(user).send(method, path, data), thread_sensitive=False)()
 
 
 async def instance_id(room: Room) -> str:
@@ -75,11 +74,6 @@ async def files_of(room: Room) -> dict[str, str]:
     return found
 
 
-async def texts_of(room: Room) -> list[str]:
-    items = (await asked(room, "GET", f"/instances/{await instance_id(room)}/messages")).json()["messages"]
-    return ["".join(part.get("text", "") for part in item["parts"]) for item in items]
-
-
 async def test_files_and_messages_are_taken_back_together_and_brought_back(make_room: MakeRoom) -> None:
     room = make_room("scribe")
     await room.handle.workspace.apply(
@@ -88,7 +82,7 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
     await room.handle.workspace.apply([MakeDirectory(path="/old/empty"), Link(path="/old/link", target="a")])
     before = await files_of(room)
     first = await room.say("say: first")
-    told = await texts_of(room)
+    told = await room.texts()
     turn = await room.say(
         call("edit", "c1", path="/plan", old_string="one", new_string="two")
         + call("write", "c2", path="/new", content="x")
@@ -96,7 +90,7 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
         + "say: done"
     )
     assert status_of(turn) == "completed"
-    after, said = await files_of(room), await texts_of(room)
+    after, said = await files_of(room), await room.texts()
     preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
     assert {each["path"]: each["fate"] for each in preview["files"]} == {
         **dict.fromkeys(("/new", "/to/f", "/link"), "deleted"),
@@ -108,14 +102,14 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
     made = await undo(room, turn)
     assert (made.status_code, made.json()["left"]) == (201, [])
     assert await files_of(room) == before
-    assert await texts_of(room) == told
+    assert await room.texts() == told
     again = await redo(room)
     assert again.status_code == 201
-    assert (await files_of(room), await texts_of(room)) == (after, said)
+    assert (await files_of(room), await room.texts()) == (after, said)
     assert (await undo(room, first)).status_code == 201
-    assert (await files_of(room), await texts_of(room)) == (before, [])
+    assert (await files_of(room), await room.texts()) == (before, [])
     assert (await redo(room)).status_code == 201
-    assert (await files_of(room), await texts_of(room)) == (after, said)
+    assert (await files_of(room), await room.texts()) == (after, said)
     assert (await asked(room, "GET", f"/instances/{await instance_id(room)}/redo")).json() == {
         "revert": None,
         "preview": None,
@@ -140,7 +134,7 @@ async def test_what_a_person_changed_is_a_conflict_and_stays_unless_it_is_chosen
     made = (await undo(room, turn, messages=False)).json()
     assert [each["path"] for each in made["left"]] == ["/plan"]
     assert await files_of(room) == {"/plan": "mine\n"}
-    assert len(await texts_of(room)) == 2  # messages were not asked for
+    assert len(await room.texts()) == 2  # messages were not asked for
     choice = {"id": conflict["id"], "version": conflict["version"]}
     await room.handle.workspace.write_file("/plan", "mine again\n")
     stale = await undo(room, turn, messages=False, overwrite=[choice])

@@ -1,0 +1,23 @@
+// Above the message field, after an undo: what was taken back, and the way to bring it back.
+
+import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import type { Revert } from "../net/undo_api.ts";
+import { useApp } from "./context.ts";
+
+export function UndoneBar() {
+  const { undoing } = useApp();
+  const { last } = follow(undoing);
+  if (!last) return null;
+  return (
+    <section class="undone-bar" aria-label={t("undo.bar-label")}>
+      <p role="status">{textOf(last)}</p>
+      <button type="button" class="button" onClick={() => undoing.redo()}>{t("undo.bar-redo")}</button>
+    </section>
+  );
+}
+
+function textOf({ file_count: count, includes_messages: isOfMessages }: Revert): string {
+  if (!isOfMessages) return t("undo.bar-files", { count });
+  return count ? t("undo.bar-both", { count }) : t("undo.bar-messages");
+}
