@@ -7,6 +7,7 @@ on.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -30,7 +31,9 @@ from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
+from chat.runtime import undo
 from chat.runtime.turn_callbacks import Caller, report_end, run_turn
+from chat.runtime.undo import Undone, UndoPreview
 from chat.sub_agents.service import child_key
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
 from chat.turns.admission.intake import Program
@@ -47,6 +50,7 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
+from tools_app.workspace.turn_files import ChangedFile, changed_files, of_turn
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -217,6 +221,41 @@ class AgentHandle(
     async def get_config(self) -> Any:
         """Read the instance's private configuration, as its own `get_config` does. Errors: `ConfigInvalid`."""
         return await self.instance.state.load_config()
+
+    async def preview_undo(self, turn_id: str = "") -> UndoPreview:
+        """Look at what an undo would do. Without an id: of the last turn that is shown. Errors: `UndoImpossible`."""
+        return await db(lambda: undo.preview_undo(undo.find_turn(self.key, turn_id)))
+
+    async def undo(
+        self,
+        turn_id: str = "",
+        *,
+        files: bool = True,
+        messages: bool = True,
+        overwrite: Mapping[int, int] | None = None,
+    ) -> Undone:
+        """Take a turn back with all that followed it; without an id, the last one that is shown. Nothing is deleted.
+
+        Files that another hand has changed stay, unless `overwrite` has their id with the version that the preview
+        showed. Durability: one transaction. Errors: `UndoBusy`, `UndoImpossible`.
+        """
+        return await db(
+            lambda: undo.undo_turn(
+                undo.find_turn(self.key, turn_id), files=files, messages=messages, actor_id=None, choices=overwrite
+            )
+        )
+
+    async def redo(self, *, overwrite: Mapping[int, int] | None = None) -> Undone:
+        """Take the newest undo back, until there is another turn. Errors: as `undo`."""
+        return await db(lambda: undo.redo(undo.find_redoable(self.key), actor_id=None, choices=overwrite))
+
+    async def changed_files(self, turn_id: str = "", *, step: int | None = None, limit: int = 200) -> list[ChangedFile]:
+        """Files that a turn, one of its steps (from 0), or without an id the whole conversation has changed."""
+        some = of_turn(turn_id, step) if turn_id else None
+        if some is not None:
+            await db(undo.find_turn, self.key, turn_id)
+            return await db(lambda: changed_files(some, limit=limit))
+        return await db(lambda: undo.changed_in_conversation(undo.find_conversation(self.key), limit=limit))
 
     async def messages(self) -> list[Message]:
         """Read the shown path, queued messages last."""

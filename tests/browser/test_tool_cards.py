@@ -367,14 +367,14 @@ def test_an_answer_that_changed_files_leads_to_their_changes(tab: ChatPage) -> N
     tab.ask(
         f"call tool write {json.dumps(first)}\nsay: Next.\ncall tool write {json.dumps({**first, 'path': '/old.txt'})}"
     )
-    expect(tab.answers.last.get_by_role("button", name="2 files changed")).to_be_visible()
+    expect(tab.answers.last.locator(".changed-line")).to_contain_text("2 files changed")
     asked: list[str] = []
     tab.page.on("request", lambda request: asked.append(request.url) if "/turns/" in request.url else None)
     script = "sed -i 's/value + value/value * 2/' src/double.py; rm old.txt; echo out > src/out.txt"
     script += "; echo x > passing; rm passing"
     tab.ask(f"call tool bash {json.dumps({'script': script})}\nsay: Done.")
-    line = tab.answers.last.get_by_role("button", name="3 files changed")
-    expect(line).to_be_visible()
+    expect(tab.answers.last.locator(".changed-line")).to_contain_text("3 files changed")
+    line = tab.answers.last.get_by_role("button", name="Review")
     tab.page.reload()
     line.focus()
     assert not asked, "nothing is read for the line"
@@ -398,7 +398,8 @@ def test_files_that_code_changed_are_counted_too(open_tab: OpenTab) -> None:
     tab = open_tab("/c/new?agent=scrivener")
     code = "async () => { await tools.write({path: '/made.txt', content: 'by code'}); return 'ok' }"
     tab.ask(f"call tool execute {json.dumps({'code': code})}\nsay: Done.")
-    tab.answers.last.get_by_role("button", name="1 file changed").click()
+    expect(tab.answers.last.locator(".changed-line")).to_contain_text("1 file changed")
+    tab.answers.last.get_by_role("button", name="Review").click()
     panel = tab.page.get_by_role("tabpanel", name="Files")
     expect(panel.locator("summary")).to_have_text(["/made.txt created"])
     expect(panel.locator(".is-added")).to_have_text(["+by code\n"])

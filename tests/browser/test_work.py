@@ -33,7 +33,8 @@ def test_a_script_is_written_run_and_mended(tab: ChatPage) -> None:
     expect(calls.nth(1)).to_contain_text("4")  # the exit code of the first run
     expect(calls.nth(2)).to_contain_text("$total")
     expect(calls.nth(3)).to_contain_text("total: 6")
-    page.get_by_role("button", name="2 files changed").click()
+    expect(page.locator(".changed-line")).to_contain_text("2 files changed")
+    page.get_by_role("button", name="Review").click()
     panel = page.get_by_role("tabpanel", name="Files")
     expect(panel).to_contain_text("sum.sh")
     expect(panel).to_contain_text("result.txt")

@@ -24,6 +24,7 @@ from chat.instances.waiting import wait_until
 from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
 from chat.reads import snapshots
+from chat.runtime.undo import Undone
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.execution.inline import working_for
@@ -34,7 +35,17 @@ from thinkproject.kernel.errors import ThinkError
 PATIENCE_SECONDS = 4.0
 PROMPT = "> "
 IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-HELP = "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it."
+HELP = (
+    "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it, "
+    "/undo [files|messages] takes the last answer back, /redo brings it back."
+)
+PARTS = {"": (True, True), "files": (True, False), "messages": (False, True)}
+HINDRANCES = {
+    "": "another entry is in its place",
+    "changed": "it was changed since",
+    "too_large": "it was too large to be kept",
+    "no_access": "its workspace cannot be changed from here",
+}
 COMPACT = frozenset({"/compact", "/summarize", "/summarise"})
 
 
@@ -113,10 +124,25 @@ class Talk:
                 self._screen.note(HELP)
             elif line.partition(" ")[0] in COMPACT:
                 self._runner.run(self._compact(line.partition(" ")[2].strip()))
+            elif line in {"/undo", "/undo files", "/undo messages"}:
+                files, messages = PARTS[line.partition(" ")[2]]
+                self._report(self._runner.run(self._handle.undo(files=files, messages=messages)), "Undone")
+            elif line == "/redo":
+                self._report(self._runner.run(self._handle.redo()), "Redone")
             elif line:
                 self._runner.run(self._turn(line))
         except ThinkError as error:
             self._fail(error.message)
+
+    def _report(self, undone: Undone, word: str) -> None:
+        """Name what was done, and each file that stays as it is."""
+        count = undone.revert.file_count
+        done = [f"{count} file{'' if count == 1 else 's'}"] if count else []
+        done += ["the messages"] if undone.revert.includes_messages else []
+        self._screen.note(f"{word}: {' and '.join(done) or 'nothing'}.")
+        for each in undone.left:
+            if each.is_file:
+                self._screen.note(f"{each.path} stays as it is: {HINDRANCES[each.hindrance]}.")
 
     def _fail(self, text: str) -> None:
         if not self._screen.is_terminal:

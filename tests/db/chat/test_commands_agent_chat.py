@@ -53,6 +53,19 @@ def test_a_tool_call_is_one_line_beside_the_answer(alice: User, say: Say) -> Non
     assert "⚙" not in out
 
 
+def test_the_last_answer_is_taken_back_and_brought_back(alice: User, say: Say) -> None:
+    said = 'call tool write {"path": "/f", "content": "x"}\n'
+    _, err = say(f"{said}/undo files\n/redo\n/undo\n")
+    assert err.splitlines()[1:] == [
+        "Undone: 1 file.",
+        "Redone: 1 file.",
+        "Undone: 1 file and the messages.",
+    ]
+    assert transcript(alice) == []
+    with pytest.raises(CommandError, match="nothing to undo"):
+        say("/undo\n")
+
+
 def test_a_failed_turn_is_an_error_of_the_command(alice: User, say: Say) -> None:
     with pytest.raises(CommandError, match="key"):
         say("error 401\nsay: never\n")

@@ -98,7 +98,7 @@ def of(workspace_id: str | None, *ids: str) -> Q:
 
 
 @given(before=st.lists(CHANGES, max_size=6), turns=TURNS)
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_an_undo_of_turns_alone_restores_all_and_redo_brings_it_back(
     before: list[Change], turns: list[tuple[str, Change]], settings: Any, transactional_db: None
 ) -> None:
@@ -117,7 +117,7 @@ async def test_an_undo_of_turns_alone_restores_all_and_redo_brings_it_back(
 
 
 @given(before=st.lists(CHANGES, max_size=6), edits=MIXED)
-@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(75), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_an_undo_restores_or_reports_and_overwrites_nothing_of_peoples(
     before: list[Change], edits: list[tuple[str, Change]], settings: Any, transactional_db: None
 ) -> None:

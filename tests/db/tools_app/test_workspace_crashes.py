@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import FileSystemStorage
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Q
 
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
-from tools_app.core.files.workspace import Put
+from tools_app.core.files.workspace import Put, Remove
 from tools_app.models import WorkspaceEntry
 from tools_app.workspace import objects, services
 from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.undo import undo_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -127,6 +129,44 @@ async def test_no_row_is_without_its_object(
         await db(objects.sweep_orphans)
         assert objects_now() == named
     assert at > 5
+
+
+async def test_an_undo_that_ends_anywhere_is_whole_or_did_not_begin(fate: Fate, alice: User, settings: Any) -> None:
+    settings.THINK_WORKSPACE_INLINE_BYTES = 10
+    at, is_done = 0, False
+    while not is_done:
+        at += 1
+        assert at < 80
+        workspace = services.open_for_scope(f"undo_{at}", alice.pk)
+        await workspace.apply([Put(path="/d/large", content=LARGE), Put(path="/d/small", content=SMALL)])
+        first = await contents(workspace)
+        turn = workspace.in_turn(f"turn_{at}")
+        await turn.apply(
+            [Put(path="/d/large", content=SMALL), Remove(path="/d/small"), Put(path="/new", content=LARGE)]
+        )
+        last = await contents(workspace)
+        fate.at, fate.steps = at, 0
+        try:
+            await db(undone, f"turn_{at}", f"undo_{at}")
+            is_done = fate.steps < at
+        except Ended:
+            pass
+        finally:
+            fate.at = None
+        after = await contents(workspace)
+        assert after in (first, last), f"half undone after step {at}"
+        if after == last:
+            await db(undone, f"turn_{at}", f"undo_{at}")
+        assert await contents(workspace) == first
+        await db(undone, f"undo_{at}", f"redo_{at}")
+        assert await contents(workspace) == last
+        assert {row async for row in _object_names()} <= objects_now()
+    assert at > 5
+
+
+def undone(turn_id: str, undo_id: str) -> None:
+    with transaction.atomic():
+        undo_files(Q(turn_id=turn_id), undo_id=undo_id, may_write=Q())
 
 
 async def test_an_object_of_a_failed_write_is_removed_at_once(alice: User, settings: Any) -> None:

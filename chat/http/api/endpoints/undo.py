@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 
 from chat.access.auth import open_instance, open_turn
-from chat.conversations import undo
 from chat.errors import UndoImpossible, WorkspaceMissing
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
@@ -30,6 +29,7 @@ from chat.http.api.schemas.workspace import TurnFileOut, TurnFilesOut
 from chat.instance.workspaces import view_workspace
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Revert
+from chat.runtime import undo
 from chat.user_code.call_hook import AgentCodeFailed
 from thinkproject.kernel.aio import db
 from tools_app.actions.undoing import undo_effect

@@ -13,9 +13,10 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q
 
+from chat.agent.base import InstanceKey
 from chat.errors import InputInvalid, UndoBusy, UndoImpossible
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
-from chat.instances.rows import descendants, hold_instance, key_of
+from chat.instances.rows import descendants, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, AgentRun, Revert, Turn, new_revert_id
 from chat.turns.state.active import active_turns
 from sessions_app.core.messages.messages import Role
@@ -28,6 +29,7 @@ from tools_app.workspace.undo import Undoable, undo_files, undoable
 
 MAX_LEVELS: Final = 8
 MAX_PARENTS: Final = 50
+MAX_HIDDEN: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,36 @@ class Undone:
     revert: Revert
     done: Sequence[Undoable]
     left: Sequence[Undoable]
+
+
+def find_conversation(key: InstanceKey) -> AgentInstance:
+    """The row of a conversation. Errors: `UndoImpossible` before its first turn."""
+    instance = find_instance(key)
+    if instance is None:
+        raise UndoImpossible
+    return instance
+
+
+def find_turn(key: InstanceKey, turn_id: str = "") -> Turn:
+    """A turn of a conversation; without an id the last one whose question is shown. Errors: `UndoImpossible`."""
+    instance = find_conversation(key)
+    turns = Turn.objects.filter(instance=instance).select_related("instance").order_by("-position")
+    if turn_id:
+        found = turns.filter(pk=turn_id).first()
+    else:
+        recent = turns.filter(session_id=instance.session_id)[:MAX_HIDDEN]
+        found = next((turn for turn in recent if _place_before(turn)[0] is not None), None)
+    if found is None:
+        raise UndoImpossible
+    return found
+
+
+def find_redoable(key: InstanceKey) -> Revert:
+    """The undo that a redo takes back. Errors: `UndoImpossible`."""
+    found = redoable(find_conversation(key))
+    if found is None:
+        raise UndoImpossible
+    return found
 
 
 def preview_undo(turn: Turn) -> UndoPreview:
