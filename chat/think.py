@@ -80,6 +80,7 @@ from tools_app.core.guard.rules import InjectionGuard, Relaxed
 from tools_app.core.mcp.servers import McpServerSpec, McpServerView
 from tools_app.core.origins import Origin
 from tools_app.core.output_limits import OutputLimit
+from tools_app.core.permissions.rules import Permission
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_output import Media, ToolOutput
@@ -132,6 +133,7 @@ __all__ = [
     "OutputLimit",
     "OverflowFormula",
     "PendingExecution",
+    "Permission",
     "QueuedCall",
     "RecoveryContext",
     "RecoveryDecision",

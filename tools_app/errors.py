@@ -7,7 +7,7 @@ ThinkError
                  McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
                  McpUnavailable (McpSignInNeeded) · McpSignInFailed (GrantRefused · OAuthUnreachable) ·
                  ExtensionInvalid · ExtensionExists · ExtensionConflict · ExtensionNotFound · ExtensionDenied ·
-                 ExtensionUnloaded · ExtensionLimit · EgressClosed
+                 ExtensionUnloaded · ExtensionLimit · EgressClosed · RuleInvalid · RuleNotFound · RulesFull
 
 `DatabaseAway` is control flow and no error of a tool: it ends the attempt that runs the call, which is made again.
 """
@@ -249,6 +249,24 @@ class EgressClosed(ToolError, Denied):
     """Nothing is sent to the network while the conversation holds text of strangers. A person can allow it."""
 
     code = "egress_closed"
+
+
+class RuleInvalid(ToolError, Invalid):
+    """This is no rule about calls."""
+
+    code = "rule_invalid"
+
+
+class RuleNotFound(ToolError, NotFound):
+    """There is no such rule."""
+
+    code = "rule_not_found"
+
+
+class RulesFull(ToolError, Conflict):
+    """You have as many rules as you can. Remove some first."""
+
+    code = "rules_full"
 
 
 class DatabaseAway(BaseException):

@@ -17,6 +17,7 @@ from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.retry import RetryPolicy
 from tools_app.core.guard.rules import InjectionGuard
 from tools_app.core.mcp.servers import McpServerSpec
+from tools_app.core.permissions.rules import Permission
 from tools_app.core.tool import Tool
 
 
@@ -230,6 +231,8 @@ VALUES: Final[Mapping[str, Contract]] = {
     "title_model": _OTHER_MODEL,
     "summary_model": _OTHER_MODEL,
     "injection_guard": Contract("an InjectionGuard or Relaxed(reason=…)", _kind(InjectionGuard)),
+    "permissions": _list("a list of Permission.allow(…), .ask(…), .deny(…)", _kind(Permission)),
+    "review_model": _OTHER_MODEL,
     "extensions": _SWITCH,
     "schedule_tools": _SWITCH,
     "wait_for_mcp_connections": Contract(

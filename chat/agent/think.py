@@ -36,6 +36,7 @@ from chat.errors import ModelNotConfigured
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.guard.rules import ON, InjectionGuard
+from tools_app.core.permissions.rules import Permission
 
 USE_LOOP = object()
 """What `on_chat_message` returns to have the agentic loop answer."""
@@ -160,6 +161,15 @@ class Think(
     """The guard against instructions in text of strangers, on by default: once a page, a file or a server's text is in
     the conversation, calls that change something or send something ask a person first. A class that needs less says
     why: `Relaxed(reason="Reads our own wiki only", trusts=[Origin.WEB])`."""
+
+    permissions: ClassVar[Sequence[Permission]] = ()
+    """Rules about calls, beside those that the site and people make: `Permission.deny("bash", "rm *")`. The last that
+    matches decides; what a class denies no person allows. What they take away is taken from sub-agents as well."""
+
+    review_model: ClassVar[Any] = None
+    """A model that is asked before a person about calls that need approval: what it calls clear runs, all else asks the
+    person, and so does its failure. Never asked about high risks, the injection guard, secrets or rules that ask. As
+    `title_model`; `None` asks people only."""
 
     mcp_server: ClassVar[bool | Sequence[str]] = False
     """Whether programs that a person has authorised may talk to the agent as an MCP server: `True` offers the tool

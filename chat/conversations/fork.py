@@ -8,10 +8,13 @@ from chat.errors import AgentNotFound, InputInvalid
 from chat.files import attachments
 from chat.instances.rows import ensure_instance, hold_instance, key_of
 from chat.models import AgentInstance
+from chat.turns.admission.rule_answers import place_of
 from sessions_app.messages.services import delete_session, fork_session
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
+from tools_app.core.permissions.rules import RuleLevel
 from tools_app.guard.standings import GuardScope, copy_guard
+from tools_app.permissions.rows import copy_rules
 from tools_app.workspace.copying import copy_workspaces
 
 
@@ -21,7 +24,8 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
 
     The message is one of the current session, or of `session_id`. Configuration, state and the chosen model come along,
     turns that run do not. The files of its workspace are copied as they are now, so that neither conversation changes
-    those of the other. Attached files become shared, so that neither takes them along when it is deleted.
+    those of the other. What rules deny there is denied here, and what was allowed is asked again. Attached files become
+    shared, so that neither takes them along when it is deleted.
     Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone;
     `FileFailed` with `ENOSPC` without room for the copy.
     """
@@ -40,6 +44,7 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     former_id = made.session_id
     fork = fork_session(source_id, message_id, scope=made.pk)
     copy_guard(source_id, GuardScope(session_id=fork.pk, scope=made.pk, owner_id=made.owner_id))
+    copy_rules(instance.pk, place_of(made, RuleLevel.CONVERSATION))
     AgentInstance.objects.filter(pk=made.pk).update(
         session=fork,
         state=instance.state,

@@ -20,6 +20,7 @@ from tools_app.actions.ledger import forget_effects
 from tools_app.calls.services import forget_calls
 from tools_app.extensions.services import forget_extensions_of
 from tools_app.mcp.rows import forget_servers
+from tools_app.permissions.rows import forget_rules_of
 from tools_app.workspace.services import forget_workspaces_of
 
 
@@ -79,6 +80,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     forget_servers(family)
     forget_extensions_of(family)
     forget_reverts(Revert.objects.filter(instance_id__in=family))
+    forget_rules_of(family)
     forget_schedules_of(family)
     delete_turns(Turn.objects.filter(instance_id__in=family))
     for session_id in list(Session.objects.filter(scope__in=family).values_list("id", flat=True)):

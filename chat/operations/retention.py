@@ -28,6 +28,7 @@ from fibers.models import FiberStep
 from sessions_app.messages.services import prune_unreached
 from sessions_app.transfer.import_session import prune_unfinished
 from tools_app.actions.ledger import expired_effects, prune_effects
+from tools_app.permissions.rows import expired_rules, prune_rules
 from tools_app.workspace import objects, turn_files
 
 BATCH = 1_000
@@ -75,6 +76,7 @@ POLICIES = (
     Policy(name="programs", count=partial(clients.prune_clients, dry_run=True), prune=clients.prune_clients),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
+    Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
     Policy(name="archives", count=partial(prune_archives, dry_run=True), prune=prune_archives),
     Policy(name="imports", count=lambda: None, prune=prune_unfinished),

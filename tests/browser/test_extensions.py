@@ -49,7 +49,7 @@ def test_model_writes_an_extension_a_person_allows_it_and_the_next_turn_uses_it(
     expect(card).to_contain_text("Files: reads, changes and deletes.")
     expect(card).to_contain_text("Network: sends data to api.example.org.")
     look(tab, "extension-asked")
-    card.get_by_role("button", name="Allow").click()
+    card.get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("Loaded it.")
     tab.rest()
     shown = tools(tab)

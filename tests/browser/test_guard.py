@@ -40,7 +40,7 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     expect(bar(other)).to_contain_text("letter.txt")
     bar(tab).get_by_role("link", name="letter.txt").first.click()
     expect(tab.messages.first).to_be_in_viewport()
-    question(tab).get_by_role("button", name="Allow").click()
+    question(tab).get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("Written.")
 
     bar(tab).locator("summary").click()

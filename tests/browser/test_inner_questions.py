@@ -58,7 +58,7 @@ def test_a_call_of_code_is_approved_at_the_call_that_runs_the_code(
     look(tab, f"inner-question-{shape['viewport']['width']}")
     assert signed(paper) == 0
     tab.page.reload()
-    card.get_by_role("button", name="Allow").click()
+    card.get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("signed")
     expect(card).to_have_count(0)
     expect(tab.page.locator("#status")).to_be_hidden()
@@ -95,10 +95,10 @@ def test_several_questions_of_one_run_are_decided_one_by_one(open_tab: OpenTab, 
     tab.write(signing(*papers))
     expect(question(tab)).to_have_count(2)
     look(tab, "inner-questions")
-    question(tab).first.get_by_role("button", name="Allow").click()
+    question(tab).first.get_by_role("button", name="Allow once").click()
     expect(question(tab)).to_have_count(1)
     expect(question(tab)).to_contain_text(str(papers[1]))
-    question(tab).get_by_role("button", name="Allow").click()
+    question(tab).get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("Done: ")
     expect(question(tab)).to_have_count(0)
     assert [signed(paper) for paper in papers] == [1, 1]
@@ -113,6 +113,6 @@ def test_a_question_stays_in_sight_where_many_calls_are_folded(open_tab: OpenTab
     tab.page.locator("details.tool-run > summary").click()
     expect(tab.page.locator("details.tool")).to_have_count(6)
     expect(question(tab)).to_have_count(1)
-    question(tab).get_by_role("button", name="Allow").click()
+    question(tab).get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("Done: ")
     assert signed(tmp_path / "paper") == 1

@@ -34,7 +34,7 @@ def test_allowing_runs_the_call(desk_tab: ChatPage) -> None:
     expect(desk_tab.page.locator("#status")).to_contain_text("Waiting for your decision.")
     assert desk_tab.spoken().endswith("The assistant is asking for your approval.")
     look(desk_tab, "question")
-    question(desk_tab).get_by_role("button", name="Allow").click()
+    question(desk_tab).get_by_role("button", name="Allow once").click()
     expect(desk_tab.answers.last).to_contain_text("The bank says paid 5.")
     expect(question(desk_tab)).to_have_count(0)
     expect(desk_tab.page.locator("details.tool .fold-note")).to_contain_text("Done")
@@ -55,7 +55,7 @@ def test_a_question_survives_a_reload_and_is_answered_in_the_other_tab(desk_tab:
     other = open_tab(desk_tab.page.url.removeprefix(desk_tab.base_url), context=desk_tab.page.context)
     desk_tab.page.reload()
     expect(question(desk_tab)).to_be_visible()
-    question(other).get_by_role("button", name="Allow").click()
+    question(other).get_by_role("button", name="Allow once").click()
     for tab in (desk_tab, other):
         expect(tab.answers.last).to_contain_text("paid 5")
         expect(question(tab)).to_have_count(0)
@@ -105,7 +105,7 @@ def test_a_call_for_another_app_is_reported_and_can_be_skipped(desk_tab: ChatPag
 @pytest.mark.smoke
 def test_the_keyboard_decides(desk_tab: ChatPage) -> None:
     desk_tab.ask(PAY)
-    allow = question(desk_tab).get_by_role("button", name="Allow")
+    allow = question(desk_tab).get_by_role("button", name="Allow once")
     allow.focus()
     desk_tab.page.keyboard.press("Enter")
     expect(desk_tab.answers.last).to_contain_text("paid 5")
@@ -118,7 +118,7 @@ def test_the_keyboard_stays_at_a_question_while_the_page_draws_itself(desk_tab: 
     desk_tab.page.route("**/messages?**", lambda route: route.continue_() if is_read else held.append(route))
     desk_tab.holds_back = True
     desk_tab.ask(PAY)
-    allow = question(desk_tab).get_by_role("button", name="Allow")
+    allow = question(desk_tab).get_by_role("button", name="Allow once")
     allow.focus()
     facts = desk_tab.answers.last.locator(".facts")  # they come with the page
     assert facts.count() == 0
@@ -137,7 +137,7 @@ def test_the_keyboard_stays_at_what_answers_all(desk_tab: ChatPage, open_tab: Op
     other = open_tab(desk_tab.page.url.removeprefix(desk_tab.base_url), context=desk_tab.page.context)
     everything = desk_tab.page.get_by_role("button", name="Allow all")
     everything.focus()
-    question(other).first.get_by_role("button", name="Allow").click()
+    question(other).first.get_by_role("button", name="Allow once").click()
     expect(everything).to_have_text("Allow all 2")
     expect(everything).to_be_focused()
 
@@ -207,7 +207,7 @@ def test_escape_ends_the_edit_and_nothing_else(clerk_tab: ChatPage) -> None:
 def test_an_answer_that_a_question_interrupted_has_one_foot(desk_tab: ChatPage) -> None:
     desk_tab.ask(PAY)
     asked = desk_tab.answers.last.locator(".facts").inner_text()
-    question(desk_tab).get_by_role("button", name="Allow").click()
+    question(desk_tab).get_by_role("button", name="Allow once").click()
     expect(desk_tab.answers).to_have_count(2)
     desk_tab.rest()
     facts = desk_tab.page.locator(".message.is-assistant .facts")
@@ -235,7 +235,7 @@ def test_files_of_an_answer_that_waited_are_shown_together(desk_tab: ChatPage) -
         [f"call tool write {json.dumps(first)}", 'call tool pay {"amount": 5}', f"call tool write {json.dumps(second)}"]
     )
     desk_tab.ask(f"{writing}\nsay: Done.")
-    question(desk_tab).get_by_role("button", name="Allow").click()
+    question(desk_tab).get_by_role("button", name="Allow once").click()
     line = desk_tab.page.get_by_role("button", name="Files changed")
     expect(line).to_have_count(1)
     line.click()

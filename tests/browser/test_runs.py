@@ -82,7 +82,7 @@ def test_what_an_agent_asks_is_answered_in_its_parents_conversation(open_tab: Op
     check(tab.page)
     look(tab, "run-asks")
     tab.page.reload()
-    question.get_by_role("button", name="Allow").click()
+    question.get_by_role("button", name="Allow once").click()
     expect(cards(tab).locator(".run-note")).to_contain_text("Done")
     expect(question).to_have_count(0)
     cards(tab).locator("summary").first.click()

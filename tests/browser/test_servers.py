@@ -23,7 +23,7 @@ def prefix_of_tools(tab: ChatPage) -> str:
 
 def allow(tab: ChatPage) -> None:
     """Let the agent make the call that it asks about."""
-    tab.page.locator(".question").get_by_role("button", name="Allow").click()
+    tab.page.locator(".question").get_by_role("button", name="Allow once").click()
 
 
 @pytest.mark.smoke

@@ -6,33 +6,131 @@ Used for the calls of a model and for those of code that a model wrote.
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from django.utils import timezone
 
 from fibers.errors import FiberError
 from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.guard.reach import held_back
 from tools_app.core.guard.rules import SeenText
+from tools_app.core.permissions.rules import RULE, CallFacts, RuleAction, Verdict
+from tools_app.core.permissions.subjects import ANYTHING, UNKNOWN, Subject, text_subject
 from tools_app.core.questions import Question, fill_in, one_line
-from tools_app.core.tool import AnyRule, CheckFunction, RuleFunction, TextFunction, Tool, ToolContext
-from tools_app.core.tool_calls import ToolCall
+from tools_app.core.tool import (
+    AnyRule,
+    CheckFunction,
+    PatternFunction,
+    RuleFunction,
+    TextFunction,
+    Tool,
+    ToolContext,
+)
+from tools_app.core.tool_calls import ToolCall, ToolResult
 
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
+DENIED: Final = (
+    "Refused by the rule {rule!r}. Do not try it in another way: do something else, or say what you would need."
+)
 
-async def must_ask(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Whether a person must approve the call, by the tool's own rule or by the injection guard.
 
-    No rule lowers what the guard says. A rule that fails or takes too long leaves it to the person.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What is to become of a call before it runs.
+
+    `must_ask`: a person decides. `is_by_guard`: the injection guard alone asks. `verdict`: of the rules, where they
+    decided; a denial is a result for the model (`denied`). `facts`: what the rules went by, where there are rules.
     """
+
+    must_ask: bool
+    is_by_guard: bool = False
+    verdict: Verdict | None = None
+    facts: CallFacts | None = None
+
+    @property
+    def denied(self) -> ToolResult | None:
+        """The result in place of a call that a rule refuses."""
+        if self.verdict is None or self.verdict.action is not RuleAction.DENY:
+            return None
+        rule = self.verdict.rule
+        return ToolResult(output=DENIED.format(rule=rule.name), is_error=True, details={RULE: rule.used()})
+
+    @property
+    def used(self) -> JSONObject | None:
+        """The rule that lets the call run without a person's decision, for its details; `None` where none does."""
+        is_allowed = self.verdict is not None and self.verdict.action is RuleAction.ALLOW and not self.must_ask
+        return self.verdict.rule.used() if self.verdict is not None and is_allowed else None
+
+
+async def judge_call(tool: Tool, call: ToolCall, context: ToolContext) -> Judgement:
+    """Judge a call by the rules about calls, the tool's own rule and the injection guard.
+
+    An allowance takes the place of the tool's own rule and of nothing else. A rule that fails or takes too long leaves
+    it to the person.
+    """
+    facts, verdict = None, None
+    if context.permissions is not None and (tool.asks_person or context.permissions.may_decide(tool)):
+        facts = await facts_of(tool, call, context)
+        verdict = await context.permissions.judge(facts)
+    if verdict is not None and verdict.action is RuleAction.DENY:
+        return Judgement(must_ask=False, verdict=verdict, facts=facts)
+    if tool.asks_person or verdict is None or verdict.action is RuleAction.ASK:
+        is_asked = tool.asks_person or verdict is not None or await _asks(tool, call, context)
+    else:
+        is_asked = False
+    is_guarded = not is_asked and context.guard is not None and await context.guard.must_ask(tool)
+    judged = Judgement(must_ask=is_asked or is_guarded, is_by_guard=is_guarded, verdict=verdict, facts=facts)
+    if judged.must_ask and facts is None and context.permissions is not None:
+        return await _judged_again(judged, tool, call, context)
+    return judged
+
+
+async def _judged_again(judged: Judgement, tool: Tool, call: ToolCall, context: ToolContext) -> Judgement:
+    """The same with rules that were stored since the turn began: a person is about to be asked."""
+    assert context.permissions is not None, "is checked by the caller"
+    facts = await facts_of(tool, call, context)
+    verdict = (await context.permissions.rules()).judge(facts, timezone.now())
+    is_lifted = verdict is not None and verdict.action is RuleAction.ALLOW and not judged.is_by_guard
+    is_guarded = is_lifted and context.guard is not None and await context.guard.must_ask(tool)
+    is_denied = verdict is not None and verdict.action is RuleAction.DENY
+    must_ask = not is_denied and (not is_lifted or is_guarded)
+    return Judgement(
+        must_ask=must_ask, is_by_guard=must_ask and (judged.is_by_guard or is_guarded), verdict=verdict, facts=facts
+    )
+
+
+async def _asks(tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+    """Whether the tool's own rule has a person decide."""
     rule = tool.needs_approval
     if isinstance(rule, bool):
-        is_asked = rule
-    else:
-        is_asked = await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
-    return is_asked or (context.guard is not None and await context.guard.must_ask(tool))
+        return rule
+    return await _answered(tool, "needs_approval", _is_true(rule, call, context), instead=True)
+
+
+async def facts_of(tool: Tool, call: ToolCall, context: ToolContext) -> CallFacts:
+    """The facts of a call that rules go by. A function of the tool's that fails leaves unknown what it is about."""
+    subjects: tuple[Subject, ...] = (ANYTHING,)
+    if tool.patterns is not None:
+        subjects = await _answered(tool, "patterns", _subjects(tool.patterns, call, context), instead=(UNKNOWN,))
+    return CallFacts(
+        name=tool.name,
+        permission=tool.permission,
+        source=tool.source,
+        changes=not tool.read_only,
+        is_high_risk=tool.action is not None and tool.action.risk == "high",
+        subjects=subjects,
+    )
+
+
+async def _subjects(function: PatternFunction, call: ToolCall, context: ToolContext) -> tuple[Subject, ...]:
+    given = await call_user_code(function, call.input, context)
+    return tuple(text_subject(item) if isinstance(item, str) else item for item in given) or (UNKNOWN,)
 
 
 async def refusal_of(tool: Tool, call: ToolCall, context: ToolContext) -> str:

@@ -59,6 +59,14 @@ def has_begun(turn_id: str, call_id: str) -> bool:
     return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status__in=begun).exists()
 
 
+def scopes_with_questions(owner_id: int | None, *, limit: int = 200) -> list[str]:
+    """The conversations of a user that have open questions, at most so many. One query; none without a user."""
+    if owner_id is None:
+        return []
+    rows = ToolCallRecord.objects.filter(owner_id=owner_id, status=CallStatus.ASKED).exclude(scope="")
+    return list(rows.order_by("scope").values_list("scope", flat=True).distinct()[:limit])
+
+
 def find_inner_call(turn_id: str, call_id: str) -> ToolCallRecord | None:
     """Read a call that a call of this turn made and a person was asked about, whatever became of it."""
     return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id).exclude(wait_key="").first()

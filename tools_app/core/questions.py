@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, fingerprint
 from tools_app.core.guard.rules import ORIGIN, SeenText, texts_in
+from tools_app.core.permissions.rules import CallFacts, facts_from
 from tools_app.core.schema_check import problems
 from tools_app.core.tool_calls import ToolCall
 from tools_app.errors import EditInvalid, ToolDeclarationInvalid
@@ -25,12 +26,22 @@ Editable: TypeAlias = bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """An allowance that a person may give for always, as key and pattern of a rule."""
+
+    key: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question to a person, as stored with its call. `sentence` is empty where the tool has none of its own.
 
     `input_schema` is there where arguments may be changed: the schema that they have to fit. `lasting`: it stays open
     when the conversation goes on. `because`: the texts of others for which the injection guard asks. `permissions`: of
-    an action, nothing for any other tool. `request_id`: of the request in whose turn it is asked.
+    an action, nothing for any other tool. `request_id`: of the request in whose turn it is asked. `facts`: what rules
+    about the call go by. `offers`: the allowances that a person may give for always. `rule`: the rule that asks.
+    `choices`: what the person chooses among; such a call runs with the answers.
     """
 
     title: str = ""
@@ -44,13 +55,25 @@ class Question:
     permissions: tuple[str, ...] | None = None
     request_id: str = ""
     key: str = ""  # why it is asked, where no rule of the tool asks: `doom_loop`
+    facts: CallFacts | None = None
+    offers: tuple[Offer, ...] = ()
+    rule: str = ""
+    choices: tuple[JSONObject, ...] = ()
 
     def to_json(self) -> JSONObject:
         """The stored form."""
         names = list(self.may_edit) if isinstance(self.may_edit, tuple) else self.may_edit
         texts: JSONValue = [text.to_json() for text in self.because]
         permissions = None if self.permissions is None else list(self.permissions)
-        return {**asdict(self), "may_edit": names, "because": texts, "permissions": permissions}
+        made: JSONObject = {
+            "may_edit": names,
+            "because": texts,
+            "permissions": permissions,
+            "facts": None if self.facts is None else self.facts.to_json(),
+            "offers": [asdict(offer) for offer in self.offers],
+            "choices": list(self.choices),
+        }
+        return {**{name: getattr(self, name) for name in _PLAIN}, **made}
 
     def for_clients(self) -> JSONObject:
         """The form of the approval request on the wire, without the schema."""
@@ -59,6 +82,7 @@ class Question:
         shown |= {"risk": self.risk} if self.risk else {}
         shown |= {"lasting": True} if self.lasting else {}
         shown |= {"key": self.key} if self.key else {}
+        shown |= {name: stored[name] for name in ("offers", "rule", "choices") if stored[name]}
         return shown | ({"because": stored["because"]} if self.because else {})
 
     def described(self, call: ToolCall) -> JSONObject:
@@ -75,12 +99,15 @@ class Question:
         return shown | ({"risk": self.risk} if self.risk else {})
 
 
+_PLAIN: Final = ("title", "sentence", "input_schema", "risk", "lasting", "runs_elsewhere", "request_id", "rule")
+
+
 def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
     """Read a stored question; calls of earlier versions have none."""
     if not stored:
         return Question()
     may_edit, schema = stored.get("may_edit"), stored.get("input_schema")
-    permissions = stored.get("permissions")
+    permissions, facts = stored.get("permissions"), stored.get("facts")
     return Question(
         title=str(stored.get("title") or ""),
         sentence=str(stored.get("sentence") or ""),
@@ -93,7 +120,16 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         permissions=tuple(str(name) for name in permissions) if isinstance(permissions, list) else None,
         request_id=str(stored.get("request_id") or ""),
         key=str(stored.get("key") or ""),
+        facts=facts_from(facts) if isinstance(facts, dict) else None,
+        offers=tuple(Offer(key=str(each["key"]), pattern=str(each["pattern"])) for each in _objects(stored, "offers")),
+        rule=str(stored.get("rule") or ""),
+        choices=tuple(_objects(stored, "choices")),
     )
+
+
+def _objects(stored: Mapping[str, JSONValue], name: str) -> list[JSONObject]:
+    given = stored.get(name)
+    return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
 
 def title_of(name: str, title: str = "") -> str:

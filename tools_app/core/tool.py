@@ -12,7 +12,7 @@ filled in by the product and hidden from the model.
 import inspect
 import re
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any, Protocol, TypeAlias, TypedDict, overload
@@ -27,6 +27,8 @@ from tools_app.core.guard.rules import SeenText
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
+from tools_app.core.permissions.rules import CallFacts, RuleSet, Verdict
+from tools_app.core.permissions.subjects import Subject
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
 from tools_app.core.source import Source
@@ -63,6 +65,7 @@ class ToolContext:
     inner: "InnerCalls | None" = None  # the turn's part in the calls that this one makes
     noter: NoteOrigin | None = None
     guard: "CallGuard | None" = None  # of the conversation
+    permissions: "CallPermissions | None" = None  # the rules of the conversation
     repeats_outages: bool = False  # the attempt ends with `DatabaseAway` and is made again; otherwise it is an error
 
     async def check_egress(self, target: str) -> None:
@@ -153,6 +156,22 @@ class CallGuard(Protocol):
         ...
 
 
+class CallPermissions(Protocol):
+    """The rules about calls as a turn knows them."""
+
+    def may_decide(self, tool: "Tool") -> bool:
+        """Whether a rule may concern a call of this tool, as far as is known without a query."""
+        ...
+
+    async def judge(self, call: CallFacts) -> Verdict | None:
+        """The decision of the rules about a call. A query where the conversation has stored rules."""
+        ...
+
+    async def rules(self) -> RuleSet:
+        """The rules as they are stored now. A query, or two."""
+        ...
+
+
 Attach: TypeAlias = Callable[[Any], None]
 """Takes a part of the reply."""
 
@@ -164,6 +183,10 @@ Waiter: TypeAlias = Callable[[Wait], Awaitable[WaitEnd]]
 
 Reporter: TypeAlias = Callable[[str | None, JSONObject | None], None]
 """Takes a title and metadata of a running call."""
+
+Subjects: TypeAlias = Sequence[Subject | str]
+PatternFunction: TypeAlias = Callable[[JSONObject, ToolContext], Subjects | Awaitable[Subjects]]
+"""Says of one call what it is about: the texts that patterns of rules are held against. May be async."""
 
 RuleFunction: TypeAlias = Callable[[JSONObject, ToolContext], bool | Awaitable[bool]]
 """Says of one call whether a person must approve it. May be async."""
@@ -215,6 +238,9 @@ class Tool:
     read_only: bool = False  # it changes nothing anywhere
     open_world: bool = False  # its arguments leave this installation: an address, a query, a message
     source: Source = Source.AGENT  # of the turn's tools (`tools_app.core.tool_sources`)
+    permission: str = ""  # the key of rules about its calls; empty: its name
+    patterns: PatternFunction | None = None  # what a call is about; `None`: the pattern `*` alone covers it
+    asks_person: bool = False  # its calls are questions to a person: no rule answers them
     takes_self: bool = False  # made in the body of a class, and not bound to an object of it yet
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> "Tool":
@@ -329,6 +355,8 @@ class ToolOptions(TypedDict, total=False):
     origin: Origin
     read_only: bool
     open_world: bool
+    permission: str
+    patterns: PatternFunction | None
 
 
 @overload
@@ -357,6 +385,8 @@ def tool(
     `origin`: of the text that it returns; `Origin.WEB` for one that returns pages or mail. `read_only`: it changes
     nothing. `open_world`: what it is called with leaves this installation. Once a conversation holds text of strangers,
     calls run without a person's decision only if they are `read_only` and not `open_world`.
+    `permission`, `patterns`: the key that rules name (the tool's name by default), and a function of the input and the
+    context that returns the texts which patterns of rules are held against; one that fails has people asked.
     Errors: `ToolDeclarationInvalid` at import, naming the parameter.
     """
 
@@ -389,6 +419,8 @@ def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
         origin=options.get("origin", Origin.TOOL),
         read_only=options.get("read_only", False),
         open_world=options.get("open_world", False),
+        permission=options.get("permission", ""),
+        patterns=options.get("patterns"),
         takes_self=bool(_bound_self(function)),
     )
     return _with_question(made, options)

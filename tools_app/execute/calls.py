@@ -10,12 +10,13 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.outages import is_outage
-from tools_app.calls.asking import must_ask
+from tools_app.calls.asking import judge_call
 from tools_app.calls.run import execute
 from tools_app.calls.services import settle_inner_call
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.inner_calls import inner_call_id
+from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult, details_of
 from tools_app.errors import CodeInvalid, DatabaseAway
@@ -28,10 +29,11 @@ from tools_app.sandbox.contract import Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Allowed:
-    """A call that may run. `was_asked`: a person has approved it."""
+    """A call that may run. `was_asked`: a person has approved it. `rule`: what lets it run without one."""
 
     call: ToolCall
     was_asked: bool = False
+    rule: JSONObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,9 @@ class CodeCalls:
         if family == "state" and self.state is not None:
             return await self.journal.call(name, args, functools.partial(self._run_state, self.state, name, value))
         tool = self.catalogue.tool(name)
-        is_asked = tool.needs_approval or (self.context.guard is not None and self.context.guard.may_ask(tool))
+        guard, permissions = self.context.guard, self.context.permissions
+        is_asked = tool.needs_approval or tool.asks_person or (guard is not None and guard.may_ask(tool))
+        is_asked = is_asked or (permissions is not None and permissions.may_decide(tool))
         status = ExecutionCallStatus.BEGUN if is_asked else ExecutionCallStatus.RUNNING
         return await self.journal.call(name, args, functools.partial(self._run_tool, name, tool, value), status=status)
 
@@ -137,6 +141,7 @@ class CodeCalls:
         details = {} if inner is None else await inner.keep(call, result)
         if inner is not None and details:
             inner.deliver(call.call_id, details)
+        details = {**details, RULE: allowed.rule} if allowed.rule is not None else details
         return CallOutcome(output=result.output, is_error=result.is_error, details=details)
 
     async def _allowed(
@@ -147,10 +152,13 @@ class CodeCalls:
         if row.status in {ExecutionCallStatus.RUNNING, ExecutionCallStatus.WAITING}:  # it needs no decision, or has one
             decided = call if row.edited_input is None else replace(call, input=row.edited_input)
             return _Allowed(call=decided, was_asked=row.was_asked)
-        if row.status == ExecutionCallStatus.BEGUN and not await must_ask(tool, call, context):
-            await self.journal.move(row, ExecutionCallStatus.RUNNING)
-            return _Allowed(call=call)
         if row.status == ExecutionCallStatus.BEGUN:
+            judged = await judge_call(tool, call, context)
+            if judged.denied is not None:
+                return CallOutcome(output=judged.denied.output, is_error=True, details=judged.denied.details)
+            if not judged.must_ask:
+                await self.journal.move(row, ExecutionCallStatus.RUNNING)
+                return _Allowed(call=call, rule=judged.used)
             await self.journal.move(row, ExecutionCallStatus.ASKED)
         decision = await self.ask(AskedCall(tool=tool, call=call, ordinal=row.ordinal, context=self.context))
         if decision.refused is not None:

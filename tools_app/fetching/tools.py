@@ -13,6 +13,7 @@ from sessions_app.core.messages.truncation import cut_text
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.core.files.operations import WriteOperations
 from tools_app.core.origins import Origin
+from tools_app.core.permissions.subjects import address_subject
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileFailed
@@ -97,6 +98,7 @@ def create_fetch_tools(
             arguments=FetchInput,
             context_parameter="context",
             check=lambda given, _context: fetcher.check(str(given["url"])),
+            patterns=lambda given, _context: [address_subject(str(given["url"]))],
             title=TITLE,
             origin=Origin.WEB,
             read_only=True,

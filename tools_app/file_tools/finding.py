@@ -20,7 +20,16 @@ from tools_app.core.files.workspace import Entry, EntryKind
 from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
-from tools_app.file_tools.making import IgnoredField, Input, file_tool, not_found, own_path, own_pattern, refused
+from tools_app.file_tools.making import (
+    IgnoredField,
+    Input,
+    about_paths,
+    file_tool,
+    not_found,
+    own_path,
+    own_pattern,
+    refused,
+)
 from tools_app.workspace.ignoring import ignored_ones
 
 MAX_LISTED: Final = 1_000
@@ -70,7 +79,7 @@ def create_list_tool(operations: ListOperations, *, name: str = "list") -> Tool:
             value |= {"hasMore": True, "nextOffset": offset + limit}
         return value
 
-    return file_tool("list", name, ListInput, list_directory)
+    return about_paths(operations, "list", file_tool("list", name, ListInput, list_directory))
 
 
 def create_find_tool(operations: FindOperations, *, name: str = "find") -> Tool:
@@ -86,7 +95,7 @@ def create_find_tool(operations: FindOperations, *, name: str = "find") -> Tool:
             value["note"] = HINT
         return value
 
-    return file_tool("find", name, FindInput, find)
+    return about_paths(operations, "find", file_tool("find", name, FindInput, find))
 
 
 async def _left(operations: ListOperations, path: str, page: list[Entry]) -> list[Entry]:

@@ -1,13 +1,17 @@
 """Makes a tool of a model of its input and a function. What a file operation refuses becomes a value with `error`."""
 
+import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.operations import CanStat
-from tools_app.core.files.paths import MOUNT, normalise, without_mount
+from tools_app.core.files.paths import MOUNT, chain, normalise, without_mount
+from tools_app.core.guard.reach import held_back
+from tools_app.core.permissions.subjects import UNKNOWN, Subject, path_subjects
 from tools_app.core.schema import json_schema, parse_arguments
 from tools_app.core.tool import NAME_PATTERN, Tool, ToolContext
 from tools_app.core.tool_output import ToolOutput
@@ -16,6 +20,18 @@ from tools_app.file_tools.lookalikes import proposed
 from tools_app.file_tools.naming import TITLES, FileToolKind
 
 TIMEOUT_SECONDS = 60.0
+_WILD: Final = re.compile(r"[*?\[{\\]")
+PERMISSIONS: Final[dict[FileToolKind, str]] = {
+    "read": "read",
+    "write": "edit",
+    "edit": "edit",
+    "list": "list",
+    "find": "find",
+    "grep": "grep",
+    "delete": "delete",
+}
+"""The keys of rules, whatever the tools are called."""
+
 READING: Final[frozenset[FileToolKind]] = frozenset({"read", "list", "find", "grep"})
 
 
@@ -76,7 +92,40 @@ def file_tool(
         title=TITLES[kind],
         check=checked if check is not None else None,
         read_only=kind in READING,
+        permission=PERMISSIONS[kind],
     )
+
+
+def about_paths(operations: object, kind: FileToolKind, made: Tool) -> Tool:
+    """The tool whose calls rules judge by their paths. `operations`: the store, which knows what a path leads to."""
+    return replace(made, patterns=lambda given, _context: _subjects(operations, kind, given))
+
+
+async def _subjects(operations: object, kind: FileToolKind, given: JSONObject) -> list[Subject]:
+    """The paths that a call is about: as it names them, and what links make of them. One look at the store, or more."""
+    wanted = given.get("path", given.get("pattern", given.get("include", "/")))
+    fixed = _WILD.split(str(wanted), maxsplit=1)[0] if kind in {"find", "grep"} else str(wanted)
+    is_wild = fixed != str(wanted)
+    named = fixed[: fixed.rfind("/") + 1] or "/" if is_wild else fixed
+    is_tree = is_wild or kind == "find" or (kind == "grep" and "include" not in given)
+    is_tree = is_tree or (kind == "delete" and given.get("recursive") is True)
+    try:
+        with held_back():  # a look at names before the call is no part of what it returns
+            path = await own_path(operations, named)
+            return path_subjects(path, await _real_path(operations, path), is_tree=is_tree)
+    except FileFailed:
+        return [UNKNOWN]  # no path: the call says so
+
+
+async def _real_path(operations: object, path: str) -> str:
+    """The path without links; of one where nothing is, the nearest directory above it without links."""
+    if not isinstance(operations, CanStat):
+        return path
+    for above in [*reversed(chain(path)), "/"]:
+        entry = await operations.stat(above)
+        if entry is not None:
+            return f"{entry.path.rstrip('/')}{path[len(above.rstrip('/')) :]}" or "/"
+    return path
 
 
 async def own_path(operations: object, path: str) -> str:

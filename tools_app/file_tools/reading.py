@@ -18,7 +18,16 @@ from tools_app.core.tool import Tool
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import FileFailed
 from tools_app.file_tools.documents import AS_TEXT, document_of, why_unreadable
-from tools_app.file_tools.making import EncodingField, Input, PathField, file_tool, not_found, own_path, refused
+from tools_app.file_tools.making import (
+    EncodingField,
+    Input,
+    PathField,
+    about_paths,
+    file_tool,
+    not_found,
+    own_path,
+    refused,
+)
 
 MAX_MEDIA_BYTES: Final = 3_670_016
 """3.5 MiB: the largest picture or PDF that a model is given."""
@@ -61,7 +70,7 @@ def create_read_tool(operations: ReadOperations, *, name: str = "read") -> Tool:
             return await not_found(operations, path)
         return await asyncio.to_thread(shown, wanted, data)
 
-    return file_tool("read", name, ReadInput, read)
+    return about_paths(operations, "read", file_tool("read", name, ReadInput, read))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

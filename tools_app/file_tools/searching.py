@@ -16,10 +16,11 @@ from tools_app.core.files.operations import CanReadBytes, CanReadMany, CanReadSt
 from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, searchable
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import held_back, note_here
+from tools_app.core.permissions.secret_files import is_secret
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed, ToolInputInvalid
 from tools_app.file_tools.finding import HINT
-from tools_app.file_tools.making import IgnoredField, Input, file_tool, own_pattern, refused
+from tools_app.file_tools.making import IgnoredField, Input, about_paths, file_tool, own_pattern, refused
 
 MAX_MATCHES: Final = 200
 MAX_SECONDS: Final = 40.0
@@ -76,7 +77,8 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
         pattern = await own_pattern(operations, include)
         with held_back():  # names are returned with their lines
             entries = await operations.glob(pattern, ignored=include_ignored)
-        files = [entry for entry in entries if entry.kind is EntryKind.FILE]
+        found_files = [entry for entry in entries if entry.kind is EntryKind.FILE]
+        files = [entry for entry in found_files if entry.path == pattern or not is_secret(entry.path)]
         small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
         large = [entry.path for entry in files if entry.size > MAX_FILE_BYTES]
         found = _Found()
@@ -88,11 +90,13 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
             if text.source in found.paths:  # of the others only the absence of matches is returned
                 note_here(text.origin, text.source)
         value = _value(query, found)
+        if len(files) < len(found_files):
+            value["secretFilesLeftOut"] = len(found_files) - len(files)
         if not files and "**" not in include:
             value["note"] = HINT
         return value
 
-    return file_tool("grep", name, GrepInput, grep)
+    return about_paths(operations, "grep", file_tool("grep", name, GrepInput, grep))
 
 
 async def _search(

@@ -19,7 +19,16 @@ from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import FileConflict, FileFailed
 from tools_app.file_tools.keeping import encoded, held_text
 from tools_app.file_tools.lookalikes import proposed, refusal_of_double
-from tools_app.file_tools.making import EncodingField, Input, PathField, file_tool, not_found, own_path, refused
+from tools_app.file_tools.making import (
+    EncodingField,
+    Input,
+    PathField,
+    about_paths,
+    file_tool,
+    not_found,
+    own_path,
+    refused,
+)
 
 MAX_EDIT_BYTES: Final = 16 * 1024 * 1024
 NOT_UNICODE: Final = "The text has halves of surrogate pairs, which no file can hold."
@@ -87,7 +96,7 @@ def create_write_tool(operations: WriteOperations, *, name: str = "write") -> To
         await encoded(operations, path, content, encoding)
         return {}
 
-    return file_tool("write", name, WriteInput, write, check=check)
+    return about_paths(operations, "write", file_tool("write", name, WriteInput, write, check=check))
 
 
 def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
@@ -124,7 +133,7 @@ def create_edit_tool(operations: EditOperations, *, name: str = "edit") -> Tool:
         planned = await _planned(operations, asked)
         return planned if isinstance(planned, dict) else {}
 
-    return file_tool("edit", name, EditInput, edit, check=check)
+    return about_paths(operations, "edit", file_tool("edit", name, EditInput, edit, check=check))
 
 
 def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") -> Tool:
@@ -138,7 +147,7 @@ def create_delete_tool(operations: DeleteOperations, *, name: str = "delete") ->
         await operations.rm(path, recursive=recursive, force=True)
         return {"deleted": path}
 
-    return file_tool("delete", name, DeleteInput, delete, refusals_are_errors=True)
+    return about_paths(operations, "delete", file_tool("delete", name, DeleteInput, delete, refusals_are_errors=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

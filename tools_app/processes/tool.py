@@ -21,6 +21,7 @@ from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.origins import Origin
+from tools_app.core.permissions.subjects import command_subject
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
@@ -128,6 +129,8 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
         title=chosen.title,
         origin=Origin.WEB if chosen.network else Origin.TOOL,
         open_world=chosen.network,
+        permission=NAME,
+        patterns=lambda given, _context: [command_subject(str(given["command"]))],
     )
 
 

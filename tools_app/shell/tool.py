@@ -19,6 +19,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
+from tools_app.core.permissions.subjects import command_subject
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
@@ -116,6 +117,8 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
         timeout_seconds=chosen.seconds + sandbox_settings.limits.queue_seconds + WRITING_SECONDS,
         arguments=BashInput,
         context_parameter="context",
+        permission=NAME,
+        patterns=lambda given, _context: [command_subject(str(given["script"]))],
     )
 
 

@@ -109,11 +109,20 @@ class ToolResult(_Frame):
 
 
 class ToolApproval(_Frame):
-    """A person's decision about a call. `edited_input`: the arguments that it runs with instead; ours alone."""
+    """A person's decision about a call. Ours alone is all that follows `approved` but `auto_continue`.
+
+    `reason`: for the model. `edited_input`: the arguments that it runs with instead. `always`: store the allowance that
+    the question offers, for this conversation or for all of its owner's. `deny_all`: refuse all that is open.
+    `answers`: to a question with choices.
+    """
 
     tool_call_id: Id = Field(alias="toolCallId")
     approved: bool
+    reason: Annotated[Text, Field(max_length=1_000)] = ""
     edited_input: JSONObject | None = Field(default=None, alias="editedInput")
+    always: Literal["conversation", "owner"] | None = None
+    deny_all: bool = Field(default=False, alias="denyAll")
+    answers: list[list[Text]] | None = None
     auto_continue: bool = Field(default=False, alias="autoContinue")
 
 

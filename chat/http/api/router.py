@@ -44,6 +44,7 @@ from chat.http.api.endpoints.tools import (
     mcp_contents,
     mcp_imports,
     mcp_servers,
+    rules,
     skills,
     tool_calls,
     workspace,
@@ -83,6 +84,7 @@ def build_router() -> Router:
     router.add_router("", undo.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
+    router.add_router("", rules.router)
     router.add_router("", mcp_imports.router)  # before the ids of servers
     router.add_router("", mcp_servers.router)
     router.add_router("", mcp_contents.router)

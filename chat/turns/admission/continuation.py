@@ -6,7 +6,7 @@ results from a batch: the answer that settles the last call admits it, in whatev
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -18,7 +18,15 @@ from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
 from chat.turns.admission.intake import Continue, Placement
+from chat.turns.admission.rule_answers import (
+    add_offered,
+    answer_covered,
+    answer_others,
+    hold_waiting,
+    reaches_others,
+)
 from chat.turns.admission.tool_answers import (
+    AnsweredCalls,
     Reply,
     answer,
     has_lasting,
@@ -30,9 +38,10 @@ from chat.turns.admission.tool_answers import (
 from chat.turns.tools.client_tools import remember_client_tools
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
-from tools_app.calls.selectors import expired_call, find_call
+from tools_app.calls.selectors import expired_call, find_call, scopes_with_questions
 from tools_app.calls.services import Actor, abandon_call
-from tools_app.models import ApprovalEventKind
+from tools_app.core.permissions.rules import RuleLevel
+from tools_app.models import ApprovalEventKind, PermissionRule
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +52,16 @@ EXPIRED_TEXT = "Nobody answered in time."
 class Replied:
     """The outcome of an answer. `turn` continues it; `refusal`: why an expected continuation was refused.
 
-    `late_for`: the call had been answered already; the turn whose message says how.
+    `late_for`: the call had been answered already; the turn whose message says how. `rules`: that the decision added.
+    `settled`: the ids of other calls of the conversation that it has settled.
     """
 
     is_new: bool
     late_for: Turn | None = None
     turn: Turn | None = None
     refusal: Phrase | None = None
+    rules: tuple[PermissionRule, ...] = ()
+    settled: tuple[str, ...] = ()
 
 
 def reply_to_call(
@@ -64,8 +76,8 @@ def reply_to_call(
 
     Durability: when this returns the answer and the turn that follows are committed. An answer that comes late, twice
     or to nothing changes nothing. `client_tools` replaces the tools that clients run. Errors: `CallChanged`,
-    `InputInvalid` for tools that are too many, and those of a decision that changes arguments (`answer`); nothing is
-    changed.
+    `InputInvalid` for tools that are too many, and those of a decision that changes arguments (`answer`) or allows for
+    always (`rule_answers`); nothing is changed.
     """
     with transaction.atomic():
         instance = find_instance(key)
@@ -73,15 +85,47 @@ def reply_to_call(
             return Replied(is_new=False)
         if ":" in reply.call_id:  # only calls of calls are sure to have it
             hold_turn_of(find_call(instance.pk, reply.call_id))
+        elif reaches_others(reply):
+            hold_waiting(instance)
         hold_instance(instance)
         remember_client_tools(instance, client_tools)
+        rules = add_offered(instance, reply, actor)
         answered = answer(instance, reply, actor)
-        if answered.is_new:
-            notify_conversation(instance.owner_id, instance.pk)
-        if answered.ready is None:
-            return Replied(is_new=answered.is_new, late_for=answered.late_for)
-        turn, refusal = _go_on(instance, answered.ready, origin)
-        return Replied(is_new=True, turn=turn, refusal=refusal)
+        if not answered.is_new:
+            return Replied(is_new=False, late_for=answered.late_for)
+        others = list(answer_others(instance, reply, actor))
+        notify_conversation(instance.owner_id, instance.pk)
+        replied = _continued(instance, [answered, *(each for _, each in others)], origin)
+        replied = replace(replied, rules=tuple(rules), settled=tuple(call_id for call_id, _ in others))
+    if rules and reply.always is RuleLevel.OWNER:
+        _settle_elsewhere(instance, reply, actor)
+    return replied
+
+
+def _continued(instance: AgentInstance, answered: Sequence[AnsweredCalls], origin: str) -> Replied:
+    """Go on from each turn that is ready; the first one is reported."""
+    ready = {each.ready.pk: each.ready for each in answered if each.ready is not None}
+    gone_on = [_go_on(instance, turn, origin) for turn in ready.values()]
+    turn, refusal = gone_on[0] if gone_on else (None, None)
+    return Replied(is_new=True, turn=turn, refusal=refusal)
+
+
+def _settle_elsewhere(instance: AgentInstance, reply: Reply, actor: Actor) -> None:
+    """Settle what a person's new rules cover in the other conversations, each in a transaction of its own.
+
+    A conversation that a crash leaves out asks as it did.
+    """
+    for scope in scopes_with_questions(instance.owner_id):
+        other = AgentInstance.objects.filter(pk=scope, owner_id=instance.owner_id).first()
+        if other is None or scope == instance.pk:
+            continue
+        with transaction.atomic():
+            hold_waiting(other)
+            hold_instance(other)
+            settled = [each for _, each in answer_covered(other, reply, actor)]
+            if settled:
+                notify_conversation(other.owner_id, other.pk)
+                _continued(other, settled, "")
 
 
 def require_call(instance: AgentInstance, call_id: str) -> None:

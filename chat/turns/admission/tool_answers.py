@@ -36,6 +36,8 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from thinkproject.kernel.phrases import Phrase
 from tools_app.calls.selectors import calls_of, find_call, find_question, open_calls
 from tools_app.calls.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
+from tools_app.core.choices import with_answers_of
+from tools_app.core.permissions.rules import RuleLevel
 from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
 from tools_app.models import ApprovalEventKind, ToolCallRecord
@@ -65,6 +67,9 @@ class Reply:
     edited_input: JSONObject | None = None
     continues: bool = True
     approval_id: str = ""  # of the question that is answered, where the answerer knows it
+    always: RuleLevel | None = None  # of the rule that an approval adds: this conversation's, or the person's
+    denies_all: bool = False  # a refusal of all open questions of the conversation
+    answers: list[list[str]] | None = None  # to a question with choices, in the order of its questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +91,10 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
     shown other arguments. Of a decision that changes arguments: `CallDecided` when it comes too late, `EditInvalid`
     when they may not be changed like this, `InputInvalid` when it does not approve.
     """
-    row = _find(instance, reply)
+    row = find_answered(instance, reply)
     if row is None and _keep_early(instance, reply):
         return AnsweredCalls(is_new=True)
-    row = row or _find(instance, reply)
+    row = row or find_answered(instance, reply)
     if row is None or reply.approval_id not in ("", row.approval_id):
         return AnsweredCalls(is_new=False)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
@@ -103,7 +108,7 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
     return AnsweredCalls(is_new=True, ready=turn if is_ready(turn) else None)
 
 
-def _find(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
+def find_answered(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
     """The call that is answered: the newest of its id, unless the question is named. Models use ids twice."""
     named = find_question(instance.pk, reply.approval_id)
     return named if named is not None and named.call_id == reply.call_id else find_call(instance.pk, reply.call_id)
@@ -176,13 +181,18 @@ def _take(row: ToolCallRecord, reply: Reply, actor: Actor) -> bool:
 
 def _edited(row: ToolCallRecord, reply: Reply) -> JSONObject | None:
     """The changed arguments of a decision, if they differ. Errors: as `answer`."""
+    question = question_of(row.question)
+    if question.choices and reply.is_approved and row.status == CallStatus.ASKED:
+        return with_answers_of(question, row.input, reply.answers)
+    if reply.answers is not None and reply.is_approved:
+        raise InputInvalid("This question has no choices.")
     if reply.edited_input is None:
         return None
     if not reply.is_approved:
         raise InputInvalid("Arguments can be changed by an approval only.")
     if row.status != CallStatus.ASKED:
         raise CallDecided
-    return checked_edit(question_of(row.question), row.input, reply.edited_input)
+    return checked_edit(question, row.input, reply.edited_input)
 
 
 def show_answers(instance: AgentInstance, turn: Turn, rows: Iterable[ToolCallRecord]) -> None:
@@ -378,8 +388,12 @@ def reply_of(frame: frames.ToolResult | frames.ToolApproval) -> Reply:
         return Reply(
             call_id=frame.tool_call_id,
             is_approved=frame.approved,
+            reason=frame.reason,
             edited_input=frame.edited_input,
             continues=frame.auto_continue,
+            always=None if frame.always is None else RuleLevel(frame.always),
+            denies_all=frame.deny_all,
+            answers=frame.answers,
         )
     has_failed = frame.state == "output-error"
     return Reply(

@@ -41,6 +41,7 @@ from tools_app.core.tool_calls import OPEN
 from tools_app.extensions.selectors import HAS_EXTENSIONS
 from tools_app.guard.standings import HAS_GUARD
 from tools_app.mcp.selectors import HAS_SERVERS
+from tools_app.permissions.rows import HAS_RULES
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_open_calls:,
+    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_rules:, :has_open_calls:,
         s.fiber_id, s.step_key, s.value
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id
     LEFT JOIN think_fibers_fiberstep s ON s.id = :last_record:
@@ -67,6 +68,7 @@ _FIND: Final = Statement(
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
     has_guard=HAS_GUARD.replace(":session:", "t.session_id"),
+    has_rules=HAS_RULES.replace(":owner:", "i.owner_id"),
     last_record=LAST_RECORD.replace(":session:", "t.session_id").replace(":position:", "t.position"),
 )
 _BEGIN: Final = Statement(
@@ -111,6 +113,7 @@ class _Found:
     turn: Turn
     has_open_calls: bool
     has_guard: bool
+    has_rules: bool
     has_mcp_servers: bool
     has_extensions: bool
     last_request: ChainEnd | None
@@ -122,11 +125,12 @@ def _find(turn_id: str) -> _Found:
         raise TurnNotFound(Phrase("Turn {id!r} no longer exists.", id=turn_id))
     turn = _TURN.build(row)
     turn.instance = _INSTANCE.build(row[len(_TURN) :])
-    extensions, servers, guard, calls = (bool(value) for value in row[-7:-3])
+    extensions, servers, guard, rules, calls = (bool(value) for value in row[-8:-3])
     return _Found(
         turn=turn,
         has_open_calls=calls,
         has_guard=guard,
+        has_rules=rules,
         has_mcp_servers=servers,
         has_extensions=extensions,
         last_request=chain_end(*row[-3:]),
@@ -148,6 +152,7 @@ def _begin(context: FiberContext, found: _Found) -> TurnFacts:
     return replace(
         facts,
         has_guard=found.has_guard,
+        has_rules=found.has_rules,
         has_mcp_servers=found.has_mcp_servers,
         has_extensions=found.has_extensions,
         last_request=found.last_request,

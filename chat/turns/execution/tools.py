@@ -9,6 +9,8 @@ import functools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from django.utils import timezone
+
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.core.loop.hooks import (
@@ -31,6 +33,7 @@ from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.actions_above import asked_above
 from chat.turns.guarding.turn_guard import lets_run
+from chat.turns.guarding.turn_rules import TurnRules
 from chat.user_code.authorization import ActionGate
 from chat.user_code.call_hook import AgentCodeFailed, ask_hook, notify_hook
 from fibers.context import FiberContext
@@ -40,9 +43,9 @@ from sessions_app.core.messages import call_texts
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import fingerprint
+from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.actions.running import RunAction
-from tools_app.calls.asking import must_ask, question_for, refusal_of
+from tools_app.calls.asking import facts_of, judge_call, question_for, refusal_of
 from tools_app.calls.run import execute
 from tools_app.calls.selectors import has_begun
 from tools_app.calls.services import begin_call, close_cut_calls, close_inner_calls
@@ -50,6 +53,8 @@ from tools_app.core.action_rules import error_output
 from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
+from tools_app.core.permissions.rules import RULE, offered
+from tools_app.core.questions import Offer, Question
 from tools_app.core.tool import CallGuard, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
@@ -73,6 +78,8 @@ class TurnTools:
         self.key = facts.key
         self._runnable = Toolset(self._toolset, [] if assembled.reader is None else [assembled.reader])
         self.prompt = assembled.prompt
+        self.permissions = TurnRules(facts.instance, facts.key, has_stored=facts.has_rules)
+        self._used: dict[str, JSONObject] = {}  # the rules that let calls run
         self._facts = facts
         self._context = context
         self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
@@ -98,8 +105,10 @@ class TurnTools:
         if isinstance(pause, ToolPause):
             yield pause
             return
+        used = self._used.pop(call.call_id, None)
         async for item in self.run_here(call, self._facts.turn_id, refused=pause):
-            yield item
+            is_by_rule = used is not None and isinstance(item, ToolResult)
+            yield replace(item, details={**item.details, RULE: used}) if is_by_rule else item
 
     async def run_here(
         self, call: ToolCall, turn_id: str, *, is_approved: bool = False, refused: ToolResult | None = None
@@ -174,15 +183,19 @@ class TurnTools:
         tool = self._toolset.get(call.tool_name)
         guard = self.guard.for_call(call.call_id, self._facts.assistant_id, includes_step=False)
         context = self._tool_context(call, 1, self._inner(call, self._facts.turn_id), guard)
+        judged = await judge_call(tool, call, context)
+        if judged.denied is not None:
+            return judged.denied
         if self._is_looping(call):
             return await self._about_loop(tool, call, context)
-        if tool.is_client and not await guard.must_ask(tool):
+        if not judged.must_ask and tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
-        if not await must_ask(tool, call, context):
+        if not judged.must_ask:
+            self._note_used(call, judged.used)
             return None
-        is_by_guard = guard.may_ask(tool) and not await must_ask(tool, call, replace(context, guard=None))
-        if is_by_guard and await db(has_begun, self._facts.turn_id, call.call_id):
-            return None  # it began before the text was there
+        may_have_begun = judged.is_by_guard or judged.verdict is not None or self._facts.has_rules
+        if may_have_begun and await db(has_begun, self._facts.turn_id, call.call_id):
+            return None  # it began before the text, or the rule, was there
         return await self.question(tool, call, context)
 
     def _is_looping(self, call: ToolCall) -> bool:
@@ -198,6 +211,9 @@ class TurnTools:
         if isinstance(pause, ToolPause):
             return replace(pause, question={**(pause.question or {}), "key": DOOM_LOOP})
         return pause
+    def _note_used(self, call: ToolCall, used: JSONObject | None) -> None:
+        if used is not None:
+            self._used[call.call_id] = used
 
     async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that fails whatever that person says."""
@@ -213,12 +229,24 @@ class TurnTools:
         seconds = turn_settings.approval_seconds if seconds is None else seconds
         is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
         question = await question_for(tool, call, self.guard.named() if is_guarded else ())
+        question = await self._with_offers(question, tool, call, context)
         return ToolPause(
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
             expires_seconds=seconds or None,
             question=replace(question, request_id=self._facts.request_id).to_json(),
         )
+
+    async def _with_offers(self, question: Question, tool: Tool, call: ToolCall, context: ToolContext) -> Question:
+        """The question with the rule that asks it, and the allowances that would answer it and its like for always."""
+        facts = await facts_of(tool, call, context)
+        rules, now = await self.permissions.current(), timezone.now()
+        verdict = rules.judge(facts, now)
+        question = replace(question, rule=verdict.rule.name if verdict is not None else "")
+        if question.because or tool.asks_person:
+            return question
+        offers = tuple(Offer(key=rule.key, pattern=rule.pattern) for rule in offered(facts, rules, now))
+        return replace(question, facts=facts, offers=offers)
 
     def _begin(self, call: ToolCall, turn_id: str) -> int:
         with self._context.fenced():
@@ -338,6 +366,7 @@ class TurnTools:
             inner=inner,
             noter=guard.note,
             guard=guard,
+            permissions=self.permissions,
         )
 
 

@@ -45,6 +45,7 @@ class TurnFacts:
     has_mcp_servers: bool = False  # there may be some for the conversation
     has_extensions: bool = True  # any is stored that may concern the conversation
     has_guard: bool = False  # text of others was in the conversation
+    has_rules: bool = False  # a rule about calls is stored that may concern it
     position: int = 0  # in the conversation
     last_request: ChainEnd | None = None  # the record of the last request before this turn
     sent_before: SentRequest = NOTHING_SENT  # the whole of it, where an earlier attempt has gone on from it

@@ -7,7 +7,7 @@ import pytest
 
 from fibers.errors import LeaseLost
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.calls.asking import must_ask, question_for, refusal_of
+from tools_app.calls.asking import judge_call, question_for, refusal_of
 from tools_app.core.inner_calls import MAX_ID_CHARS, inner_call_id, inner_prefix
 from tools_app.core.tool import AnyRule, Tool, ToolContext, tool
 from tools_app.core.tool_calls import ToolCall
@@ -71,12 +71,13 @@ def is_no(_arguments: JSONObject, _context: ToolContext) -> bool:
     ],
 )
 async def test_a_rule_that_cannot_say_leaves_it_to_the_person(rule: Any, asks: bool) -> None:
-    assert await must_ask(pay_tool(needs_approval=rule), CALL, CONTEXT) is asks
+    judged = await judge_call(pay_tool(needs_approval=rule), CALL, CONTEXT)
+    assert (judged.must_ask, judged.denied) == (asks, None)
 
 
 async def test_a_lost_lease_is_no_answer() -> None:
     with pytest.raises(LeaseLost):
-        await must_ask(pay_tool(needs_approval=lost), CALL, CONTEXT)
+        await judge_call(pay_tool(needs_approval=lost), CALL, CONTEXT)
     with pytest.raises(LeaseLost):
         await question_for(pay_tool(approval_text=lost), CALL)
 

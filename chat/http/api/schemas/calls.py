@@ -17,6 +17,30 @@ class SourceOut(Schema):
     source: str
 
 
+class OfferOut(Schema):
+    """A rule that an approval for always adds: which tool, and which of its calls."""
+
+    key: str
+    pattern: str
+
+
+class OptionOut(Schema):
+    """An option of a question."""
+
+    label: str
+    description: str = ""
+
+
+class ChoiceOut(Schema):
+    """A question with options. `multiple`: several may be chosen; `custom`: own words will do, too."""
+
+    question: str
+    header: str = ""
+    options: list[OptionOut] = []
+    multiple: bool = False
+    custom: bool = True
+
+
 class QuestionOut(Schema):
     """The question to a person about a call, in words for people.
 
@@ -25,7 +49,8 @@ class QuestionOut(Schema):
     those of these names. `input_schema`: the schema that changed arguments have to fit; null where none may change.
     `risk`: how much is at stake, empty where the tool does not say. `because`: the texts of strangers for which the
     injection guard asks; empty where the tool itself does. `key`: `doom_loop` where the model makes the same calls
-    again and again; else empty.
+    again and again; else empty. `offers`: the rules that `always` adds; empty where it may not be allowed for always.
+    `rule`: the rule that asks, or empty. `choices`: what `answers` choose among.
     """
 
     tool_title: str
@@ -35,6 +60,9 @@ class QuestionOut(Schema):
     risk: Literal["", "low", "medium", "high"]
     because: list[SourceOut]
     key: str
+    offers: list[OfferOut]
+    rule: str
+    choices: list[ChoiceOut]
 
 
 class OpenCallOut(QuestionOut):
@@ -82,6 +110,9 @@ class ApprovalIn(Input):
     """A decision. `input`: the arguments it is about. `continues`: go on by itself once nothing is open.
 
     `edited_input`: all arguments that the approved call runs with instead, where its tool lets people change them.
+    `always`: store what the question offers, for this conversation or for all of yours; other open questions that it
+    covers are settled, too. `deny_all`: refuse all open questions of the conversation. `answers`: to a question with
+    choices, a list of texts for each.
     """
 
     approved: bool
@@ -89,6 +120,9 @@ class ApprovalIn(Input):
     input: JSONObject | None = None
     edited_input: JSONObject | None = None
     continues: bool = True
+    always: Literal["conversation", "owner"] | None = None
+    deny_all: bool = False
+    answers: list[list[Annotated[str, StringConstraints(max_length=4000)]]] | None = None
 
 
 class ResultIn(Input):
@@ -100,11 +134,16 @@ class ResultIn(Input):
 
 
 class AnsweredOut(Schema):
-    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none."""
+    """Whether the answer counted, and the turn that goes on from it. `not_continued`: why there is none.
+
+    `rules`: the ids of those that it added. `settled`: other calls of the conversation that it settled.
+    """
 
     accepted: bool
     turn_id: str | None
     not_continued: str | None
+    rules: list[str] = []
+    settled: list[str] = []
 
 
 class ApprovalEventOut(Schema):

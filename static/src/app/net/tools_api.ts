@@ -11,6 +11,8 @@ export type ExtensionDetail = Schemas["ExtensionDetailOut"];
 export type ExtensionVersion = Schemas["ExtensionVersionOut"];
 export type ExtensionCall = Schemas["ExtensionCallOut"];
 
+export type Rule = Schemas["RuleOut"];
+
 /** Whose something is: this conversation's, or all of the person's. */
 export type Level = "instance" | "user";
 
@@ -35,10 +37,30 @@ export class ToolsApi {
   /** `instanceId`: "" of a conversation that has not begun; it has what all of the person's have. */
   constructor(api: Api, instanceId: string) {
     this.#api = api;
+    this.#instanceId = instanceId;
     this.#base = instanceId ? `/instances/${seg(instanceId)}` : "";
   }
 
+  readonly #instanceId: string;
+
   #at = (level: Level): string => (level === "instance" ? this.#base : "");
+
+  // --- rules about calls --------------------------------------------------------------------------------------------
+
+  /** Those that count in the conversation, in the order in which they do; of none all of the person's. */
+  rules = (signal?: AbortSignal): Promise<Schemas["RulesOut"]> =>
+    this.#api.request("GET", `/rules?instance_id=${seg(this.#instanceId)}`, undefined, { signal });
+
+  addRule = (level: Level, rule: Schemas["RuleIn"]): Promise<Rule> =>
+    this.#api.request("POST", "/rules", { ...rule, instance_id: level === "instance" ? this.#instanceId : "" });
+
+  changeRule = (id: string, rule: Schemas["RuleIn"]): Promise<Rule> =>
+    this.#api.request("PUT", `/rules/${seg(id)}`, rule);
+
+  removeRule = (id: string): Promise<unknown> => this.#api.request("DELETE", `/rules/${seg(id)}`);
+
+  /** Begin or end plan mode. */
+  plan = (isOn: boolean): Promise<unknown> => this.#api.request("PUT", `${this.#base}/plan-mode`, { is_on: isOn });
 
   // --- servers ------------------------------------------------------------------------------------------------------
 

@@ -3,22 +3,23 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import { withoutTricks } from "../lib/readable.ts";
 import { follow } from "../lib/store.ts";
-import { type Extension, type Server, ToolsApi } from "../net/tools_api.ts";
+import { type Extension, type Rule, type Server, ToolsApi } from "../net/tools_api.ts";
 import { factsOf as extensionFacts, keyOf, stateOf as extensionState } from "../store/extension_facts.ts";
 import { factsOf as serverFacts, isOnItsWay, stateOf as serverState } from "../store/server_facts.ts";
 import { toolsPlace, type ToolsView } from "../store/tools_place.ts";
 import { useApp } from "../ui/context.ts";
-import { Icon } from "../ui/icon.tsx";
 import { ExtensionForm } from "./extension_form.tsx";
 import { ExtensionView } from "./extension_view.tsx";
 import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "./reading.ts";
 import type { PanelProps } from "./registry.ts";
+import { RuleForm, RuleView } from "./rule_form.tsx";
+import { RuleList } from "./rule_list.tsx";
 import { ServerForm } from "./server_form.tsx";
 import { ServerPaste } from "./server_paste.tsx";
 import { ServerView } from "./server_view.tsx";
+import { AddButton, Row } from "./tool_rows.tsx";
 
 const LOOK_MS = 2_000; // while a server connects: the notification may be lost
 
@@ -33,6 +34,7 @@ export interface Tools {
 export interface ToolLists {
   servers: Server[];
   extensions: Extension[];
+  rules: Rule[];
 }
 
 export function ToolsPanel({ conversation }: PanelProps) {
@@ -40,8 +42,12 @@ export function ToolsPanel({ conversation }: PanelProps) {
   const { id } = conversation.instance;
   const [api] = useState(() => new ToolsApi(app.api, id));
   const reading = useReading(conversation, async (signal): Promise<ToolLists> => {
-    const [servers, extensions] = await Promise.all([api.servers(signal), api.extensions(signal)]);
-    return { servers, extensions };
+    const [servers, extensions, { items: rules }] = await Promise.all([
+      api.servers(signal),
+      api.extensions(signal),
+      api.rules(signal),
+    ]);
+    return { servers, extensions, rules };
   });
   const soon = () => reading.soon();
   useEffect(() => {
@@ -95,10 +101,16 @@ function Shown({ tools, lists, view, last }: ShownProps) {
     const extension = lists.extensions.find((item) => keyOf(item) === view.key);
     if (extension) return <ExtensionView key={view.key} tools={tools} extension={extension} close={close} />;
   }
-  return <Lists lists={lists} last={last} />;
+  if (view.kind === "new-rule") return <RuleForm tools={tools} rule={null} close={close} />;
+  if (view.kind === "rule") {
+    const rule = lists.rules.find((item, at) => (item.id || String(at)) === view.key);
+    if (rule && !rule.may_change) return <RuleView key={view.key} rule={rule} close={close} />;
+    if (rule) return <RuleForm key={view.key} tools={tools} rule={rule} close={close} />;
+  }
+  return <Lists tools={tools} lists={lists} last={last} />;
 }
 
-function Lists({ lists: { servers, extensions }, last }: { lists: ToolLists; last: ToolsView }) {
+function Lists({ tools, lists: { servers, extensions, rules }, last }: Omit<ShownProps, "view">) {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (last.kind === "list" || document.activeElement !== document.body) return;
@@ -130,16 +142,8 @@ function Lists({ lists: { servers, extensions }, last }: { lists: ToolLists; las
           <AddButton kind="new-extension" label={t("extensions.add")} />
         </p>
       </section>
+      <RuleList tools={tools} rules={rules} />
     </div>
-  );
-}
-
-function AddButton({ kind, label }: { kind: "new-server" | "paste-servers" | "new-extension"; label: string }) {
-  return (
-    <button type="button" class="button" data-row={kind} onClick={() => toolsPlace.open({ kind })}>
-      <Icon name="plus" />
-      {label}
-    </button>
   );
 }
 
@@ -168,34 +172,5 @@ function ExtensionRow({ extension }: { extension: Extension }) {
       state={state || t("extensions.enabled")}
       mood={state ? "is-off" : "is-good"}
     />
-  );
-}
-
-interface RowProps {
-  view: ToolsView & { key: string };
-  icon: string;
-  name: string;
-  facts: string;
-  state: string;
-  mood: string;
-}
-
-function Row({ view, icon, name, facts, state, mood }: RowProps) {
-  return (
-    <li>
-      <button
-        type="button"
-        class="tools-row"
-        data-row={`${view.kind} ${view.key}`}
-        onClick={() => toolsPlace.open(view)}
-      >
-        <Icon name={icon} />
-        <span class="tools-row-text">
-          <bdi class="tools-name">{withoutTricks(name)}</bdi>
-          <span class="muted">{facts}</span>
-        </span>
-        <span class={`tools-state ${mood}`}>{state}</span>
-      </button>
-    </li>
   );
 }

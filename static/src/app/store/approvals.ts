@@ -3,7 +3,7 @@
 import { Due } from "../lib/busy.ts";
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
-import type { JsonObject, Risk } from "./types.ts";
+import type { ChoiceQuestion, JsonObject, Offer, Risk } from "./types.ts";
 
 /** One of them, as the API gives it. `sentence`: the tool's own words for what would happen; may be empty. */
 export interface Approval {
@@ -24,6 +24,10 @@ export interface Approval {
   /** The texts of others for which the injection guard asks. */
   because?: { kind: string; source: string }[];
   key?: string;
+  offers: Offer[];
+  /** The rule that asks; empty for none. */
+  rule: string;
+  choices: ChoiceQuestion[];
   requested_at: string;
   expires_at: string | null;
 }

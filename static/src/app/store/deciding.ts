@@ -6,10 +6,16 @@ import { openQuestions } from "./runs.ts";
 import type { Conversation } from "./conversation.ts";
 import type { JsonObject, ToolPart } from "./types.ts";
 
-/** A decision: `editedInput` where the person has changed the arguments. */
+/** A decision: `editedInput` where the person has changed the arguments, `answers` where it chose. */
 export interface Decision {
   approved: boolean;
   editedInput?: JsonObject;
+  answers?: string[][];
+  /** Add the rules that the question offers, for this conversation or for all. */
+  always?: "conversation" | "owner";
+  reason?: string;
+  /** Decline all that waits in the conversation. */
+  deniesAll?: boolean;
 }
 
 export class Deciding {
@@ -24,8 +30,13 @@ export class Deciding {
 
   /** Bound to the arguments that are shown. Resolves to whether the decision is stored. */
   async decide(instanceId: string, callId: string, input: unknown, decision: Decision): Promise<boolean> {
-    const { approved, editedInput } = decision;
-    const body = { approved, input, ...(editedInput === undefined ? {} : { edited_input: editedInput }) };
+    const { approved, editedInput, answers, always, reason, deniesAll } = decision;
+    const given = { edited_input: editedInput, answers, always, reason, deny_all: deniesAll };
+    const body = {
+      approved,
+      input,
+      ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    };
     return await this.#answered(this.#api.decideCall(instanceId, callId, body));
   }
 

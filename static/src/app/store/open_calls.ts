@@ -4,7 +4,7 @@
 import type { Api } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
-import type { JsonObject, Risk } from "./types.ts";
+import type { ChoiceQuestion, JsonObject, Offer, Risk } from "./types.ts";
 
 /** A call as the API gives it. */
 export interface OpenCall {
@@ -18,6 +18,10 @@ export interface OpenCall {
   sentence: string;
   risk: Risk;
   because?: unknown;
+  offers: Offer[];
+  /** The rule that asks; empty for none. */
+  rule: string;
+  choices: ChoiceQuestion[];
   input: unknown;
 }
 

@@ -3,14 +3,16 @@
 
 import { Store } from "../lib/store.ts";
 
-/** What is shown: the lists, one of their items, or a form for a new one. `key`: a server's id, an extension's scope and name. */
+/** What is shown: the lists, one of their items, or a form for a new one. `key`: a server's id, an extension's scope and name, a rule's. */
 export type ToolsView =
   | { kind: "list" }
   | { kind: "server"; key: string }
   | { kind: "extension"; key: string }
   | { kind: "new-server" }
   | { kind: "paste-servers" }
-  | { kind: "new-extension" };
+  | { kind: "new-extension" }
+  | { kind: "rule"; key: string }
+  | { kind: "new-rule" };
 
 export class ToolsPlace extends Store {
   instanceId = "";

@@ -39,18 +39,39 @@ export interface ReasoningPart extends Watched {
 /** How much is at stake when a call is allowed; empty where its tool does not say. */
 export type Risk = "" | "low" | "medium" | "high";
 
-/** A question to the person about a call, and its answer. `descriptor`: the question in the tool's own words. */
+/** A rule that an approval for always adds. */
+export interface Offer {
+  key: string;
+  pattern: string;
+}
+
+/** A question with choices. `custom`: own words will do, too. */
+export interface ChoiceQuestion {
+  question: string;
+  header?: string;
+  options?: { label: string; description?: string }[];
+  multiple?: boolean;
+  custom?: boolean;
+}
+
+/** A question in the tool's own words. `key`: why it is asked where no rule of the tool asks. */
+export interface ApprovalDescriptor {
+  title?: string;
+  sentence?: string;
+  mayEdit?: boolean | string[];
+  risk?: Risk;
+  because?: unknown;
+  offers?: Offer[];
+  rule?: string;
+  choices?: ChoiceQuestion[];
+  key?: string;
+}
+
+/** A question to the person about a call, and its answer. */
 export interface ToolApproval {
   id: string;
   approved?: boolean;
-  descriptor?: {
-    title?: string;
-    sentence?: string;
-    mayEdit?: boolean | string[];
-    risk?: Risk;
-    because?: unknown;
-    key?: string;
-  };
+  descriptor?: ApprovalDescriptor;
   /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
   edited?: boolean;
   originalInput?: unknown;

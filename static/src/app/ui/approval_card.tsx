@@ -8,10 +8,12 @@ import { withoutTricks } from "../lib/readable.ts";
 import { askedKind } from "../store/asked.ts";
 import type { Decision } from "../store/deciding.ts";
 import { textIn } from "../store/tool_details.ts";
-import type { JsonObject, Risk } from "../store/types.ts";
+import type { ChoiceQuestion, JsonObject, Offer, Risk } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
 import { Asked } from "./asked.tsx";
+import { ChoiceForm } from "./choice_form.tsx";
+import { DecisionButtons } from "./decision_buttons.tsx";
 
 const ArgumentsForm = lazy(async () => (await import("./later.ts")).ArgumentsForm);
 
@@ -28,6 +30,12 @@ export interface ApprovalCardProps {
   because?: readonly string[];
   /** Why it is asked where no rule of the tool asks: `doom_loop`. */
   why?: string;
+  /** The rules that an approval for always adds; none where it may not be given. */
+  offers: readonly Offer[];
+  /** The rule that asks; may be empty. */
+  rule: string;
+  /** Questions with choices, in place of arguments. */
+  choices: readonly ChoiceQuestion[];
   input: unknown;
   /** JSON schema of the arguments; null where it is not known. */
   schema: JsonObject | null;
@@ -64,13 +72,25 @@ export function ApprovalCard(props: ApprovalCardProps) {
       {(kind === "words" || kind === "link") && (
         <p class="asked-by" dir="auto">{t("servers.asks", { server: withoutTricks(title) })}</p>
       )}
-      <p class="question-text" dir="auto">{withoutTricks(sentence || t("approvals.question", { title }))}</p>
+      {!props.choices.length && (
+        <p class="question-text" dir="auto">{withoutTricks(sentence || t("approvals.question", { title }))}</p>
+      )}
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
       {props.why === "doom_loop" && <p class="question-because">{t("approvals.loop")}</p>}
       {props.because?.length
         ? <p class="question-because">{t("guard.because", { sources: props.because.join(", ") })}</p>
         : null}
-      {isEditing && schema
+      {props.rule && <p class="question-because">{t("approvals.by-rule", { rule: props.rule })}</p>}
+      {props.choices.length > 0 && !isReadOnly
+        ? (
+          <ChoiceForm
+            questions={props.choices}
+            isBusy={isBusy}
+            answer={(answers) => decide({ approved: true, answers })}
+            decline={() => decide({ approved: false })}
+          />
+        )
+        : isEditing && schema
         ? (
           <ArgumentsForm
             input={input}
@@ -90,30 +110,14 @@ export function ApprovalCard(props: ApprovalCardProps) {
               ? <Asked kind={kind} input={input as Record<string, unknown>} />
               : <ArgumentsTable input={input} />}
             {!isReadOnly && (
-              <p class="question-buttons">
-                <button
-                  type="button"
-                  class="button is-primary"
-                  disabled={isBusy}
-                  onClick={() => decide({ approved: true })}
-                >
-                  {t("approvals.allow")}
-                </button>
-                {canEdit && (
-                  <button
-                    type="button"
-                    class="button"
-                    disabled={isBusy}
-                    ref={edit}
-                    onClick={() => setEditing(true)}
-                  >
-                    {t("common.edit")}
-                  </button>
-                )}
-                <button type="button" class="button" disabled={isBusy} onClick={() => decide({ approved: false })}>
-                  {t("approvals.decline")}
-                </button>
-              </p>
+              <DecisionButtons
+                title={title}
+                offers={props.offers}
+                isBusy={isBusy}
+                edit={canEdit ? () => setEditing(true) : null}
+                editButton={edit}
+                decide={decide}
+              />
             )}
           </>
         )}

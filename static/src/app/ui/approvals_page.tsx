@@ -139,6 +139,9 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
         risk={item.risk}
         because={sourcesIn(item.because)}
         why={item.key}
+        offers={item.offers}
+        rule={item.rule}
+        choices={item.choices}
         input={item.input}
         schema={item.input_schema}
         mayEdit={item.may_edit}
@@ -179,6 +182,7 @@ function useNextFocus(body: { current: HTMLElement | null }, heading: { current:
     if (isStored) {
       app.announcer.say(t(decision.approved ? "approvals.allowed" : "approvals.declined"));
       app.approvals.drop(item.call_id);
+      if (decision.always || decision.deniesAll) app.approvals.refreshSoon(); // others are settled as well
     } else app.approvals.refresh(); // another window may have decided
     return isStored;
   };

@@ -29,6 +29,9 @@ export function InnerQuestions({ context, part }: { context: Parts; part: ToolPa
           sentence={call.sentence}
           risk={call.risk}
           because={sourcesIn(call.because)}
+          offers={call.offers}
+          rule={call.rule}
+          choices={call.choices}
           input={call.input}
           schema={call.input_schema}
           mayEdit={call.may_edit}

@@ -35,6 +35,9 @@ function Approval({ context, part }: Props) {
       risk={descriptor?.risk ?? ""}
       because={sourcesIn(descriptor?.because)}
       why={descriptor?.key ?? ""}
+      offers={descriptor?.offers ?? []}
+      rule={descriptor?.rule ?? ""}
+      choices={descriptor?.choices ?? []}
       input={part.input}
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}

@@ -16,6 +16,8 @@ from chat.http.api.schemas.calls import (
     AnsweredOut,
     ApprovalEventOut,
     ApprovalIn,
+    ChoiceOut,
+    OfferOut,
     OpenCallOut,
     PendingApprovalOut,
     PendingApprovalsOut,
@@ -33,6 +35,7 @@ from thinkproject.kernel.languages import translate
 from tools_app.calls.selectors import approval_events
 from tools_app.calls.services import Actor
 from tools_app.core.action_rules import ActionStatus, UndoStatus
+from tools_app.core.permissions.rules import RuleLevel
 from tools_app.core.questions import Question, question_of, title_of
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ActionRecord, ToolCallRecord
@@ -91,6 +94,9 @@ def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: Appr
         input_hash=shown,
         edited_input=data.edited_input,
         continues=data.continues,
+        always=None if data.always is None else RuleLevel(data.always),
+        denies_all=data.deny_all,
+        answers=data.answers,
     )
     return _answer(request, instance, reply)
 
@@ -127,6 +133,8 @@ def _answer(request: HttpRequest, instance: AgentInstance, reply: Reply) -> Answ
         accepted=replied.is_new,
         turn_id=None if replied.turn is None else replied.turn.pk,
         not_continued=translate(replied.refusal) if replied.refusal else None,
+        rules=[rule.pk for rule in replied.rules],
+        settled=list(replied.settled),
     )
 
 
@@ -145,6 +153,9 @@ def _pending(view: PendingApproval) -> PendingApprovalOut:
         risk=_risk(view.question),
         because=_because(view.question),
         key=view.question.key,
+        offers=_offers(view.question),
+        rule=view.question.rule,
+        choices=_choices(view.question),
         input=view.input,
         requested_at=view.requested_at,
         expires_at=view.expires_at,
@@ -157,6 +168,14 @@ def _may_edit(question: Question) -> bool | list[str]:
 
 def _because(question: Question) -> list[SourceOut]:
     return [SourceOut(kind=text.origin.value, source=text.source) for text in question.because]
+
+
+def _offers(question: Question) -> list[OfferOut]:
+    return [OfferOut(key=offer.key, pattern=offer.pattern) for offer in question.offers]
+
+
+def _choices(question: Question) -> list[ChoiceOut]:
+    return [ChoiceOut.model_validate(each) for each in question.choices]
 
 
 def _risk(question: Question) -> Literal["", "low", "medium", "high"]:
@@ -194,6 +213,9 @@ def _open_call(row: ToolCallRecord, message_id: str) -> OpenCallOut:
         risk=_risk(question),
         because=_because(question),
         key=question.key,
+        offers=_offers(question),
+        rule=question.rule,
+        choices=_choices(question),
         call_id=row.call_id,
         tool_name=row.tool_name,
         input=row.input,

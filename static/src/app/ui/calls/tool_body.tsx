@@ -9,7 +9,14 @@ import { messageOf } from "../../net/api.ts";
 import { askedKind } from "../../store/asked.ts";
 import { errorIn } from "../../store/call_results.ts";
 import { toolName } from "../../store/fold.ts";
-import { type CallDetails, type CallFile, detailsOf, isRecord, type WholeOutput } from "../../store/tool_details.ts";
+import {
+  type CallDetails,
+  type CallFile,
+  detailsOf,
+  isRecord,
+  textIn,
+  type WholeOutput,
+} from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { sourcesIn } from "../approval_card.tsx";
 import { ArgumentsTable } from "../arguments_table.tsx";
@@ -49,8 +56,21 @@ export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) 
       <CallFiles files={details.files} base={context.app.boot.urls.files} />
       {details.whole && <Whole whole={details.whole} />}
       {sources.length > 0 && <p class="tool-name muted">{t("guard.text-from", { sources: sources.join(", ") })}</p>}
+      <RuleNote known={known} />
       {name && <p class="tool-name muted">{t("calls.tool-name", { name })}</p>}
     </>
+  );
+}
+
+/** The rule that let the call run, or refused it. */
+function RuleNote({ known }: { known: unknown }) {
+  const rule = isRecord(known) ? known.rule : null;
+  const name = textIn(rule, "name");
+  if (!name) return null;
+  return (
+    <p class="tool-name muted">
+      {t(textIn(rule, "action") === "deny" ? "calls.refused-by" : "calls.allowed-by", { rule: name })}
+    </p>
   );
 }
 

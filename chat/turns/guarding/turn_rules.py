@@ -1,0 +1,110 @@
+"""The rules about calls of a conversation: those of the classes, and those that the site and people have stored.
+
+A conversation below another one has its own, and what those above deny or have people asked about; what a person
+allowed above, or in all conversations, says nothing about it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from django.utils import timezone
+
+from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
+from chat.models import AgentInstance
+from thinkproject.kernel.aio import db
+from tools_app.core.permissions.rules import (
+    CHANGES,
+    CallFacts,
+    Permission,
+    RuleAction,
+    RuleLevel,
+    RuleSet,
+    Verdict,
+    inherited,
+)
+from tools_app.core.tool import Tool
+from tools_app.models import PermissionRule
+from tools_app.permissions.rows import stored_rules
+
+_LEVELS: Final = list(RuleLevel)
+
+
+class TurnRules:
+    """The rules for one attempt at a turn: a `tools_app.core.tool.CallPermissions`."""
+
+    def __init__(self, instance: AgentInstance, key: InstanceKey, *, has_stored: bool) -> None:
+        """No query. `has_stored`: a rule is stored that may concern the conversation."""
+        self._instance = instance
+        self._key = key
+        self._has_stored = has_stored
+        self._of_classes = rule_set(key, (), ())
+        self.plans = False  # once the rules were read: whether the conversation is in plan mode
+
+    async def load(self) -> None:
+        """Read what is stored, where there is any: whether the conversation is in plan mode. A query, or two."""
+        if self._has_stored:
+            self.plans = is_planning((await self.rules()).own)
+
+    def may_decide(self, tool: Tool) -> bool:
+        """Whether a rule may concern a call of this tool, as far as is known without a query."""
+        return self._has_stored or tool.patterns is not None or bool(self._of_classes.own or self._of_classes.above)
+
+    async def judge(self, call: CallFacts) -> Verdict | None:
+        """The decision of the rules as they are now. A query, or two, where the conversation has stored ones."""
+        return (await self.current()).judge(call, timezone.now())
+
+    async def current(self) -> RuleSet:
+        """The rules. A query, or two, where the conversation had stored ones when the turn began."""
+        return await self.rules() if self._has_stored else self._of_classes
+
+    async def rules(self) -> RuleSet:
+        """The rules as they are stored now. A query, or two."""
+        return await db(rules_of_instance, self._instance, self._key)
+
+
+def is_planning(rules: Sequence[Permission]) -> bool:
+    """Whether the last rule about all that changes anything is that the conversation's own refuses it."""
+    of_all = [rule for rule in rules if (rule.key, rule.pattern) == (CHANGES, "*")]
+    return bool(of_all) and of_all[-1].action is RuleAction.DENY
+
+
+def rules_of_instance(instance: AgentInstance, key: InstanceKey) -> RuleSet:
+    """The rules for the calls of a conversation, as they are stored now. One query, and one for each above it."""
+    above = _ids_above(instance)
+    agents = {key.agent, *(each.agent for each in key.ancestors)}
+    return rule_set(key, above, stored_rules(key.owner_id, agents, [instance.pk, *above]), instance.pk)
+
+
+def rule_set(key: InstanceKey, above: Sequence[str], rows: Sequence[PermissionRule], scope: str = "") -> RuleSet:
+    """The rules of classes and these stored ones. `above`: the ids of the conversations above, root first."""
+    own = [row.permission for row in rows if row.level == RuleLevel.SITE]
+    own += _of_class(key.agent, rows)
+    mine = [row.permission for row in rows if row.level == RuleLevel.OWNER]
+    own += mine if not key.ancestors else [rule for rule in mine if rule.action is not RuleAction.ALLOW]
+    own += [row.permission for row in rows if row.scope and row.scope == scope]
+    sets = []
+    for at, parent in enumerate(key.ancestors):
+        there = above[at] if at < len(above) else ""
+        rules = [*_of_class(parent.agent, rows), *(row.permission for row in rows if there and row.scope == there)]
+        sets.append(inherited(rules))
+    return RuleSet(own=tuple(own), above=tuple(rules for rules in sets if rules))
+
+
+def _of_class(agent: str, rows: Sequence[PermissionRule]) -> list[Permission]:
+    cls = get_agent_class(agent) if is_served(agent) else None
+    declared = cls.permissions if cls is not None and issubclass(cls, Think) else ()
+    stored = [row.permission for row in rows if row.level == RuleLevel.CLASS and row.agent == agent]
+    return [*(replace(rule, level=RuleLevel.CLASS) for rule in declared), *stored]
+
+
+def _ids_above(instance: AgentInstance) -> list[str]:
+    """The ids of the conversations above, root first. A query for each."""
+    found: list[str] = []
+    parent_id = instance.parent_id
+    while parent_id is not None:
+        found.insert(0, parent_id)
+        parent_id = AgentInstance.objects.values_list("parent_id", flat=True).get(pk=parent_id)
+    return found
