@@ -211,6 +211,7 @@ class TurnTools:
         if isinstance(pause, ToolPause):
             return replace(pause, question={**(pause.question or {}), "key": DOOM_LOOP})
         return pause
+
     def _note_used(self, call: ToolCall, used: JSONObject | None) -> None:
         if used is not None:
             self._used[call.call_id] = used

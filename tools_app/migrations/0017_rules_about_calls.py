@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_tools", "0015_mcp_clients_by_hand"),
+        ("think_tools", "0016_backups_by_step"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

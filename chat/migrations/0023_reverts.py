@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0020_archive_imports"),
+        ("think_chat", "0022_steering_turns"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0020_archive_imports"),
+        ("think_chat", "0021_durable_streams"),
     ]
 
     operations = [
