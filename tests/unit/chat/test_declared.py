@@ -27,6 +27,8 @@ def test_a_class_name_becomes_the_segment_that_published_clients_ask_for(name: s
 
 def test_a_class_is_served_under_its_route_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.agent.declared.classes", {})
-    made = type("RouteNameDesk", (Think,), {})
-    assert made.route_name() == "route-name-desk"
-    assert get_agent_class("route-name-desk") is made
+
+    class RouteNameDesk(Think): ...
+
+    assert RouteNameDesk.route_name() == "route-name-desk"
+    assert get_agent_class("route-name-desk") is RouteNameDesk
