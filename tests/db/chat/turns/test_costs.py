@@ -63,7 +63,7 @@ async def test_each_call_has_its_own_tier(make_room: MakeRoom) -> None:
     turn = await room.say('usage: 150000 0\ncall tool add {"a": 1, "b": 2}\nsay: {result}\nusage: 150000 0')
     assert turn.step_count == 2
     assert turn.cost == 2 * Decimal("0.6")  # 300,000 in all, and no request beyond 200,000
-    steps = await db(
+    steps: list[Any] = await db(
         lambda: list(
             turn.fiber.steps.filter(step_key__startswith="model:").order_by("pk").values_list("value", flat=True)
         )
