@@ -164,12 +164,12 @@ def test_throttle_shows_less_often_and_all_at_the_end(room: Room, context: Brows
     wait_for(lambda: len(room.stored()) == 2, seconds=20, what="the stored answer")
     tab.wait(f"harness.seen.at(-1).messages.at(-1).text.length === {len(room.answers()[0])}", what="the whole answer")
     partly = {moment["messages"][-1]["text"] for moment in tab.seen if len(moment["messages"]) == 2}
-    assert len(partly) <= 6
     room.close(tab)
     give(context, chat=js({"throttle": False}))
     every = room.open("every chunk")
     room.ask_and_rest(every, LONG)
-    assert len({moment["messages"][-1]["text"] for moment in every.seen if len(moment["messages"]) == 4}) > 30
+    each = {moment["messages"][-1]["text"] for moment in every.seen if len(moment["messages"]) == 4}
+    assert len(each) > 2 * len(partly)  # how many a page draws in a second is the machine's
 
 
 @LINES
