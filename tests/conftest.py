@@ -41,6 +41,7 @@ OWN_SQL = (
     "tests/db/sessions_app/",
     "tests/db/fibers/",
     "tests/db/tools_app/",
+    "tests/db/chat/durable_streams/",
     "tests/db/chat/streams/",
     "tests/db/chat/test_long_history.py",
     "tests/db/chat/test_lost_notifications.py",

@@ -30,10 +30,9 @@ MAX_LISTED: Final = 1_000
 def note_append(stream: DurableStream) -> None:
     """Notify the readers of a stream, and wake who subscribes to it, after the present transaction."""
     notify_on_commit(stream_group(stream.pk), {"type": "stream.changed"})
-    links = SubscriptionLink.objects.filter(owner=stream.owner_id, path=stream.path)
     # Locked: who ends its work at the same moment either sees this append or is seen as idle here.
-    rows = StreamSubscription.objects.select_for_update().filter(links__in=links).order_by("pk")
-    for subscription in rows:
+    rows = StreamSubscription.objects.select_for_update(of=("self",))
+    for subscription in rows.filter(links__owner=stream.owner_id, links__path=stream.path).order_by("pk"):
         if not subscription.wake_id and subscription.failures < MAX_FAILURES:
             start_wake(subscription)
 

@@ -128,7 +128,7 @@ FILES: Final[dict[str, Parse]] = {
 
 def rows_of(folder: Path) -> list[str]:
     """Every row of the references in this folder, in their order."""
-    found = []
+    found: list[str] = []
     for name, parse in FILES.items():
         of_file = [
             row

@@ -8,4 +8,4 @@ globalThis.fetch = (input, init = {}) => {
   return send(input, { ...init, headers })
 }
 const { runConformanceTests } = await import("@durable-streams/server-conformance-tests")
-runConformanceTests({ baseUrl, longPollTimeoutMs: 500, subscriptions: true })
+runConformanceTests({ baseUrl, longPollTimeoutMs: 2000, subscriptions: true })

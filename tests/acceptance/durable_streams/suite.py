@@ -11,7 +11,7 @@ from tests import npm
 HERE = Path(__file__).resolve().parent
 DIST = Path(os.environ.get("TEST_STREAMS_DIST", HERE / "dist"))
 SUITE = npm.installed(HERE, DIST, "conformance.test.mjs")
-LONG_POLL_SECONDS = 0.5
+LONG_POLL_SECONDS = 2.0
 ENVIRON = {
     "THINK_DURABLE_STREAMS_LONG_POLL_SECONDS": str(LONG_POLL_SECONDS),
     "THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS": "127.0.0.0/8",

@@ -43,7 +43,6 @@ def messages_at(product: Product, path: str, *, web: int) -> Iterator[object]:
             time.sleep(0.2)
 
 
-@pytest.mark.smoke
 def test_a_writer_whose_server_is_killed_leaves_no_gap_and_nothing_twice(make_product: Callable[..., Product]) -> None:
     product = make_product(webs=2, workers=0)
     path = "killed"
