@@ -169,7 +169,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         if segment == "**":
             text += f"(?:{slash}[^/]+)*" if index else "[^/]+(?:/[^/]+)*"
         else:
-            text += slash + "[^/]*".join(re.escape(piece) for piece in segment.split("*"))
+            pieces = "[^/]*".join(re.escape(piece) for piece in segment.split("*"))
+            text += slash + ("[^/]+" if segment == "*" else pieces)
     return re.compile(text, re.DOTALL)
 
 

@@ -13,6 +13,7 @@ from chat.durable_streams import signatures, subscriptions
 from chat.durable_streams.errors import SubscriptionNotFound, SubscriptionRefused
 from chat.durable_streams.wakes import check_address
 from chat.http.durable_streams.answers import empty, root_of, stream_caller, stream_door
+from chat.models import StreamSubscription
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, dump, load
 from tools_app.fetching.errors import FetchFailed
@@ -99,7 +100,7 @@ async def _check_address(url: str) -> None:
         raise SubscriptionRefused(400, "WEBHOOK_URL_REJECTED", error.message) from error
 
 
-def _shown(row: subscriptions.StreamSubscription) -> JSONValue:
+def _shown(row: StreamSubscription) -> JSONValue:
     return subscriptions.shown(row, signing_facts=signatures.signing_facts())
 
 

@@ -54,10 +54,9 @@ def test_what_is_in_them_is_not_shown(kept_stream: DurableStream) -> None:
 
 
 def test_deletion_asks_first_and_keeps_what_forks_need(kept_stream: DurableStream) -> None:
-    _, looking = staff("view_durablestream", "view_streamsubscription")
-    act(looking, STREAMS, "delete_streams", kept_stream.pk, is_sure=True)
+    user, client = staff("view_durablestream", "view_streamsubscription")
+    act(client, STREAMS, "delete_streams", kept_stream.pk, is_sure=True)
     assert DurableStream.objects.get(pk=kept_stream.pk).deleted_at is None
-    user, client = staff()
     user.is_superuser = True
     user.save()
     act(client, STREAMS, "delete_streams", kept_stream.pk, is_sure=False)

@@ -31,7 +31,9 @@ class Program:
     async def send(self, method: str, path: str, body: bytes = b"", *, type_: str = "", **headers: str) -> Any:
         """Send a request below the root; `Stream_Closed="true"` is the header `Stream-Closed`."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        kind = type_ or (JSON if body and body[:1] in b'[{"' else "text/plain" if body else "")
+        kind = type_ or (JSON if body[:1] in {b"[", b"{", b'"'} else "text/plain" if body else "")
+        if kind and not body:  # Django's client leaves it out
+            sent["Content-Type"] = kind
         return await self.http.generic(method, ROOT + path, body, content_type=kind, headers={**self.headers, **sent})
 
     async def put(self, path: str, body: bytes = b"", *, type_: str = "text/plain", **headers: str) -> Any:

@@ -1,6 +1,6 @@
 """Random appends, forks, closings, deletions and ends of life agree with a small oracle."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -107,6 +107,7 @@ STEPS = st.one_of(
 
 def outcome(step: tuple[Any, ...], owner_id: int, oracle: Oracle) -> None:
     """Do a step on both and compare."""
+    call: Callable[[], object]
     match step:
         case ("create", name, data, source, at):
             wanted = Creation(path=name, content_type=TYPE, body=data)

@@ -98,7 +98,7 @@ async def test_a_webhook_that_fails_is_tried_again(her_program: Program, receive
     await run_until_idle()
     row = await StreamSubscription.objects.aget()
     assert (row.failures, "500" in row.error_text) == (1, True)
-    waiting = await Fiber.objects.aget(status="pending")
+    waiting = await Fiber.objects.aget(status="pending", name="chat.stream_wake")
     pause = (waiting.available_at - timezone.now()).total_seconds()
     assert pause < 1.3
     await run_until_idle(skip_delays=True)

@@ -39,11 +39,12 @@ async def test_a_turn_is_read_and_followed_to_its_end(her_program: Program, runn
     await asyncio.sleep(0.2)
     await write(running, {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "late"})
     live = await polled
-    assert [each["type"] for each in json.loads(live.content)] == ["text-delta"]
+    assert [each["type"] for each in json.loads(live.content)] == ["text-start", "text-delta"]
     await end(running)
     text = await events
     data = [json.loads(line[5:]) for line in text.splitlines() if line.startswith("data:[")]
-    assert [each["type"] for page in data for each in page] == ["start", "start-step", "finish-step", "text-delta"]
+    types = [each["type"] for page in data for each in page]
+    assert types == ["start", "start-step", "finish-step", "text-start", "text-delta"]
     assert '"streamClosed":true' in text
     closed = await her_program.send("GET", f"{path}?offset={live['Stream-Next-Offset']}&live=long-poll")
     assert (closed.status_code, closed["Stream-Closed"]) == (204, "true")
