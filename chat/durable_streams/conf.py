@@ -14,7 +14,8 @@ class DurableStreamSettings:
     it where the database's disk has room."""
 
     append_max_bytes = PeopleLimit("THINK_DURABLE_STREAMS_APPEND_BYTES", 4 * 1024 * 1024)
-    """Largest body of one append. Raise it where writers cannot send less at once; readers hold as much in memory."""
+    """Largest body of one append, up to 16 MiB. Raise it where writers cannot send less at once; readers hold as much
+    in memory."""
 
     requests_per_minute = PeopleLimit("THINK_DURABLE_STREAMS_REQUESTS_PER_MINUTE", 6_000)
     """Requests to durable streams that one user may send within a minute; 0: no limit. Raise it for many writers."""

@@ -3,7 +3,7 @@
 Any page may use it with a token. No answer allows credentials, so a cookie works for our own pages alone.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ _COMMON: Final = {
     "Access-Control-Expose-Headers": _SHOWN,
 }
 
-View = Callable[..., Awaitable[HttpResponseBase]]
+View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 
 
 def stream_door(*methods: str) -> Callable[[View], View]:
