@@ -96,8 +96,8 @@ class StreamSubscription(models.Model):
     class Kind(models.TextChoices):
         """How the worker is woken."""
 
-        WEBHOOK = "webhook"
-        PULL = "pull-wake"
+        WEBHOOK = "webhook", _("by a webhook")
+        PULL = "pull-wake", _("by an entry of a stream")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("owner"), on_delete=models.CASCADE, related_name="+"
