@@ -340,6 +340,8 @@ def encode(frame: ClientFrame) -> str:
         body = {"messages": frame.messages, "trigger": frame.trigger, **frame.body}
         if frame.client_tools is not None:
             body["clientTools"] = [tool.model_dump() for tool in frame.client_tools]
+        if frame.delivery is not None:
+            body["thinkDelivery"] = frame.delivery
         return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
     kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
     values = frame.model_dump(by_alias=True)

@@ -22,6 +22,7 @@ from chat.models import AgentInstance, TurnTrigger
 from chat.reads import snapshots
 from chat.turns.admission.admission import TurnRequest, admit, cancel_all
 from chat.turns.admission.intake import ClientArray, Intake, Regenerate
+from chat.turns.admission.overlap import delivery_of
 from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.messages import StoredMessage
@@ -44,6 +45,7 @@ class ChatPost:
     message_id: str | None
     body: JSONObject
     client_tools: list[JSONObject] | None = None
+    delivery: str | None = None
 
     @property
     def last(self) -> Message | None:
@@ -64,6 +66,7 @@ def read_post(text: str) -> ChatPost:
         message_id=message_id,
         body=body,
         client_tools=tools_of(request),
+        delivery=request.delivery,
     )
 
 
@@ -80,6 +83,7 @@ def accept_post(
         body=post.body,
         via="post",
         client_tools=post.client_tools,
+        delivery=delivery_of(post.delivery),
     )
     turn = snapshots.turn_ref(admit(key, request).turn)
     if turn.trigger is not TurnTrigger.CONTINUE or instance is None or instance.session_id is None:

@@ -29,6 +29,14 @@ def test_request_of_the_published_client() -> None:
     assert (request.body, request.client_tools) == ({"tz": "UTC"}, None)
 
 
+def test_a_delivery_is_no_custom_field() -> None:
+    request = parse_request({"messages": [USER], "thinkDelivery": "steer", "delivery": "by post"})
+    assert (request.delivery, request.body) == ("steer", {"delivery": "by post"})
+    assert frames.parse(frames.encode(request)) == request
+    with pytest.raises(FrameInvalid):
+        parse_request({"messages": [USER], "thinkDelivery": "pizza"})
+
+
 @pytest.mark.parametrize("trigger", [None, "submit-message", "something-new", 3])
 def test_other_triggers_count_as_submit(trigger: JSONValue) -> None:
     assert parse_request({"messages": [], "trigger": trigger}).trigger == "submit-message"
