@@ -46,7 +46,7 @@ def test_waiting_messages_are_put_in_another_order(as_alice: ApiClient, conversa
     path = f"/instances/{conversation.id}/queue"
     assert as_alice.send("PUT", path, {"turn_ids": [ids[2], ids[0], ids[1]]}).status_code == 204
     assert [text for _, text, _ in queue(as_alice, conversation)] == ["three", "one", "two"]
-    in_lane = Fiber.objects.filter(lane=f"instance:{conversation.id}").order_by("lane_position")
+    in_lane = Fiber.objects.live_in(f"instance:{conversation.id}")
     turns = dict(Turn.objects.values_list("fiber_id", "pk"))
     assert [turns[fiber_id] for fiber_id in in_lane.values_list("pk", flat=True)] == [ids[2], ids[0], ids[1]]
     for stale in ([ids[0], ids[1]], [*ids, ids[0]], [*ids, "trn_other"]):

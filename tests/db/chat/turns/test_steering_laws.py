@@ -33,6 +33,9 @@ class SteeredCrashes(Worker):
 
     tells_time = False
 
+    def get_model(self) -> Any:
+        return "default"
+
 
 @pytest.mark.long_for("pairs")
 @pytest.mark.parametrize("pairs", [pytest.param(False, id="one"), pytest.param(True, id="pairs")])
