@@ -28,7 +28,7 @@ def steered(part: Part) -> Message | None:
 
 def steered_in(message: Message) -> list[Message]:
     """The messages that an answer took in, in order."""
-    found = (steered(part) for part in message["parts"] if isinstance(part, dict))
+    found = (steered(part) for part in message["parts"])
     return [said for said in found if said is not None]
 
 

@@ -55,8 +55,8 @@ def indexed_words(text: str) -> str:
 
 def text_of(parts: Iterable[Part]) -> str:
     """Join the texts of a message and of what it took in: no reasoning, no tools, no files."""
-    texts = (part["text"] for part in with_steered(parts) if part.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
+    said = (part for part in with_steered(parts) if part.get("type") == "text" and isinstance(part.get("text"), str))
+    return "\n".join(part["text"] for part in said)
 
 
 @lru_cache(maxsize=50_000)

@@ -37,7 +37,7 @@ class SteeredCrashes(Worker):
         return "default"
 
 
-@pytest.mark.long_for("pairs")
+@pytest.mark.long
 @pytest.mark.parametrize("pairs", [pytest.param(False, id="one"), pytest.param(True, id="pairs")])
 async def test_a_steered_turn_survives_a_crash_at_every_point(crash_everywhere: CrashEverywhere, pairs: bool) -> None:
     script = 'call tool add {"a": 1, "b": 1} id=one\nsay: Not this.'
