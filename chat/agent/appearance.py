@@ -6,7 +6,7 @@ Django.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chat.agent import declared
 
@@ -56,7 +56,7 @@ class Appearance:
     icon: str
     suggestions: tuple[str, ...]
     is_listed: bool
-    delivery: str = "queue"
+    delivery: Literal["queue", "steer", "interrupt"] = "queue"
 
 
 def appearance_of(agent_class: "type[Agent]") -> Appearance:
@@ -73,8 +73,10 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
     )
 
 
-def _delivery(concurrency: Any) -> str:
-    return concurrency if concurrency in ("steer", "interrupt") else "queue"
+def _delivery(concurrency: Any) -> Literal["queue", "steer", "interrupt"]:
+    if concurrency == "steer":
+        return "steer"
+    return "interrupt" if concurrency == "interrupt" else "queue"
 
 
 def is_symbol(icon: str) -> bool:

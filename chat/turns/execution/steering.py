@@ -64,7 +64,7 @@ class TurnSteering:
         """Whether any waits. It is asked with the row that the policies of the step read: no statement of its own."""
         rows = AgentInstance.objects.filter(pk=self._facts.key.instance_id)
         self.instance = rows.annotate(is_steered=Exists(self._waiting())).first()
-        return self.instance is not None and bool(self.instance.is_steered)  # type: ignore[attr-defined]  # annotated
+        return self.instance is not None and bool(self.instance.is_steered)
 
     def _waiting(self) -> QuerySet[Turn]:
         facts = self._facts
@@ -97,4 +97,4 @@ class TurnSteering:
         return taken
 
     def _noted(self, said: Message) -> JSONObject:
-        return {name: said[name] for name in NOTED if name in said and (name != "sentAt" or self._tells_time)}  # type: ignore[literal-required]
+        return {name: said[name] for name in NOTED if name in said and (name != "sentAt" or self._tells_time)}
