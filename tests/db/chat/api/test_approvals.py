@@ -57,6 +57,7 @@ def test_all_conversations_are_listed_newest_first(
         "may_edit": ["amount"],
         "risk": "",
         "because": [],
+        "key": "",
         "requested_at": oldest["requested_at"],
         "expires_at": None,
     }
