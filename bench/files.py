@@ -21,7 +21,8 @@ import uvloop
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "thinkproject.settings_test")
 django.setup()
 
-from django.db import connection  # noqa: E402 - after the set-up
+from django.db import connection, transaction  # noqa: E402 - after the set-up
+from django.db.models import Q  # noqa: E402 - after the set-up
 
 from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row, milliseconds, row, table  # noqa: E402 - after the set-up
@@ -38,6 +39,7 @@ from tools_app.workspace.archive import export_zip  # noqa: E402 - after the set
 from tools_app.workspace.copying import copy_workspaces  # noqa: E402 - after the set-up
 from tools_app.workspace.stores.database import DatabaseWorkspace  # noqa: E402 - after the set-up
 from tools_app.workspace.turn_files import changed_in_turn, compared  # noqa: E402 - after the set-up
+from tools_app.workspace.undo import undo_files, undoable  # noqa: E402 - after the set-up
 
 WORDS = ("amber", "basil", "cedar", "delta", "ember", "fable", "grove", "hazel", "ivory", "jolly")
 CALLS = 200
@@ -144,6 +146,35 @@ async def whole_rows(count: int, rounds: int) -> list[Row]:
     return await rows_of(cases, rounds)
 
 
+async def undo_rows(count: int, rounds: int) -> list[Row]:
+    """Undo and redo of few files and of all, in a workspace of many."""
+    workspace = await filled("undo", count, 1_000, 100)
+    few, numbers = 10, itertools.count()
+    for turn, changed in (("few", range(few)), ("most", range(few, count))):
+        await workspace.in_turn(turn).apply([Put(path=path_of(at, 100), content=text(at + 1, 1_000)) for at in changed])
+
+    def put_back(some: Q, undo_id: str) -> None:
+        with transaction.atomic():
+            assert not undo_files(some, undo_id=undo_id, may_write=Q())[1]
+
+    async def both(turn: str) -> None:
+        name = f"{turn}-{next(numbers)}"
+        await db(put_back, Q(turn_id=turn) | Q(turn_id__startswith=f"{turn}-"), f"{name}-undo")
+        await db(put_back, Q(turn_id=f"{name}-undo"), f"{name}-redo")
+
+    async def compare(turn: str) -> None:
+        assert compared(await db(lambda: changed_in_turn(turn, limit=200)))
+
+    cases: dict[str, Work] = {}
+    for turn, changed_count in (("few", few), ("most", count - few)):
+        cases |= {
+            f"files of a turn that changed {changed_count:,}": partial(compare, turn),
+            f"preview of an undo of {changed_count:,}": partial(db, partial(undoable, Q(turn_id=turn), may_write=Q())),
+            f"undo of {changed_count:,} and its redo": partial(both, turn),
+        }
+    return await rows_of(cases, rounds, among=f", of {count:,} files")
+
+
 async def small_rows(rounds: int) -> list[Row]:
     """One small file."""
     workspace = services.open_for_scope("small", None)
@@ -204,6 +235,7 @@ async def measure(*, is_smoke: bool) -> list[Row]:
         *await search_rows(200 if is_smoke else 10_000, rounds),
         *await list_rows(400 if is_smoke else 100_000, rounds),
         *await whole_rows(100 if is_smoke else 1_000, rounds),
+        *await undo_rows(100 if is_smoke else 10_000, min(rounds, 3)),
         *await code_rows(rounds),
     ]
 
