@@ -34,7 +34,7 @@ MAX_HIDDEN: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoPreview:
-    """What an undo, or a redo, would do. `files`: those that change, and those that cannot, with their hindrance.
+    """The effect that an undo, or a redo, would have. `files`: those that change, and those that cannot, with their hindrance.
 
     `leaf_id`: the message that would end the shown path, empty for an empty one; `None` where the path cannot follow,
     because another branch is shown. `turn_count`: turns that are taken back. `effects`: of actions, newest first.
@@ -159,7 +159,7 @@ def effects_since(turn: Turn) -> list[ActionRecord]:
 
 
 def reverts_of(instance: AgentInstance, *, limit: int) -> list[Revert]:
-    """What was undone and redone in a conversation, newest first. One query."""
+    """Undos and redos of a conversation, newest first. One query."""
     return list(Revert.objects.filter(instance=instance).order_by("-created_at", "-pk")[:limit])
 
 
@@ -273,6 +273,8 @@ def _place_again(revert: Revert) -> str | None:
     """The message that ended the path before an undo, unless another one ends it by now."""
     if not revert.includes_messages or revert.instance.session_id != revert.session_id:
         return None
+    if revert.leaf_before and not selectors.known_ids(revert.session_id, [revert.leaf_before]):
+        return None  # it was deleted meanwhile
     shown = selectors.leaf_id(revert.session_id) or ""
     return revert.leaf_before if shown == revert.leaf_after else None
 

@@ -30,7 +30,6 @@ written by who asks."""
 
 _BATCH: Final = 500
 _BATCH_BYTES: Final = 8 * 1024 * 1024
-_COLUMNS: Final = ("workspace_id", "path_key", "path", "kind", "size", "version", "version_before", "version_after")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ class Undoable:
 
     @property
     def fate(self) -> Literal["created", "updated", "deleted"]:
-        """What an undo does to it."""
+        """The effect of an undo on it."""
         return "deleted" if not self.kind else "created" if not self.kind_now else "updated"
 
 
@@ -119,7 +118,7 @@ def differences_of(files: Sequence[Undoable]) -> list[ChangedFile]:
     found: list[ChangedFile] = []
     for each in files:
         row = rows[each.id]
-        here = entries.filter(workspace_id=each.workspace_id, path_key=row.path_key).first()
+        here = entries.filter(workspace_id=each.workspace_id, path_key=row.path_key).defer("content").first()
         found.append(ChangedFile(path=each.path, before=here and state_of(here), after=state_of(row)))
     return found
 

@@ -90,7 +90,7 @@ class FileBackups:
         """
         after = {
             "version_after": Value(0 if by is None else self._row.version, BigIntegerField()),
-            "kind_after": Value(by or "", CharField()),
+            "kind_after": Value("" if by is None else by.value, CharField()),
         }
         for some in changed:
             entries = self._entries.filter(some)

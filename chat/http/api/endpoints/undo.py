@@ -112,7 +112,7 @@ async def redo_create(request: HttpRequest, instance_id: str, data: RedoIn) -> o
 
 @router.get("/instances/{instance_id}/reverts", response=RevertsOut, operation_id="list_reverts")
 async def revert_list(request: HttpRequest, instance_id: str, limit: Few = 50) -> object:
-    """What was undone and redone in a conversation, newest first."""
+    """Undos and redos of a conversation, newest first."""
     instance = await db(open_instance, caller_of(request).user, instance_id)
     return {"items": [_revert(row) for row in await db(lambda: undo.reverts_of(instance, limit=limit))]}
 

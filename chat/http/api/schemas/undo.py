@@ -53,7 +53,7 @@ class RevertOut(Schema):
 
 
 class UndoPreviewOut(Schema):
-    """What an undo or a redo would do. `files`: the hindered ones first, then by path; `has_more`: not all are listed.
+    """The effect that an undo or a redo would have. `files`: the hindered ones first, then by path; `has_more`: not all are listed.
 
     `file_count`: of those that change; `conflict_count`, `left_count`: of those that stay, by `changed` or otherwise.
     `leaf_id`: the message that would end the shown path, empty for an empty one; null where the path stays.
@@ -111,7 +111,7 @@ class UndoneOut(Schema):
 
 
 class RevertsOut(Schema):
-    """What was undone and redone in a conversation, newest first."""
+    """Undos and redos of a conversation, newest first."""
 
     items: list[RevertOut]
 
