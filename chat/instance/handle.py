@@ -50,7 +50,7 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
-from tools_app.workspace.turn_files import ChangedFile, changed_files, of_turn
+from tools_app.workspace.turn_files import ChangedFile, changed_in_turn
 
 __all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
 
@@ -251,10 +251,9 @@ class AgentHandle(
 
     async def changed_files(self, turn_id: str = "", *, step: int | None = None, limit: int = 200) -> list[ChangedFile]:
         """Files that a turn, one of its steps (from 0), or without an id the whole conversation has changed."""
-        some = of_turn(turn_id, step) if turn_id else None
-        if some is not None:
-            await db(undo.find_turn, self.key, turn_id)
-            return await db(lambda: changed_files(some, limit=limit))
+        if turn_id:
+            turn = await db(undo.find_turn, self.key, turn_id)
+            return await db(lambda: changed_in_turn(turn.pk, step=step, limit=limit))
         return await db(lambda: undo.changed_in_conversation(undo.find_conversation(self.key), limit=limit))
 
     async def messages(self) -> list[Message]:

@@ -1,4 +1,4 @@
-"""What an answer did to files is reviewed, undone and redone; what the person changed is never overwritten silently."""
+"""An answer's work on files is reviewed, undone and redone; what the person changed is never overwritten silently."""
 
 import json
 

@@ -167,7 +167,7 @@ def effects_of(owner_id: Any) -> QuerySet[ActionRecord]:
 
 
 def effects_of_turns(scopes: Collection[str], turn_ids: Collection[str]) -> list[ActionRecord]:
-    """What actions of these scopes have done in these turns, newest first. One query."""
+    """The settled effects of these scopes in these turns, newest first. One query."""
     rows = ActionRecord.objects.filter(scope__in=scopes, turn_id__in=turn_ids, status=ActionStatus.SETTLED)
     return list(rows.order_by("-pk"))
 

@@ -77,13 +77,8 @@ class FileDifference:
     is_cut: bool
 
 
-def of_turn(turn_id: str, step: int | None = None) -> Q:
-    """Condition of what was kept for a turn, or for one step of it."""
-    return Q(turn_id=turn_id) if step is None else Q(turn_id=turn_id, step=step)
-
-
 def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
-    """Files and links that were changed by what this condition selects (`of_turn`), by path. Four queries.
+    """Files and links that were changed by what this condition selects, by path. Four queries.
 
     The state after it is what it left there, also where people have changed the file since.
     """
@@ -105,9 +100,9 @@ def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
     return found
 
 
-def changed_in_turn(turn_id: str, *, limit: int) -> list[ChangedFile]:
-    """The same, of a turn."""
-    return changed_files(of_turn(turn_id), limit=limit)
+def changed_in_turn(turn_id: str, *, step: int | None = None, limit: int) -> list[ChangedFile]:
+    """The same, of a turn, or of one of its steps, counted from 0."""
+    return changed_files(Q(turn_id=turn_id) if step is None else Q(turn_id=turn_id, step=step), limit=limit)
 
 
 def count_in_turn(turn_id: str) -> int:
@@ -196,7 +191,7 @@ def _present(rows: Sequence[FileBackup]) -> dict[tuple[str, str], Any]:
 
 
 def _after(last: Any, later: Mapping[int, Any], present: Mapping[tuple[str, str], Any]) -> FileState | None:
-    """What a change left: nothing, or what is there still, or what the next change found."""
+    """The state that a change left: nothing, or what is there still, or what the next change found."""
     if last.version_after == 0:
         return None
     here = present.get((last.workspace_id, last.path_key))

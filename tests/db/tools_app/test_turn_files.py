@@ -21,12 +21,10 @@ from tools_app.workspace.turn_files import (
     COUNT_OF_TURN,
     MAX_SHOWN_BYTES,
     FileDifference,
-    changed_files,
     changed_in_turn,
     compared,
     count_in_turn,
     forget_backups,
-    of_turn,
     prune_backups,
 )
 
@@ -231,7 +229,7 @@ async def test_each_step_is_told_what_it_did_itself(database_workspace: Database
     for number in range(3):
         await turn.write_file("/f", f"a{number}")
         await turn.write_file("/f", f"b{number}")
-    steps = [compared(await db(lambda at=at: changed_files(of_turn("t1", at), limit=9))) for at in range(3)]
+    steps = [compared(await db(lambda at=at: changed_in_turn("t1", step=at, limit=9))) for at in range(3)]
     assert [[(each.before, each.after) for each in step] for step in steps] == [
         [(None, "b0")],
         [("b0", "b1")],

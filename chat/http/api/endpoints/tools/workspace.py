@@ -54,7 +54,7 @@ from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.workspace.archive import export_zip, import_zip
 from tools_app.workspace.conf import workspace_settings
-from tools_app.workspace.turn_files import changed_files, compared, of_turn
+from tools_app.workspace.turn_files import changed_in_turn, compared
 
 router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 PIECE_BYTES = 256 * 1024
@@ -362,7 +362,7 @@ async def turn_files(request: HttpRequest, turn_id: str, step: Step = None, limi
     not kept.
     """
     turn = await db(open_turn, caller_of(request).user, turn_id)
-    found = await db(lambda: changed_files(of_turn(turn.pk, step), limit=limit + 1))
+    found = await db(lambda: changed_in_turn(turn.pk, step=step, limit=limit + 1))
     items = await asyncio.to_thread(compared, found[:limit])
     return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}
 
