@@ -34,8 +34,9 @@ MAX_HIDDEN: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoPreview:
-    """The effect that an undo, or a redo, would have. `files`: those that change, and those that cannot, with their hindrance.
+    """The effect that an undo, or a redo, would have.
 
+    `files`: those that change, and those that cannot, with their hindrance.
     `leaf_id`: the message that would end the shown path, empty for an empty one; `None` where the path cannot follow,
     because another branch is shown. `turn_count`: turns that are taken back. `effects`: of actions, newest first.
     """

@@ -97,7 +97,8 @@ def undo_files(
     ids = FileBackup.objects.filter(some).order_by("workspace_id").values_list("workspace_id", flat=True).distinct()
     held = StoredWorkspace.objects.select_for_update(no_key=True).filter(pk__in=list(ids)).order_by("pk")
     locked = [row.pk for row in held]
-    done, left = [], []
+    done: list[Undoable] = []
+    left: list[Undoable] = []
     for each in undoable(some, may_write=may_write):
         is_chosen = each.hindrance == "changed" and (choices or {}).get(each.id) == each.version
         (done if not each.hindrance or is_chosen else left).append(each)
@@ -119,7 +120,7 @@ def differences_of(files: Sequence[Undoable]) -> list[ChangedFile]:
     for each in files:
         row = rows[each.id]
         here = entries.filter(workspace_id=each.workspace_id, path_key=row.path_key).defer("content").first()
-        found.append(ChangedFile(path=each.path, before=here and state_of(here), after=state_of(row)))
+        found.append(ChangedFile(path=each.path, before=None if here is None else state_of(here), after=state_of(row)))
     return found
 
 

@@ -150,8 +150,8 @@ class DatabaseTree:
         backups.reserve(old)
         self._count(row, delta)
         backups.keep(_removals(changes.removed))
-        for kind, some in itertools.groupby(sorted(replaced, key=itemgetter(0)), key=itemgetter(0)):
-            backups.keep(_at([before for _, before in some]), by=kind)
+        for kind, pairs in itertools.groupby(sorted(replaced, key=itemgetter(0)), key=itemgetter(0)):
+            backups.keep(_at([before for _, before in pairs]), by=kind)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
         for batch in _batches(made, changes.planned):

@@ -53,9 +53,10 @@ class RevertOut(Schema):
 
 
 class UndoPreviewOut(Schema):
-    """The effect that an undo or a redo would have. `files`: the hindered ones first, then by path; `has_more`: not all are listed.
+    """The effect that an undo or a redo would have.
 
-    `file_count`: of those that change; `conflict_count`, `left_count`: of those that stay, by `changed` or otherwise.
+    `files`: the hindered ones first, then by path; `has_more`: not all are listed. `file_count`: of those that
+    change; `conflict_count`, `left_count`: of those that stay, by `changed` or otherwise.
     `leaf_id`: the message that would end the shown path, empty for an empty one; null where the path stays.
     `question`: text of the message that is taken back. `turn_count`: turns that are taken back together.
     `keeps_files`: false for a workspace whose files are not kept, so that only messages can be taken back.
