@@ -59,7 +59,7 @@ def test_a_page_whose_session_has_ended_offers_to_sign_in(tab: ChatPage) -> None
 def test_a_slash_offers_commands_with_what_they_do(tab: ChatPage) -> None:
     tab.ask("say: Begin.")
     tab.input.fill("/")
-    offer = tab.page.locator("#commands").get_by_role("button")
+    offer = tab.page.locator("#commands").get_by_role("button").first
     expect(offer).to_contain_text("Summarise older messages")
     offer.click()
     expect(tab.input).to_have_value("/compact ")

@@ -33,8 +33,13 @@ Deno.test("a slash is a command only where there is one", () => {
     null,
     null,
   ]);
+  same(["/undo", "/redo ", "/undo the last change"].map(commandOf), [
+    { name: "undo", rest: "" },
+    { name: "redo", rest: "" },
+    null,
+  ]);
   same(["/", "/com", "/compact", "/sum", "/compact x", "/x", "a /"].map((text) => offered(text).length), [
-    1,
+    3,
     1,
     1,
     1,

@@ -5,6 +5,8 @@ export interface CommandInfo {
   name: string;
   aliases: readonly string[];
   usage: string;
+  /** Whether a text may stand behind it; else what has one is a message. */
+  takesText: boolean;
 }
 
 /** A command that was given, with what stands behind it. */
@@ -18,9 +20,10 @@ export const COMMANDS: readonly CommandInfo[] = [
     name: "compact",
     aliases: ["summarize", "summarise"],
     usage: "/compact",
+    takesText: true,
   },
-  { name: "undo", aliases: [], usage: "/undo" },
-  { name: "redo", aliases: [], usage: "/redo" },
+  { name: "undo", aliases: [], usage: "/undo", takesText: false },
+  { name: "redo", aliases: [], usage: "/redo", takesText: false },
 ];
 
 const namesOf = (command: CommandInfo) => [command.name, ...command.aliases];
@@ -29,7 +32,7 @@ const namesOf = (command: CommandInfo) => [command.name, ...command.aliases];
 export function commandOf(text: string): Command | null {
   const [, word = "", rest = ""] = /^\/([a-z]+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   const command = COMMANDS.find((item) => namesOf(item).includes(word));
-  return command ? { name: command.name, rest: rest.trim() } : null;
+  return command && (command.takesText || !rest.trim()) ? { name: command.name, rest: rest.trim() } : null;
 }
 
 /** Commands to offer while this is typed. */
