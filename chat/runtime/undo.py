@@ -221,7 +221,7 @@ def _turns_since(turn: Turn) -> list[str]:
     found = list(level)
     for _ in range(MAX_LEVELS):
         runs = AgentRun.objects.filter(parent_turn__in=level, turn__isnull=False)
-        level = [turn_id for turn_id in runs.values_list("turn_id", flat=True) if turn_id is not None]
+        level = list(runs.values_list("turn_id", flat=True))
         if not level:
             break
         found += level

@@ -26,7 +26,7 @@ def dialog_of(tab: ChatPage) -> Locator:
 def test_an_undo_after_the_person_edited_the_same_file(files: Files) -> None:
     tab = files.tab
     files.put("/notes.md", "# Plan\n\nfirst\n")
-    files.open()
+    tab.open(f"/c/{files.key}")
     tab.ask(writes(("/notes.md", "# Plan\n\nthe agent's\n"), ("/new.txt", "new\n"), (LONG, "x = 1\n")))
     foot = tab.answers.last.locator(".changed-line")
     expect(foot).to_have_text("3 files changedReviewUndo…")
@@ -57,14 +57,14 @@ def test_an_undo_after_the_person_edited_the_same_file(files: Files) -> None:
     expect(tab.answers).to_have_count(2)
     assert files.read("/new.txt") == "new\n"
     assert files.read("/notes.md") == "# Plan\n\nmine\n"
-    tab.replace("/undo")
+    tab.input.fill("/undo")
     tab.input.press("Enter")
     dialog.get_by_label("Put back what was there").check()
     dialog.get_by_label("The messages.").uncheck()
     dialog.get_by_role("button", name="Undo", exact=True).click()
     expect(bar).to_contain_text("3 files are as they were before.")
     assert files.read("/notes.md") == "# Plan\n\nfirst\n"
-    tab.replace("/redo")
+    tab.input.fill("/redo")
     tab.input.press("Enter")
     expect(bar).to_have_count(0)
     assert files.read("/notes.md") == "# Plan\n\nmine\n"  # what it replaced was kept
@@ -72,12 +72,12 @@ def test_an_undo_after_the_person_edited_the_same_file(files: Files) -> None:
 
 def test_an_undo_of_nothing_and_of_much(files: Files) -> None:
     tab = files.tab
-    files.open()
+    tab.open(f"/c/{files.key}")
     tab.ask("say: Nothing written.")
-    tab.replace("/redo")
+    tab.input.fill("/redo")
     tab.input.press("Enter")
     expect(tab.page.get_by_text("There’s nothing to redo here.")).to_be_visible()
-    tab.replace("/undo")
+    tab.input.fill("/undo")
     expect(tab.page.locator("#commands")).to_contain_text("Take back the last answer")
     tab.input.press("Enter")
     expect(dialog_of(tab).get_by_role("checkbox")).to_have_count(1)

@@ -120,6 +120,7 @@ function Conflict({ file, isOverwritten, choose }: ConflictProps) {
     <label class="ticked">
       <input
         type="radio"
+        class="tick"
         name={`undo-${file.id}`}
         checked={isOverwritten === isOverwriting}
         onChange={() => choose(isOverwriting)}

@@ -11,8 +11,10 @@ export function UndoneBar() {
   if (!last) return null;
   return (
     <section class="undone-bar" aria-label={t("undo.bar-label")}>
-      <p role="status">{textOf(last)}</p>
-      <button type="button" class="button" onClick={() => undoing.redo()}>{t("undo.bar-redo")}</button>
+      <div>
+        <p role="status">{textOf(last)}</p>
+        <button type="button" class="button" onClick={() => undoing.redo()}>{t("undo.bar-redo")}</button>
+      </div>
     </section>
   );
 }
