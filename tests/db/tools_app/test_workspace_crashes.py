@@ -131,6 +131,7 @@ async def test_no_row_is_without_its_object(
     assert at > 5
 
 
+@pytest.mark.long
 async def test_an_undo_that_ends_anywhere_is_whole_or_did_not_begin(fate: Fate, alice: User, settings: Any) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 10
     at, is_done = 0, False
