@@ -69,6 +69,7 @@ SECTIONS: Final = (
             "think_tools.toolcallrecord": _("Calls of tools, and the decisions that wait for a person."),
             "think_tools.actionrecord": _("What actions did: each effect once, with its result, and what is stuck."),
             "think_tools.guard": _("Conversations that hold text of strangers, and what people decided about it."),
+            "think_tools.permissionrule": _("Rules about calls: which run, which ask, which are refused."),
             "think_tools.execution": _("Code that models wrote: what it called, what it gave, what it printed."),
             "think_tools.extension": _("Extensions: what they are made of, what they may do, who has them."),
             "think_tools.extensioncall": _("Calls of extensions to their host, made and refused."),

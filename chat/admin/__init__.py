@@ -2,7 +2,7 @@
 
 from chat.admin import access, durable_streams, files, imports, instances, lower_apps, streams, turns
 from chat.admin.durable import runs, schedules
-from chat.admin.tools import executions, extensions, guards, mcp, workspace_files, workspaces
+from chat.admin.tools import executions, extensions, guards, mcp, rules, workspace_files, workspaces
 
 __all__ = [
     "access",
@@ -15,6 +15,7 @@ __all__ = [
     "instances",
     "lower_apps",
     "mcp",
+    "rules",
     "runs",
     "schedules",
     "streams",

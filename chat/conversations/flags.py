@@ -5,7 +5,7 @@ All of it is read in the statement that reads the rows, along indexes: a few pro
 
 from typing import Any, Final
 
-from django.db.models import Case, CharField, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, Exists, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Concat, JSONObject
 
@@ -15,7 +15,9 @@ from chat.turns.state.status import TurnStatus, fiber_statuses
 from thinkproject.kernel.jsonvalue import load
 from thinkproject.kernel.statements import instant
 from tools_app.calls.selectors import ASKED_OR_WAITING
+from tools_app.models import PermissionRule
 from tools_app.models.guard import Guard
+from tools_app.permissions.rows import PLANS
 
 RECENT_TURNS: Final = 50
 LIVE: Final = ("pending", "running")
@@ -48,6 +50,7 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
         last_failure=Subquery(here.values(found=_failure())[:1]),
         leaf_id=F("session__active_leaf__message_id"),
         guard=Subquery(Guard.objects.filter(pk=OuterRef("session_id")).values(found=_standing())[:1]),
+        plans=Exists(PermissionRule.objects.filter(PLANS, scope=OuterRef("pk"))),
         waiting=RawSQL(_WAITING, (instant(),)),  # noqa: S611 - constants
     )
 
@@ -67,6 +70,11 @@ def _failure() -> Any:
     place = JSONObject(answer=F("assistant_id"), options=F("options"))
     failed = fiber_statuses(TurnStatus.ERROR)
     return Case(When(fiber__status__in=failed, then=place), default=Value(None), output_field=JSONField())
+
+
+def plans(row: AgentInstance) -> bool:
+    """Whether the conversation is in plan mode."""
+    return bool(getattr(row, "plans", False))
 
 
 def is_running(row: AgentInstance) -> bool:

@@ -13,13 +13,13 @@ from chat.instances.notifications import notify_conversation
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance
 from chat.turns.admission.rule_answers import place_of
-from chat.turns.guarding.turn_rules import is_planning, rules_of_instance
+from chat.turns.guarding.turn_rules import rules_of_instance
 from thinkproject.kernel.owner_lock import lock_owner
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import CHANGES, Permission, RuleAction, RuleLevel
 from tools_app.errors import RuleNotFound
 from tools_app.models import PermissionRule
-from tools_app.permissions.rows import RulePlace, add_rules, change_rule, remove_rules
+from tools_app.permissions.rows import PLANS, RulePlace, add_rules, change_rule, remove_rules
 
 OWN_LEVELS = (RuleLevel.OWNER.value, RuleLevel.CONVERSATION.value)
 
@@ -92,18 +92,18 @@ def remove_own_rule(owner_id: int, rule_id: str) -> None:
 
 
 def plans(instance: AgentInstance) -> bool:
-    """Whether a conversation is in plan mode: its last rule about all that changes anything refuses it."""
-    return is_planning(rules_of_instance(instance, key_of(instance)).own)
+    """Whether a conversation is in plan mode. One query."""
+    return place_of(instance, RuleLevel.CONVERSATION).rows().filter(PLANS).exists()
 
 
 @transaction.atomic
 def set_plan_mode(instance: AgentInstance, *, is_on: bool, actor: Actor) -> None:
     """Begin or end plan mode in a conversation. Safe to repeat. Errors: `RulesFull`."""
     hold_instance(instance)
-    lock_owner(instance.owner_id)
+    if instance.owner_id is not None:
+        lock_owner(instance.owner_id)
     place = place_of(instance, RuleLevel.CONVERSATION)
-    denials = place.rows().filter(key=CHANGES, pattern="*", action=RuleAction.DENY.value)
-    remove_rules(list(denials.values_list("pk", flat=True)))
+    remove_rules(list(place.rows().filter(PLANS).values_list("pk", flat=True)))
     if is_on:
         add_rules(place, [Permission.deny(CHANGES)], author_id=actor.user_id, via=actor.via)
     notify_conversation(instance.owner_id, instance.pk)

@@ -47,6 +47,7 @@ def _shape(line: InstanceSummary) -> ConversationLine:
         waiting_count=line.waiting_count,
         has_failed=line.has_failed,
         guard=line.guard,
+        plans=line.plans,
     )
 
 

@@ -17,7 +17,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.guard.reach import held_back
 from tools_app.core.guard.rules import SeenText
-from tools_app.core.permissions.rules import RULE, CallFacts, RuleAction, Verdict
+from tools_app.core.permissions.rules import RULE, CallFacts, RuleAction, RuleVerdict
 from tools_app.core.permissions.subjects import ANYTHING, UNKNOWN, Subject, text_subject
 from tools_app.core.questions import Question, fill_in, one_line
 from tools_app.core.tool import (
@@ -42,7 +42,7 @@ DENIED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is to become of a call before it runs.
+    """The judgement of a call before it runs.
 
     `must_ask`: a person decides. `is_by_guard`: the injection guard alone asks. `verdict`: of the rules, where they
     decided; a denial is a result for the model (`denied`). `facts`: what the rules went by, where there are rules.
@@ -50,7 +50,7 @@ class Judgement:
 
     must_ask: bool
     is_by_guard: bool = False
-    verdict: Verdict | None = None
+    verdict: RuleVerdict | None = None
     facts: CallFacts | None = None
 
     @property
@@ -178,6 +178,7 @@ async def question_for(tool: Tool, call: ToolCall, because: Sequence[SeenText] =
         because=tuple(because),
         runs_elsewhere=tool.is_client,
         permissions=tool.action.permissions if tool.action is not None else None,
+        choices=tuple(call.input["questions"]) if tool.asks_person else (),
     )
 
 

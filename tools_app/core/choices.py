@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from thinkproject.kernel.jsonvalue import JSONObject
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.questions import Question
 from tools_app.errors import EditInvalid
 
@@ -18,7 +18,7 @@ MAX_ANSWER_CHARS: Final = 4_000
 Line = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Choice(BaseModel):
+class ChoiceOption(BaseModel):
     """One option."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,17 +34,19 @@ class ChoiceQuestion(BaseModel):
 
     question: Annotated[str, Field(min_length=1, max_length=1_000, description="The whole question.")]
     header: Annotated[str, Field(max_length=30, description="In a word or two.")] = ""
-    options: Annotated[list[Choice], Field(max_length=MAX_OPTIONS)] = []
+    options: Annotated[list[ChoiceOption], Field(max_length=MAX_OPTIONS)] = []
     multiple: Annotated[bool, Field(description="Whether several options may be chosen.")] = False
     custom: Annotated[bool, Field(description="Whether an answer in own words is welcome.")] = True
 
 
-def with_answers_of(question: Question, asked: JSONObject, answers: list[list[str]] | None) -> JSONObject:
+def with_answers_of(question: Question, asked: JSONObject, answers: JSONValue) -> JSONObject:
     """The arguments of a call with a person's answers, one list for each of its questions.
 
     Errors: `EditInvalid`, whose `problems` say which answer is missing or is none of the choices.
     """
-    given = answers or []
+    given = answers if isinstance(answers, list) else []
+    if not all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in given):
+        raise EditInvalid("An answer is a list of texts for each question.", problems=[])
     wrong = [
         f"{number}: {problem}"
         for number, each in enumerate(question.choices, start=1)

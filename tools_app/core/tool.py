@@ -27,7 +27,7 @@ from tools_app.core.guard.rules import SeenText
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
-from tools_app.core.permissions.rules import CallFacts, RuleSet, Verdict
+from tools_app.core.permissions.rules import CallFacts, RuleSet, RuleVerdict
 from tools_app.core.permissions.subjects import Subject
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
 from tools_app.core.schema import arguments_model, json_schema, parse_arguments
@@ -163,7 +163,7 @@ class CallPermissions(Protocol):
         """Whether a rule may concern a call of this tool, as far as is known without a query."""
         ...
 
-    async def judge(self, call: CallFacts) -> Verdict | None:
+    async def judge(self, call: CallFacts) -> RuleVerdict | None:
         """The decision of the rules about a call. A query where the conversation has stored rules."""
         ...
 

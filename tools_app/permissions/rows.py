@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from thinkproject.kernel.phrases import Phrase
-from tools_app.core.permissions.rules import Permission, RuleAction, RuleLevel, checked
+from tools_app.core.permissions.rules import CHANGES, Permission, RuleAction, RuleLevel, checked
 from tools_app.errors import RuleInvalid, RulesFull, ToolDeclarationInvalid
 from tools_app.models.permissions import PermissionRule
 
@@ -20,6 +20,11 @@ HAS_RULES: Final = (
     "EXISTS (SELECT 1 FROM think_tools_permissionrule r WHERE r.owner_id = :owner: OR r.owner_id IS NULL)"
 )
 """Whether any rule is stored that may concern a conversation, as part of another statement."""
+
+PLANS: Final = Q(
+    level=RuleLevel.CONVERSATION.value, key=CHANGES, pattern="*", action=RuleAction.DENY.value, expires_at=None
+)
+"""The rule that is a conversation's plan mode: all that changes anything is refused."""
 
 MAX_OF_OWNER: Final = 500
 """Rules that one person may keep."""

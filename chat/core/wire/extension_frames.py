@@ -188,6 +188,7 @@ class ConversationLine(WireShape):
     waiting_count: int = Field(alias="waitingCount")
     has_failed: bool = Field(alias="hasFailed")
     guard: str = ""  # differs after every change of its injection guard
+    plans: bool = False  # it is in plan mode
 
 
 def conversation_changed(line: ConversationLine) -> str:

@@ -54,7 +54,8 @@ def add_offered(instance: AgentInstance, reply: Reply, actor: Actor) -> list[Per
         raise InputInvalid("This call cannot be allowed for always.")
     if row is None or row.status != CallStatus.ASKED:
         raise CallDecided
-    lock_owner(instance.owner_id)
+    if instance.owner_id is not None:
+        lock_owner(instance.owner_id)
     rules = [Permission(action=RuleAction.ALLOW, key=offer.key, pattern=offer.pattern) for offer in offers]
     return add_rules(place_of(instance, reply.always), rules, author_id=actor.user_id, via=actor.via)
 

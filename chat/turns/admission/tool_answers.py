@@ -36,7 +36,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
 from thinkproject.kernel.phrases import Phrase
 from tools_app.calls.selectors import calls_of, find_call, find_question, open_calls
 from tools_app.calls.services import Actor, Decision, abandon_call, answer_call, decide_call, keep_early_answer
-from tools_app.core.choices import with_answers_of
+from tools_app.core.choices import ANSWERS, with_answers_of
 from tools_app.core.permissions.rules import RuleLevel
 from tools_app.core.questions import checked_edit, question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolResult
@@ -183,7 +183,8 @@ def _edited(row: ToolCallRecord, reply: Reply) -> JSONObject | None:
     """The changed arguments of a decision, if they differ. Errors: as `answer`."""
     question = question_of(row.question)
     if question.choices and reply.is_approved and row.status == CallStatus.ASKED:
-        return with_answers_of(question, row.input, reply.answers)
+        answers = reply.answers if reply.answers is not None else (reply.edited_input or {}).get(ANSWERS)
+        return with_answers_of(question, row.input, answers)
     if reply.answers is not None and reply.is_approved:
         raise InputInvalid("This question has no choices.")
     if reply.edited_input is None:

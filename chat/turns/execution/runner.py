@@ -237,6 +237,8 @@ class TurnRun:
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 assembled.prompt.note = await late_note(self._facts)
                 tools.view.messages = ()
+            if reminder := await tools.permissions.reminder():
+                assembled.prompt.note = f"{assembled.prompt.note}\n\n{reminder}".strip()
             async for chunk in answer:
                 if chunk["type"] == "finish":
                     for part in reply_chunks(self._standing.fold, dict(self._context.records())):

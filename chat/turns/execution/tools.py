@@ -30,6 +30,7 @@ from chat.files.tool_outputs import CallPlace, keep_files, keep_whole, seen_file
 from chat.turns.conf import turn_settings
 from chat.turns.execution.assembly import Assembled, MakeAgent
 from chat.turns.execution.code.inner_calls import TurnInnerCalls
+from chat.turns.execution.reviewing import may_review, review
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.actions_above import asked_above
 from chat.turns.guarding.turn_guard import lets_run
@@ -193,9 +194,15 @@ class TurnTools:
         if not judged.must_ask:
             self._note_used(call, judged.used)
             return None
-        may_have_begun = judged.is_by_guard or judged.verdict is not None or self._facts.has_rules
+        is_reviewed = may_review(self._agent, tool, judged)
+        may_have_begun = judged.is_by_guard or judged.verdict is not None or self._facts.has_rules or is_reviewed
         if may_have_begun and await db(has_begun, self._facts.turn_id, call.call_id):
             return None  # it began before the text, or the rule, was there
+        if is_reviewed and isinstance(self._agent, Think):
+            used = await review(self._agent, self._facts, tool, call, self.view.messages)
+            if used is not None:
+                self._note_used(call, used)
+                return None
         return await self.question(tool, call, context)
 
     def _is_looping(self, call: ToolCall) -> bool:

@@ -22,14 +22,12 @@ from tools_app.core.permissions.rules import (
     RuleAction,
     RuleLevel,
     RuleSet,
-    Verdict,
+    RuleVerdict,
     inherited,
 )
 from tools_app.core.tool import Tool
 from tools_app.models import PermissionRule
 from tools_app.permissions.rows import stored_rules
-
-_LEVELS: Final = list(RuleLevel)
 
 
 class TurnRules:
@@ -41,18 +39,20 @@ class TurnRules:
         self._key = key
         self._has_stored = has_stored
         self._of_classes = rule_set(key, (), ())
-        self.plans = False  # once the rules were read: whether the conversation is in plan mode
 
-    async def load(self) -> None:
-        """Read what is stored, where there is any: whether the conversation is in plan mode. A query, or two."""
-        if self._has_stored:
-            self.plans = is_planning((await self.rules()).own)
+    async def reminder(self) -> str:
+        """The words for a model whose calls that change anything are refused; nothing for any other.
+
+        A query, or two, where the conversation has stored rules.
+        """
+        rules = await self.current()
+        return PLAN_TEXT if any(is_planning(each) for each in (rules.own, *rules.above)) else ""
 
     def may_decide(self, tool: Tool) -> bool:
         """Whether a rule may concern a call of this tool, as far as is known without a query."""
         return self._has_stored or tool.patterns is not None or bool(self._of_classes.own or self._of_classes.above)
 
-    async def judge(self, call: CallFacts) -> Verdict | None:
+    async def judge(self, call: CallFacts) -> RuleVerdict | None:
         """The decision of the rules as they are now. A query, or two, where the conversation has stored ones."""
         return (await self.current()).judge(call, timezone.now())
 
@@ -63,6 +63,14 @@ class TurnRules:
     async def rules(self) -> RuleSet:
         """The rules as they are stored now. A query, or two."""
         return await db(rules_of_instance, self._instance, self._key)
+
+
+PLAN_TEXT: Final = (
+    "You are in plan mode: look and think, and change nothing. Calls that change anything are refused. Find out what "
+    "you need, ask where the wish is not clear, and then say what you would do, step by step. The person decides when "
+    "plan mode ends; until then do not begin."
+)
+"""For the model, after the history; never stored."""
 
 
 def is_planning(rules: Sequence[Permission]) -> bool:

@@ -46,7 +46,7 @@ from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.mcp.rows import Place, add_server
-from tools_app.models import McpServer, ToolCallRecord
+from tools_app.models import McpServer, PermissionRule, ToolCallRecord
 from tools_app.models.code_runs import Execution
 from tools_app.workspace.services import attach, create_workspace
 
@@ -73,6 +73,7 @@ class Hers:
     execution: Execution
     workspace_id: str
     import_id: str
+    rule_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -96,6 +97,7 @@ class Hers:
             "effect_id": 1,
             "run_id": self.run.pk,
             "import_id": self.import_id,
+            "rule_id": self.rule_id,
             "content_id": self.content_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
@@ -242,6 +244,7 @@ def hers(
         )[0],
         grant_id=grant_of(alice),
         import_id=looked_through(alice.pk, SECRET[:50]),
+        rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,

@@ -43,7 +43,14 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
     page, client, stranger = await opened(alice, "_list=1"), await opened(alice, ""), await opened(bob, "_list=1")
     await db(rename_instance, talk, "Balcony tomatoes")
     sent = (await frames_until(page, "think_conversation"))[-1]
-    line = {"title": "Balcony tomatoes", "isRunning": False, "waitingCount": 0, "hasFailed": False, "guard": ""}
+    line = {
+        "title": "Balcony tomatoes",
+        "isRunning": False,
+        "waitingCount": 0,
+        "hasFailed": False,
+        "guard": "",
+        "plans": False,
+    }
     assert sent == {"type": "think_conversation", "id": talk.id, **line}
     for other in (client, stranger):
         received: set[str] = set()

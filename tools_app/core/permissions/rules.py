@@ -38,7 +38,7 @@ _KEY: Final = re.compile(r"@changes|(?:[a-z]+:)?[A-Za-z0-9_*?.\[\]!-]{1,100}")
 
 
 class RuleAction(StrEnum):
-    """What a rule has happen to a call."""
+    """The fate of a call that a rule matches."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -46,7 +46,7 @@ class RuleAction(StrEnum):
 
 
 class RuleLevel(StrEnum):
-    """Whose rule it is. The order of the members is that in which they count: a later one decides."""
+    """The level of a rule: whose it is. The order of the members is that in which they count: a later one decides."""
 
     BUILT_IN = "built_in"
     SITE = "site"
@@ -148,7 +148,7 @@ def facts_from(stored: Mapping[str, Any]) -> CallFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """A decision about a call, and the rule that it comes from. A denial that may concern a call has people asked."""
 
     action: RuleAction
@@ -166,7 +166,7 @@ class RuleSet:
     own: tuple[Permission, ...] = ()
     above: tuple[tuple[Permission, ...], ...] = ()
 
-    def judge(self, call: CallFacts, now: datetime) -> Verdict | None:
+    def judge(self, call: CallFacts, now: datetime) -> RuleVerdict | None:
         """The decision about a call and its rule; `None` where there is none, which leaves it to the tool.
 
         A rule above that denies or asks is not lowered by the conversation's own.
@@ -212,7 +212,7 @@ def checked(rule: Permission) -> Permission:
     return rule
 
 
-def _judged(rules: Sequence[Permission], call: CallFacts, now: datetime) -> Verdict | None:
+def _judged(rules: Sequence[Permission], call: CallFacts, now: datetime) -> RuleVerdict | None:
     """The strongest of the decisions about what a call is about; an allowance only where all of it is allowed."""
     live = [rule for rule in rules if (rule.expires_at is None or rule.expires_at > now) and _speaks_of(rule, call)]
     if call.is_high_risk:
@@ -221,7 +221,7 @@ def _judged(rules: Sequence[Permission], call: CallFacts, now: datetime) -> Verd
     return max(found, key=_strength)
 
 
-def _of_subject(live: Sequence[Permission], subject: Subject) -> Verdict | None:
+def _of_subject(live: Sequence[Permission], subject: Subject) -> RuleVerdict | None:
     """The last match, unless the last one of the site or the class is a denial."""
     matching = [
         found
@@ -235,15 +235,15 @@ def _of_subject(live: Sequence[Permission], subject: Subject) -> Verdict | None:
     return max([matching[-1], *final], key=_strength)
 
 
-def _matched(rule: Permission, subject: Subject) -> Verdict | None:
+def _matched(rule: Permission, subject: Subject) -> RuleVerdict | None:
     if _concerns(rule, subject):
-        return Verdict(rule.action, rule)
+        return RuleVerdict(rule.action, rule)
     if subject.is_opaque and rule.action is not RuleAction.ALLOW and rule.pattern != SECRETS:
-        return Verdict(RuleAction.ASK, rule)  # what the call does may be what the rule is about
+        return RuleVerdict(RuleAction.ASK, rule)  # what the call does may be what the rule is about
     return None
 
 
-def _strength(found: Verdict | None) -> int:
+def _strength(found: RuleVerdict | None) -> int:
     return _STRENGTH[found.action if found is not None else None]
 
 

@@ -129,7 +129,7 @@ class Subject:
     """One thing that a call is about.
 
     `texts`: its spellings; an allowance has to match one. `parts`: further texts that only restrictions are held
-    against. `is_plain`: a pattern may cover it. `is_opaque`: what it does cannot be told from its text. `is_tree`: a
+    against. `is_plain`: a pattern may cover it. `is_opaque`: its text does not show what it does. `is_tree`: a
     directory with all that is in it. `offer`: the pattern that a person may allow for always; empty for none.
     """
 
@@ -157,13 +157,21 @@ UNKNOWN: Final = Subject(is_plain=False, is_opaque=True)
 
 def subject_from(stored: Mapping[str, Any]) -> Subject:
     """Read the stored form."""
-    flags = {name: stored.get(name) is True for name in _FLAGS}
-    flags["is_plain"] = "is_plain" in stored and stored["is_plain"] is True
-    texts = {name: tuple(str(text) for text in stored.get(name) or ()) for name in ("texts", "parts")}
-    return Subject(**texts, **flags, offer=str(stored.get("offer") or ""))
 
+    def is_set(name: str) -> bool:
+        return stored.get(name) is True
 
-_FLAGS: Final = ("is_opaque", "is_tree", "is_secret", "is_command", "is_path")
+    return Subject(
+        texts=tuple(str(text) for text in stored.get("texts") or ()),
+        parts=tuple(str(text) for text in stored.get("parts") or ()),
+        is_plain=is_set("is_plain"),
+        is_opaque=is_set("is_opaque"),
+        is_tree=is_set("is_tree"),
+        is_secret=is_set("is_secret"),
+        is_command=is_set("is_command"),
+        is_path=is_set("is_path"),
+        offer=str(stored.get("offer") or ""),
+    )
 
 
 def text_subject(text: str) -> Subject:

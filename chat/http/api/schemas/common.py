@@ -97,7 +97,7 @@ class InstanceOut(Schema):
 
     `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
     turn of the shown path failed, and nothing followed. `guard`: differs after every change of its
-    injection guard (`get_guard`), and is empty where no text of strangers was in it.
+    injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode.
 
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
@@ -122,6 +122,7 @@ class InstanceOut(Schema):
     is_running: bool
     waiting_count: int
     guard: str
+    plans: bool
     has_failed: bool
     is_unread: bool
     is_read_only: bool

@@ -62,6 +62,7 @@ export interface ConversationFrame {
   waitingCount?: number;
   hasFailed?: boolean;
   guard?: string;
+  plans?: boolean;
 }
 
 /** Another model or other settings were chosen for a conversation: names and values as in the API. */

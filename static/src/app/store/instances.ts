@@ -28,6 +28,7 @@ export function fromInstance(raw: RawInstance): Instance {
     waitingCount: raw.waiting_count ?? 0,
     hasFailed: Boolean(raw.has_failed),
     guard: raw.guard,
+    plans: Boolean(raw.plans),
     sessionId: raw.session_id ?? null,
     keepsSessions: Boolean(raw.keeps_sessions),
     origin: origin ? { id: origin.instance_id, messageId: origin.message_id, title: origin.title } : null,

@@ -20,6 +20,7 @@ export interface Listed {
   waitingCount?: number;
   hasFailed?: boolean;
   guard?: string;
+  plans?: boolean;
 }
 
 export interface ConversationEvents {

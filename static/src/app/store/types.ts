@@ -248,6 +248,8 @@ export interface Instance {
   hasFailed: boolean;
   /** Differs after each change of its injection guard; empty where nothing was read from elsewhere. */
   guard?: string;
+  /** It is in plan mode: calls that change anything are refused. */
+  plans?: boolean;
   sessionId: string | null;
   keepsSessions: boolean;
   origin: { id: string; messageId: string; title: string } | null;

@@ -13,6 +13,7 @@ import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
 
 const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
+const PlanBar = lazy(async () => (await import("./later.ts")).PlanBar);
 const ParentBar = lazy(async () => (await import("./later.ts")).ParentBar);
 const UndoneBar = lazy(async () => (await import("./later.ts")).UndoneBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
@@ -37,6 +38,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       <PlaceBar />
       <ModelBanner />
       {instance.guard && <GuardBar version={instance.guard} />}
+      {instance.plans && <PlanBar instanceId={instance.id} isReadOnly={instance.isReadOnly} />}
       <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {follow(app.undoing).last && <UndoneBar />}

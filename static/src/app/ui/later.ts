@@ -11,6 +11,7 @@ export { FindBar } from "./find_bar.tsx";
 export { GuardBar } from "./guard_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
 export { InnerQuestions } from "./inner_questions.tsx";
+export { PlanBar } from "./plan_bar.tsx";
 export { Panel } from "../panels/panel.tsx";
 export { Question } from "./question.tsx";
 export { ParentBar } from "./runs/parent_bar.tsx";

@@ -1,47 +1,56 @@
 """Rules about calls in turns: what runs, asks or is refused, and what an answer for always settles."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
-from chat.conversations.permissions import RuleDraft, add_own_rule, remove_own_rule
+from chat.conversations.permissions import RuleDraft, add_own_rule, plans, remove_own_rule, set_plan_mode
 from chat.errors import InputInvalid
 from chat.instances.rows import find_instance
+from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.think import Permission, Think, Tool, action, client_tool, tool
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleAction, RuleLevel
+from tools_app.errors import EditInvalid
 from tools_app.models import PermissionRule, ToolCallRecord
+from tools_app.question_tool import ask_user
 
-from .agents import CALLS, MODELS
+from .agents import MODELS
 from .answering import Desk, last_text, turns_of
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)
+DONE: list[tuple[str, int]] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
 
 
 @tool(needs_approval=True, patterns=lambda given, _context: [given["command"]])
 def shout(command: str) -> str:
     """Shout something."""
-    CALLS.append((command, 0))
+    DONE.append((command, 0))
     return f"shouted {command}"
 
 
 @tool
 def whisper(command: str) -> str:
     """Whisper something."""
-    CALLS.append((command, 1))
+    DONE.append((command, 1))
     return f"whispered {command}"
 
 
 @action(risk="high", approval=True)
 def launch() -> str:
     """Launch it."""
-    CALLS.append(("launch", 2))
+    DONE.append(("launch", 2))
     return "launched"
 
 
@@ -57,13 +66,28 @@ class Crier(Think):
         return [shout, whisper, launch, client_tool("where", "Ask the browser where it is.")]
 
 
-AddRule = Callable[..., Any]
-
-
 @pytest.fixture
 def crier(make_room: MakeRoom) -> Desk:
     """A desk of the agent that shouts."""
     return Desk(make_room("crier"))
+
+
+class PlannerOfTrips(Think):
+    """Asks with choices, and works on files."""
+
+    def get_model(self) -> ScriptedModel:
+        return MODELS["current"]
+
+    def get_tools(self) -> list[Tool]:
+        return [ask_user]
+
+
+class Reviewed(Crier):
+    """Has a model look at its calls first."""
+
+    @property
+    def review_model(self) -> ScriptedModel:
+        return MODELS["reviewer"]
 
 
 async def instance_of(room: Room) -> AgentInstance:
@@ -72,9 +96,13 @@ async def instance_of(room: Room) -> AgentInstance:
     return found
 
 
+def owner_of(room: Room) -> int:
+    assert room.key.owner_id is not None
+    return room.key.owner_id
+
+
 async def add(room: Room, act: RuleAction, key: str, pattern: str = "*", *, everywhere: bool = False) -> str:
-    owner_id = room.key.owner_id
-    assert owner_id is not None
+    owner_id = owner_of(room)
     instance = None if everywhere else await instance_of(room)
     draft = RuleDraft(action=act, key=key, pattern=pattern)
     view = await db(partial(add_own_rule, owner_id, instance, draft, Actor(user_id=owner_id, via="api")))
@@ -90,8 +118,8 @@ async def test_once_always_and_the_like_at_once(crier: Desk) -> None:
     """Three calls wait; one is allowed for always: those that the rule covers go on, the other one still asks."""
     await crier.room.say(say("hello", "hello", "bye"))
     first, second, other = await crier.calls()
-    asked = await crier.part(first)
-    assert asked["approval"]["approvalDescriptor" if "approvalDescriptor" in asked["approval"] else "id"]
+    descriptor: Any = (await crier.part(first))["approval"]
+    assert descriptor["descriptor"]["offers"] == [{"key": "shout", "pattern": "hello"}]
     replied = await crier.reply(first, is_approved=True, always=RuleLevel.CONVERSATION)
     assert replied.settled == (second,)
     assert [(rule.action, rule.key, rule.pattern, rule.level) for rule in replied.rules] == [
@@ -101,11 +129,11 @@ async def test_once_always_and_the_like_at_once(crier: Desk) -> None:
     assert [kind for kind, _, _ in await crier.events(second)] == ["asked", "approved"]
     assert "allow shout: hello" in (await crier.events(second))[-1][2]
     await crier.reply(other, is_approved=False, reason="Too late for that")
-    assert sorted(CALLS) == [("hello", 0), ("hello", 0)]
+    assert sorted(DONE) == [("hello", 0), ("hello", 0)]
     assert "Too late for that" in await last_text(crier.room)
-    CALLS.clear()
+    DONE.clear()
     await crier.room.say(say("hello"))
-    assert CALLS == [("hello", 0)]  # runs, and the rule is on its call
+    assert DONE == [("hello", 0)]  # runs, and the rule is on its call
     used = (await crier.part((await crier.calls())[-1]))["toolMetadata"]["think"]["rule"]
     assert used == {
         "id": replied.rules[0].pk,
@@ -113,7 +141,7 @@ async def test_once_always_and_the_like_at_once(crier: Desk) -> None:
         "action": "allow",
         "level": "conversation",
     }
-    await db(partial(remove_own_rule, crier.room.key.owner_id, replied.rules[0].pk))
+    await db(remove_own_rule, owner_of(crier.room), replied.rules[0].pk)
     await crier.room.say(say("hello"))
     assert (await crier.row((await crier.calls())[-1])).status == "asked"
 
@@ -136,29 +164,29 @@ async def test_a_refusal_of_all_that_is_open(crier: Desk) -> None:
     assert [(await crier.row(call)).status for call in (first, *others)] == ["denied"] * 3
     assert len(await turns_of(crier.room)) == 2  # one continuation
     assert (await last_text(crier.room)).count("Stop that") == 3
-    assert CALLS == []
+    assert DONE == []
 
 
 async def test_a_denial_is_a_result_with_the_name_of_its_rule(crier: Desk) -> None:
     await crier.room.say(say("secret plan"))
     [call] = await crier.calls()
     part = await crier.part(call)
-    assert (part["state"], CALLS) == ("output-error", [])
+    assert (part["state"], DONE) == ("output-error", [])
     assert "'deny shout: secret*'" in part["errorText"]
     assert part["toolMetadata"]["think"]["rule"]["name"] == "deny shout: secret*"
     await add(crier.room, RuleAction.ALLOW, "shout")
     await crier.room.say(say("secret plan", "hello"))  # what the class denies no person allows
-    assert CALLS == [("hello", 0)]
+    assert DONE == [("hello", 0)]
 
 
 async def test_a_rule_holds_for_tools_that_never_ask_and_for_those_of_clients(crier: Desk) -> None:
     await crier.room.say(say("hello", name="whisper"))
     await add(crier.room, RuleAction.ASK, "whisper")
     await add(crier.room, RuleAction.DENY, "where")
-    CALLS.clear()
+    DONE.clear()
     await crier.room.say(say("hello", name="whisper"))
     call = (await crier.calls())[-1]
-    assert ((await crier.row(call)).status, CALLS) == ("asked", [])
+    assert ((await crier.row(call)).status, DONE) == ("asked", [])
     assert (await crier.row(call)).question["rule"] == "ask whisper"
     await crier.room.say("call tool where {}\nsay: {results}.")
     assert (await crier.part((await crier.calls())[-1]))["state"] == "output-error"
@@ -174,17 +202,121 @@ async def test_a_high_risk_is_never_allowed_by_people(crier: Desk) -> None:
         await crier.reply(call, is_approved=True, always=RuleLevel.CONVERSATION)
     assert (await crier.row(call)).status == "asked"
     assert await db(PermissionRule.objects.filter(key="launch").count) == 1
-    assert CALLS == []
+    assert DONE == []
 
 
 async def test_a_rule_is_of_its_conversation_and_of_its_owner(crier: Desk, make_room: MakeRoom) -> None:
     await crier.room.say(say("hello", name="whisper"))
     await add(crier.room, RuleAction.DENY, "whisper")
     other = Desk(Room(type(crier.room.key)(owner_id=crier.room.key.owner_id, agent="crier", name="other")))
-    CALLS.clear()
+    DONE.clear()
     await other.room.say(say("hello", name="whisper"))
-    assert CALLS == [("hello", 1)]
+    assert DONE == [("hello", 1)]
     await add(crier.room, RuleAction.DENY, "whisper", everywhere=True)
     await other.room.say(say("hello", name="whisper"))
-    assert CALLS == [("hello", 1)]
+    assert DONE == [("hello", 1)]
     assert await db(ToolCallRecord.objects.filter(tool_name="whisper", status="failed").count) == 1
+
+
+ASKED_WITH_CHOICES: list[dict[str, Any]] = [
+    {"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}], "custom": False},
+    {"question": "Why?"},
+]
+CHOICES = f"call tool ask_user {dump({'questions': ASKED_WITH_CHOICES})}\nsay: {{results}}."
+
+
+async def test_a_question_with_choices_runs_with_the_answers(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("planner-of-trips"))
+    await desk.room.say(CHOICES)
+    [call] = await desk.calls()
+    part: Any = await desk.part(call)
+    assert [each["question"] for each in part["approval"]["descriptor"]["choices"]] == ["Which colour?", "Why?"]
+    for wrong in (
+        None,
+        [["Red"]],
+        [["Green"], ["x"]],
+        [["Red", "Blue"], ["x"]],
+        [["Red"], [" "]],
+        [["Red"], ["x"], []],
+    ):
+        with pytest.raises(EditInvalid):
+            await desk.reply(call, is_approved=True, answers=wrong)
+    assert (await desk.row(call)).status == "asked"
+    await desk.reply(call, is_approved=True, answers=[["Blue"], [" Because it is calm. "]])
+    said = await last_text(desk.room)
+    assert "Blue" in said
+    assert "Because it is calm." in said
+    await add(desk.room, RuleAction.ALLOW, "*")  # no rule answers in a person's place
+    await desk.room.say(CHOICES)
+    last = (await desk.calls())[-1]
+    assert (await desk.row(last)).status == "asked"
+    await desk.reply(last, is_approved=False, reason="Ask me tomorrow")
+    assert "Ask me tomorrow" in await last_text(desk.room)
+
+
+async def test_plan_mode_refuses_changes_reminds_the_model_and_ends_with_the_person(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("planner-of-trips"))
+    room = desk.room
+    await room.say("say: Hello.")
+    actor = Actor(user_id=room.key.owner_id, via="api")
+    instance = await instance_of(room)
+    await db(partial(set_plan_mode, instance, is_on=True, actor=actor))
+    await room.say('call tool write {"path": "/a.md", "content": "x"}\ncall tool list {"path": "/"}\nsay: {results}.')
+    written, listed = await desk.calls()
+    assert ((await desk.part(written))["state"], (await desk.part(listed))["state"]) == (
+        "output-error",
+        "output-available",
+    )
+    assert "plan mode" in dump(room.model.requests[-1])
+    assert await db(plans, instance)
+    await db(partial(set_plan_mode, instance, is_on=False, actor=actor))
+    await room.say('call tool write {"path": "/a.md", "content": "x"}\nsay: {results}.')
+    assert (await desk.part((await desk.calls())[-1]))["state"] == "output-available"
+    assert "plan mode" not in dump(room.model.requests[-1])
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("say: CLEAR", None),
+        ("say: CAUTION", "asked"),
+        ("say: CLEAR to delete it all", "asked"),
+        ("error 400", "asked"),
+    ],
+)
+async def test_a_model_may_answer_before_a_person_is_asked(
+    make_room: MakeRoom, script: str, status: str | None
+) -> None:
+    MODELS["reviewer"] = ScriptedModel(script)
+    desk = Desk(make_room("reviewed"))
+    await desk.room.say(say("hello"))
+    [call] = await desk.calls()
+    assert ([] if status else [("hello", 0)]) == DONE
+    if status is None:
+        part: Any = await desk.part(call)
+        assert part["toolMetadata"]["think"]["rule"]["name"].startswith("review by ")
+    else:
+        assert (await desk.row(call)).status == status
+    await add(desk.room, RuleAction.ASK, "shout")
+    DONE.clear()
+    await desk.room.say(say("hello"))  # a rule that asks means a person
+    assert DONE == []
+    await desk.room.say("call tool launch {}\nsay: {results}.")
+    assert DONE == []
+
+
+async def test_secrets_ask_and_links_do_not_hide_them(make_room: MakeRoom) -> None:
+    desk = Desk(make_room("planner-of-trips"))
+    await desk.room.say('call tool write {"path": "/notes.md", "content": "PASSWORD"}\nsay: {results}.')
+    workspace = InstanceWorkspace(desk.room.key)
+    await workspace.write_file("/.env", "PASSWORD=1")
+    await workspace.symlink("/.env", "/innocent.md")
+    for path in ("/.env", "/innocent.md", "/x/../.env", "/workspace/.env"):
+        await desk.room.say(f'call tool read {{"path": "{path}"}}\nsay: {{results}}.')
+        call = (await desk.calls())[-1]
+        assert (await desk.row(call)).status == "asked", path
+    await desk.room.say('call tool grep {"query": "PASSWORD"}\nsay: {results}.')
+    found: Any = (await desk.part((await desk.calls())[-1]))["output"]
+    assert "/notes.md" in str(found)
+    assert "PASSWORD=1" not in str(found)
+    assert found["secretFilesLeftOut"] == 1
