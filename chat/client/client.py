@@ -16,7 +16,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
 from chat.client.answering import Answering
@@ -175,20 +175,33 @@ class ChatClient(ModelRequests):
         await self._channel.deliver(Clear(), repeats=False)
         self._conversation.messages = []
 
-    async def approve(self, call_id: str, *, edited_input: JSONObject | None = None) -> Turn | None:
+    async def approve(
+        self,
+        call_id: str,
+        *,
+        edited_input: JSONObject | None = None,
+        always: Literal["conversation", "owner"] | None = None,
+        answers: Sequence[Sequence[str]] | None = None,
+    ) -> Turn | None:
         """Let a call run that waits for approval; returns the turn that goes on from it, if one does already.
 
         The first decision of anybody wins; a later one changes nothing. `edited_input`: all arguments that the call
-        runs with instead, where its tool lets people change them. Errors, for changed arguments alone:
-        `RequestRefused` when they may not be changed like this or the call has been decided already.
+        runs with instead, where its tool lets people change them. `always`: add the rules that the question offers, for
+        this conversation or for all. `answers`: to a question with choices, texts for each. What the server refuses
+        changes nothing. Errors, for changed arguments alone: `RequestRefused` when they may not be changed like this or
+        the call has been decided already.
         """
         if edited_input is not None:
             return await self._answering.after(self._http_api.approve(call_id, edited_input))
-        return await self._answering.deliver([_decision(call_id, is_approved=True)])
+        given = None if answers is None else [list(texts) for texts in answers]
+        return await self._answering.deliver([_decision(call_id, is_approved=True, always=always, answers=given)])
 
-    async def deny(self, call_id: str) -> Turn | None:
-        """Refuse a call that waits for approval; the model sees the refusal. As `approve`."""
-        return await self._answering.deliver([_decision(call_id, is_approved=False)])
+    async def deny(self, call_id: str, *, reason: str = "", all_open: bool = False) -> Turn | None:
+        """Refuse a call that waits for approval; the model sees the refusal and its reason. As `approve`.
+
+        `all_open`: refuse all that is open in the conversation.
+        """
+        return await self._answering.deliver([_decision(call_id, is_approved=False, reason=reason, deny_all=all_open)])
 
     # State and methods
 
@@ -232,8 +245,8 @@ def user_message(content: str | Sequence[Part], message_id: str = "") -> Message
     return {"id": message_id or secrets.token_hex(8), "role": "user", "parts": parts}
 
 
-def _decision(call_id: str, *, is_approved: bool) -> ToolApproval:
-    return ToolApproval(tool_call_id=call_id, approved=is_approved, auto_continue=True)
+def _decision(call_id: str, *, is_approved: bool, **more: Any) -> ToolApproval:
+    return ToolApproval(tool_call_id=call_id, approved=is_approved, auto_continue=True, **more)
 
 
 def _socket_base(url: str) -> str:

@@ -82,7 +82,7 @@ class Question:
         shown |= {"risk": self.risk} if self.risk else {}
         shown |= {"lasting": True} if self.lasting else {}
         shown |= {"key": self.key} if self.key else {}
-        shown |= {name: stored[name] for name in ("offers", "rule", "choices") if stored[name]}
+        shown |= {name: stored[name] for name in ("rule", "choices") if stored[name]}
         return shown | ({"because": stored["because"]} if self.because else {})
 
     def described(self, call: ToolCall) -> JSONObject:

@@ -9,8 +9,6 @@ import functools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from django.utils import timezone
-
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.core.loop.hooks import (
@@ -46,7 +44,7 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.actions.running import RunAction
-from tools_app.calls.asking import facts_of, judge_call, question_for, refusal_of
+from tools_app.calls.asking import judge_call, question_for, refusal_of
 from tools_app.calls.run import execute
 from tools_app.calls.selectors import has_begun
 from tools_app.calls.services import begin_call, close_cut_calls, close_inner_calls
@@ -54,8 +52,7 @@ from tools_app.core.action_rules import error_output
 from tools_app.core.deferral import WrappedCall
 from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
-from tools_app.core.permissions.rules import RULE, offered
-from tools_app.core.questions import Offer, Question
+from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import CallGuard, Tool, ToolContext
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
@@ -80,7 +77,7 @@ class TurnTools:
         self._runnable = Toolset(self._toolset, [] if assembled.reader is None else [assembled.reader])
         self.prompt = assembled.prompt
         self.permissions = TurnRules(facts.instance, facts.key, has_stored=facts.has_rules)
-        self._used: dict[str, JSONObject] = {}  # the rules that let calls run
+        self._used: dict[str, JSONObject | None] = {}  # the rules that let calls run
         self._facts = facts
         self._context = context
         self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
@@ -192,7 +189,7 @@ class TurnTools:
         if not judged.must_ask and tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
         if not judged.must_ask:
-            self._note_used(call, judged.used)
+            self._used[call.call_id] = judged.used
             return None
         is_reviewed = may_review(self._agent, tool, judged)
         may_have_begun = judged.is_by_guard or judged.verdict is not None or self._facts.has_rules or is_reviewed
@@ -201,7 +198,7 @@ class TurnTools:
         if is_reviewed and isinstance(self._agent, Think):
             used = await review(self._agent, self._facts, tool, call, self.view.messages)
             if used is not None:
-                self._note_used(call, used)
+                self._used[call.call_id] = used
                 return None
         return await self.question(tool, call, context)
 
@@ -219,10 +216,6 @@ class TurnTools:
             return replace(pause, question={**(pause.question or {}), "key": DOOM_LOOP})
         return pause
 
-    def _note_used(self, call: ToolCall, used: JSONObject | None) -> None:
-        if used is not None:
-            self._used[call.call_id] = used
-
     async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that fails whatever that person says."""
         refused = await refusal_of(tool, call, context)
@@ -237,24 +230,13 @@ class TurnTools:
         seconds = turn_settings.approval_seconds if seconds is None else seconds
         is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
         question = await question_for(tool, call, self.guard.named() if is_guarded else ())
-        question = await self._with_offers(question, tool, call, context)
+        question = await self.permissions.offering(question, tool, call, context)
         return ToolPause(
             status=CallStatus.ASKED,
             approval_id=new_id("apr"),
             expires_seconds=seconds or None,
             question=replace(question, request_id=self._facts.request_id).to_json(),
         )
-
-    async def _with_offers(self, question: Question, tool: Tool, call: ToolCall, context: ToolContext) -> Question:
-        """The question with the rule that asks it, and the allowances that would answer it and its like for always."""
-        facts = await facts_of(tool, call, context)
-        rules, now = await self.permissions.current(), timezone.now()
-        verdict = rules.judge(facts, now)
-        question = replace(question, rule=verdict.rule.name if verdict is not None else "")
-        if question.because or tool.asks_person:
-            return question
-        offers = tuple(Offer(key=rule.key, pattern=rule.pattern) for rule in offered(facts, rules, now))
-        return replace(question, facts=facts, offers=offers)
 
     def _begin(self, call: ToolCall, turn_id: str) -> int:
         with self._context.fenced():

@@ -15,6 +15,7 @@ from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
+from tools_app.calls.asking import facts_of
 from tools_app.core.permissions.rules import (
     CHANGES,
     CallFacts,
@@ -24,8 +25,11 @@ from tools_app.core.permissions.rules import (
     RuleSet,
     RuleVerdict,
     inherited,
+    offered,
 )
-from tools_app.core.tool import Tool
+from tools_app.core.questions import Offer, Question
+from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool_calls import ToolCall
 from tools_app.models import PermissionRule
 from tools_app.permissions.rows import stored_rules
 
@@ -59,6 +63,17 @@ class TurnRules:
     async def current(self) -> RuleSet:
         """The rules. A query, or two, where the conversation had stored ones when the turn began."""
         return await self.rules() if self._has_stored else self._of_classes
+
+    async def offering(self, question: Question, tool: Tool, call: ToolCall, context: ToolContext) -> Question:
+        """The question with the rule that asks it, and the allowances that would answer it and its like for always."""
+        facts = await facts_of(tool, call, context)
+        rules, now = await self.current(), timezone.now()
+        verdict = rules.judge(facts, now)
+        question = replace(question, rule=verdict.rule.name if verdict is not None else "")
+        if question.because or tool.asks_person:
+            return question
+        offers = tuple(Offer(key=rule.key, pattern=rule.pattern) for rule in offered(facts, rules, now))
+        return replace(question, facts=facts, offers=offers)
 
     async def rules(self) -> RuleSet:
         """The rules as they are stored now. A query, or two."""

@@ -61,7 +61,6 @@ export interface ApprovalDescriptor {
   mayEdit?: boolean | string[];
   risk?: Risk;
   because?: unknown;
-  offers?: Offer[];
   rule?: string;
   choices?: ChoiceQuestion[];
   key?: string;

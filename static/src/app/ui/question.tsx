@@ -35,7 +35,7 @@ function Approval({ context, part }: Props) {
       risk={descriptor?.risk ?? ""}
       because={sourcesIn(descriptor?.because)}
       why={descriptor?.key ?? ""}
-      offers={descriptor?.offers ?? []}
+      offers={known?.offers ?? []}
       rule={descriptor?.rule ?? ""}
       choices={descriptor?.choices ?? []}
       input={part.input}

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 
 from chat.agents import Assistant
 from chat.conversations.fork import fork_instance
-from chat.operations.removal import delete_instance
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from chat.think import Permission
 from tests.db.chat.conftest import ApiClient
 from tools_app.models import PermissionRule

@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 import pytest
 
 from chat.conversations.permissions import RuleDraft, add_own_rule, plans, remove_own_rule, set_plan_mode
+from chat.core.wire import frames
 from chat.errors import InputInvalid
 from chat.instances.rows import find_instance
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.think import Permission, Think, Tool, action, client_tool, tool
+from chat.turns.admission.tool_answers import reply_of
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
@@ -118,8 +120,7 @@ async def test_once_always_and_the_like_at_once(crier: Desk) -> None:
     """Three calls wait; one is allowed for always: those that the rule covers go on, the other one still asks."""
     await crier.room.say(say("hello", "hello", "bye"))
     first, second, other = await crier.calls()
-    descriptor: Any = (await crier.part(first))["approval"]
-    assert descriptor["descriptor"]["offers"] == [{"key": "shout", "pattern": "hello"}]
+    assert (await crier.row(first)).question["offers"] == [{"key": "shout", "pattern": "hello"}]
     replied = await crier.reply(first, is_approved=True, always=RuleLevel.CONVERSATION)
     assert replied.settled == (second,)
     assert [(rule.action, rule.key, rule.pattern, rule.level) for rule in replied.rules] == [
@@ -320,3 +321,19 @@ async def test_secrets_ask_and_links_do_not_hide_them(make_room: MakeRoom) -> No
     assert "/notes.md" in str(found)
     assert "PASSWORD=1" not in str(found)
     assert found["secretFilesLeftOut"] == 1
+
+
+def test_a_decision_by_frame_carries_all_of_it() -> None:
+    frame = frames.ToolApproval(
+        tool_call_id="c", approved=False, reason="Not now", deny_all=True, always="owner", answers=[["x"]]
+    )
+    parsed = frames.parse(frames.encode(frame))
+    assert parsed == frame
+    assert isinstance(parsed, frames.ToolApproval)
+    reply = reply_of(parsed)
+    assert (reply.reason, reply.denies_all, reply.always, reply.answers) == (
+        "Not now",
+        True,
+        RuleLevel.OWNER,
+        [["x"]],
+    )
