@@ -24,9 +24,9 @@ class AskInput(BaseModel):
 
 
 class AnsweredInput(AskInput):
-    """The same with the answers, as the call runs once it has them."""
+    """The same with the answers, as the call runs once it has them: those of a person, whatever the model wrote."""
 
-    answers: list[list[str]]
+    answers: list[list[str]] = []
 
 
 def create_question_tool(*, name: str = NAME) -> Tool:

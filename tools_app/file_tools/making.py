@@ -114,7 +114,7 @@ async def _subjects(operations: object, kind: FileToolKind, given: JSONObject) -
             path = await own_path(operations, named)
             return path_subjects(path, await _real_path(operations, path), is_tree=is_tree)
     except FileFailed:
-        return [UNKNOWN]  # no path: the call says so
+        return [UNKNOWN]  # no path: the call itself refuses it
 
 
 async def _real_path(operations: object, path: str) -> str:

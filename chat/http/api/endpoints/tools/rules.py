@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Router
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance
@@ -28,15 +28,15 @@ router = Router(tags=["rules"])
 InstanceId = Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")]
 
 
-@router.get("/rules", response=RulesOut, operation_id="list_rules")
-def rule_list(request: HttpRequest, instance_id: Annotated[InstanceId, Query()] = "") -> RulesOut:
+@router.get("/rules", response=RulesOut, operation_id="list_rules", openapi_extra=declares(404))
+def rule_list(request: HttpRequest, instance_id: InstanceId = "") -> RulesOut:
     """Your rules. With `instance_id` those that count in this conversation, the site's and the agent's included."""
     user = caller_of(request).user
     views = rules_for(open_instance(user, instance_id)) if instance_id else own_rules(user.pk)
     return RulesOut(items=[_encode(view, user.pk) for view in views])
 
 
-@router.post("/rules", response={201: RuleOut}, operation_id="add_rule", openapi_extra=declares(409))
+@router.post("/rules", response={201: RuleOut}, operation_id="add_rule", openapi_extra=declares(404, 409))
 def rule_add(request: HttpRequest, data: NewRuleIn) -> tuple[int, RuleOut]:
     """Add a rule for one conversation or for all of yours. It counts last among them, from the next call on.
 
