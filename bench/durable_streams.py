@@ -1,4 +1,4 @@
-"""Durable streams: an append, and how long after it everybody who follows has it.
+"""Durable streams: an append, and how long after it all readers have it.
 
 All readers follow one stream over connections of their own; late is the time from the moment before the append is sent
 to the event's arrival, on one clock.
@@ -54,7 +54,7 @@ async def appends(session: aiohttp.ClientSession, url: str, count: int) -> list[
 
 
 async def fan_out(session: aiohttp.ClientSession, url: str, readers: int, count: int) -> list[float]:
-    """How late each of the readers had each of so many messages. Errors: one that somebody did not get."""
+    """The delay of each of so many messages at each reader. Errors: one that a reader did not get."""
     async with session.put(url, headers={"Content-Type": JSON}) as reply:
         assert reply.status == 201
     late: list[list[list[float]]] = [[] for _ in range(readers)]

@@ -27,10 +27,10 @@ class DurableStreamSettings:
     """Subscriptions that one user may keep; 0: no limit. Raise it where each job has its own."""
 
     long_poll_seconds = MachineLimit("THINK_DURABLE_STREAMS_LONG_POLL_SECONDS", 25.0)
-    """How long a long poll waits for something new. Lower it where a proxy cuts idle requests."""
+    """Seconds for which a long poll waits for something new. Lower it where a proxy cuts idle requests."""
 
     sse_seconds = MachineLimit("THINK_DURABLE_STREAMS_SSE_SECONDS", 60.0)
-    """How long one event stream lasts before its reader connects again. Raise it where connecting is dear."""
+    """Seconds that one event stream lasts before its reader connects again. Raise it where connecting is dear."""
 
     webhook_networks = MachineLimit[tuple[str, ...] | list[str]]("THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS", ())
     """Networks (`10.0.0.0/8`) that are not public and that webhooks may be sent to, by plain HTTP too. Set it where

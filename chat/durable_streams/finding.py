@@ -21,7 +21,7 @@ _BATCH: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamState:
-    """How far a stream goes now."""
+    """The end of a stream, and whether it is one for good."""
 
     tail: int
     is_closed: bool
@@ -52,7 +52,7 @@ def lock_stream(owner_id: int, path: str) -> DurableStream:
 
 
 def state_for_readers(stream_id: int) -> StreamState:
-    """How far a stream goes that somebody waits at, which is a use. Errors: as `find_stream`. One query, mostly."""
+    """Look how far a stream goes that readers wait at, which is a use. Errors: as `find_stream`. One query, mostly."""
     row = _live(DurableStream.objects.filter(pk=stream_id).first())
     renew(row)
     return StreamState(tail=row.tail, is_closed=row.closed_at is not None)

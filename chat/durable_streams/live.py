@@ -24,7 +24,7 @@ POLL_SECONDS: Final = 1.0
 
 
 class Watch:
-    """What readers of one stream in one process wait for. `version` rises when the stream may have changed."""
+    """Wakes the readers of one stream in one process. `version` rises when the stream may have changed."""
 
     def __init__(self, stream_id: int) -> None:
         self.stream_id = stream_id
@@ -61,7 +61,7 @@ class Watch:
         changed.set()
 
     async def run(self) -> None:
-        """Listen and look until nobody reads any more."""
+        """Listen and look until the last reader has left."""
         seen = None
         async with notifications(stream_group(self.stream_id)) as hinted:
             while not self.is_gone:
@@ -89,7 +89,7 @@ _watches: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Watch]] = WeakK
 
 @contextlib.asynccontextmanager
 async def watching(stream_id: int) -> AsyncIterator[Watch]:
-    """The watch of a stream, which lasts as long as somebody reads."""
+    """The watch of a stream, which lasts as long as its readers."""
     watches = _watches.setdefault(asyncio.get_running_loop(), {})
     watch = watches.get(stream_id)
     if watch is None or watch.is_gone:

@@ -14,7 +14,7 @@ CHUNK_ROWS: Final = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What lies after a position, up to so many bytes. `next`: the position after it."""
+    """Bytes after a position, up to so many. `next`: the position after it."""
 
     data: bytes
     start: int

@@ -37,7 +37,7 @@ _SALT: Final = "think.durable_streams.wake"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionWanted:
-    """What a PUT asks for, checked."""
+    """The body of a PUT, checked."""
 
     name: str
     kind: str

@@ -51,7 +51,7 @@ async def check_address(text: str) -> URL:
 
 
 async def wake_worker(context: FiberContext) -> None:
-    """Begin a wake and tell the worker. At least once; whoever gets it twice finds the same wake id.
+    """Begin a wake and notify the worker. At least once; a worker that gets it twice finds the same wake id.
 
     A webhook that fails is tried again after a second, and then after up to a minute.
     """
@@ -74,7 +74,7 @@ async def wake_worker(context: FiberContext) -> None:
 
 
 def look_at_lease(payload: JSONObject) -> None:
-    """Free the work whose worker was not heard of in time, and wake again. Sync, safe to call twice."""
+    """Free the work of a worker that has not reported in time, and wake again. Sync, safe to call twice."""
     with transaction.atomic():
         row = _locked(int(payload["subscription_id"]))
         if row is None or row.generation != payload["generation"] or not row.wake_id or row.leased_until is None:

@@ -1,4 +1,4 @@
-"""What requests say in headers, and how answers are framed. Pure.
+"""Headers of requests, and the framing of answers. Pure.
 
 Offsets are two numbers of 16 digits with `_` between them: the order of the texts is that of the positions.
 """

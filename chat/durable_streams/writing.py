@@ -1,4 +1,4 @@
-"""What is written to streams: creation and forks, appends, closing, deletion. Sync; each call is one transaction.
+"""Writes to streams: creation and forks, appends, closing, deletion. Sync; each call is one transaction.
 
 The row of a stream is locked while it changes. Durability: what was answered is committed, and a refusal changes
 nothing, the state of producers included.
@@ -30,7 +30,7 @@ from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 
 ROW_BYTES: Final = 100
-"""What the quota counts for a row besides its bytes."""
+"""Counted by the quota for a row besides its bytes."""
 PRODUCER_BYTES: Final = 300
 STREAM_BYTES: Final = 1_000
 MAX_DEPTH: Final = 16

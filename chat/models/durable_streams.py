@@ -71,7 +71,7 @@ class StreamEntry(models.Model):
 
 
 class StreamProducer(models.Model):
-    """How far a writer with an id got, so that what it sends twice is stored once."""
+    """The place of a writer with an id, so that what it sends twice is stored once."""
 
     stream = models.ForeignKey(DurableStream, on_delete=models.CASCADE, related_name="producers")
     producer = models.CharField(max_length=200)
@@ -94,7 +94,7 @@ class StreamSubscription(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """How the worker is woken."""
+        """The way in which the worker is woken."""
 
         WEBHOOK = "webhook", _("by a webhook")
         PULL = "pull-wake", _("by an entry of a stream")

@@ -1,4 +1,4 @@
-"""What all answers of `/v1/stream/` have: callers, errors as problems, and the headers for browsers.
+"""Common to all answers of `/v1/stream/`: callers, errors as problems, and the headers for browsers.
 
 Any page may use it with a token. No answer allows credentials, so a cookie works for our own pages alone.
 """

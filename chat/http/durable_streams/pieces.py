@@ -1,4 +1,4 @@
-"""What a read delivers, one piece after another, and the three ways to send it: at once, by long poll, as events."""
+"""The pieces that a read delivers, and the three ways to send it: at once, by long poll, as events."""
 
 import asyncio
 from collections.abc import AsyncGenerator

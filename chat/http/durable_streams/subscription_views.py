@@ -21,7 +21,7 @@ from tools_app.fetching.errors import FetchFailed
 
 @stream_door("GET")
 async def public_keys(_request: HttpRequest) -> HttpResponseBase:
-    """The keys by which a receiver checks a webhook; for everybody."""
+    """The keys by which a receiver checks a webhook. They are public."""
     headers = {"Cache-Control": "public, max-age=300"}
     return HttpResponse(dump(signatures.public_keys()), content_type="application/jwk-set+json", headers=headers)
 

@@ -36,7 +36,7 @@ class Log:
 
 
 class Oracle:
-    """What the paths hold. Each method returns the status that a request would have."""
+    """The paths and their logs. Each method returns the status that a request would have."""
 
     def __init__(self) -> None:
         self.logs: dict[str, Log] = {}

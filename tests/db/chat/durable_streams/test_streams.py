@@ -45,12 +45,12 @@ async def filled(program: Program) -> None:
 
 async def test_strangers_find_nothing_and_change_nothing(her_program: Program, his_program: Program) -> None:
     await filled(her_program)
-    nobody = Program()
+    stranger = Program()
     before = await sync_to_async(all_rows)()
     for method, path, body, headers in REQUESTS:
         reply = await his_program.send(method, path, body, **headers)
         assert (reply.status_code, b"secret" in reply.content) == (404, False), (method, path, reply.content)
-        reply = await nobody.send(method, path, body, **headers)
+        reply = await stranger.send(method, path, body, **headers)
         assert (reply.status_code, b"secret" in reply.content) == (401, False), (method, path, reply.content)
     for work in ("callback", "ack", "release"):
         reply = await his_program.send("POST", f"__ds/subscriptions/hers/{work}", b'{"wake_id": "", "generation": 0}')

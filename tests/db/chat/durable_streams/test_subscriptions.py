@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Receiver(ThreadingHTTPServer):
-    """A webhook's receiver. Answers as it is told; keeps what it got."""
+    """A webhook's receiver. Answers as a test wants; keeps what it got."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
