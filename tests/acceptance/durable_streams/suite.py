@@ -17,7 +17,7 @@ ENVIRON = {
     "THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS": "127.0.0.0/8",
     "THINK_DURABLE_STREAMS_REQUESTS_PER_MINUTE": "0",
 }
-"""Settings that a product needs for it: its receivers listen on this machine, and one person sends very many requests."""
+"""Settings of a product for it: its receivers listen on this machine, and one person sends very many requests."""
 
 
 def run_suite(url: str, token: str, *, seconds: float = 240.0) -> dict[str, Any]:
