@@ -27,6 +27,7 @@ from tools_app.fetching.urls import checked_url, parse_rules
 from tools_app.fetching.values import Answered, FetchLimits, Outgoing
 
 LIMITS: Final = FetchLimits(seconds=10.0, max_bytes=64 * 1024, max_redirects=0)
+FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 WEBHOOK_HOLDER: Final = "webhook"
 _BEGUN: Final = "begun"
@@ -169,7 +170,7 @@ def _fail(wake: Wake, message: str) -> None:
         row.leased_until = None
         row.save(update_fields=["failures", "error_text", "wake_id", "holder", "leased_until"])
         if row.failures < waking.MAX_FAILURES:
-            pause = min(2.0 ** (row.failures - 1), LONGEST_PAUSE) if row.failures < 10 else LONGEST_PAUSE
+            pause = min(FIRST_PAUSE * 2.0 ** min(row.failures - 1, 10), LONGEST_PAUSE)
             waking.start_wake(row, delay_seconds=pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads the tries
 
 
