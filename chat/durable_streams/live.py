@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from chat.durable_streams.errors import StreamRefused
 from chat.durable_streams.finding import StreamState, state_for_readers
-from chat.durable_streams.reading import Chunk, read_next
+from chat.durable_streams.reading import StreamRead, read_next
 from chat.instances.notifications import stream_group
 from chat.instances.waiting import notifications
 from chat.models import DurableStream
@@ -33,14 +33,14 @@ class Watch:
         self.is_gone = False
         self.task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
-        self._reads: dict[int, asyncio.Task[Chunk]] = {}
+        self._reads: dict[int, asyncio.Task[StreamRead]] = {}
 
     async def wait(self, version: int) -> None:
         """Wait for a version above this one."""
         while self.version <= version:
             await self._changed.wait()
 
-    async def read(self, position: int) -> Chunk | None:
+    async def read(self, position: int) -> StreamRead | None:
         """Read from a position as the stream is at this version; nothing once it is gone."""
         if self.is_gone:
             return None

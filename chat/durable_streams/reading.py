@@ -13,7 +13,7 @@ CHUNK_ROWS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class StreamRead:
     """Bytes after a position, up to so many. `next`: the position after it."""
 
     data: bytes
@@ -52,7 +52,7 @@ def open_read(owner_id: int, path: str, offset: str) -> ReadStart:
     return ReadStart(stream=stream, position=position, is_now=offset == wire.NOW)
 
 
-def read_chunk(stream: DurableStream, position: int) -> Chunk:
+def read_chunk(stream: DurableStream, position: int) -> StreamRead:
     """Read from a position of a stream, whose row says how far it goes. A query for each fork on the way, and one."""
     found, following = b"", position
     while following < stream.tail and len(found) < CHUNK_BYTES:
@@ -62,7 +62,7 @@ def read_chunk(stream: DurableStream, position: int) -> Chunk:
         if holder == stream.pk:  # a fork's source is followed by what comes after it
             break
     is_up_to_date = following >= stream.tail
-    return Chunk(
+    return StreamRead(
         data=found,
         start=position,
         next=following,
@@ -71,7 +71,7 @@ def read_chunk(stream: DurableStream, position: int) -> Chunk:
     )
 
 
-def read_next(stream_id: int, position: int) -> Chunk:
+def read_next(stream_id: int, position: int) -> StreamRead:
     """Read from a position of a stream, with its row as it is now. Errors: `DurableStream.DoesNotExist`."""
     return read_chunk(DurableStream.objects.get(pk=stream_id), position)
 

@@ -73,7 +73,7 @@ def read_wanted(name: str, body: JSONValue) -> SubscriptionWanted:
         raise invalid("A subscription has a `pattern` or `streams`.")
     lease_ms = body.get("lease_ttl_ms", LEASE_MS)
     if type(lease_ms) is not int or not MIN_LEASE_MS <= lease_ms <= MAX_LEASE_MS:
-        raise invalid(f"`lease_ttl_ms` is a number from {MIN_LEASE_MS} to {MAX_LEASE_MS}.")
+        raise invalid(Phrase("`lease_ttl_ms` is a number from {low} to {high}.", low=MIN_LEASE_MS, high=MAX_LEASE_MS))
     if not 1 <= len(name) <= 200 or "\x00" in name:
         raise invalid("The id of a subscription has 1 to 200 characters.")
     return SubscriptionWanted(
@@ -124,7 +124,7 @@ def add_streams(owner_id: int, name: str, body: JSONValue) -> None:
     with transaction.atomic():
         row = _find(owner_id, name)
         if row.links.filter(is_explicit=True).count() + len(paths) > MAX_NAMED:
-            raise invalid(f"A subscription names {MAX_NAMED} streams at most.")
+            raise invalid(Phrase("A subscription names {limit} streams at most.", limit=MAX_NAMED))
         waking.link_named(row, paths)
 
 
@@ -231,7 +231,7 @@ def callback_url(row: StreamSubscription) -> str:
     return f"{row.root}/__ds/subscriptions/{quote(row.name, safe='')}/callback"
 
 
-def invalid(message: str) -> SubscriptionRefused:
+def invalid(message: str | Phrase) -> SubscriptionRefused:
     """A refusal of a request that is not valid."""
     return SubscriptionRefused(400, "INVALID_REQUEST", message)
 
@@ -328,13 +328,13 @@ def _link(link: Any) -> JSONObject:
 def _text(body: JSONObject, name: str, limit: int) -> str:
     text = body.get(name) or ""
     if not isinstance(text, str) or len(text) > limit or "\x00" in text:
-        raise invalid(f"`{name}` is a text of up to {limit} characters.")
+        raise invalid(Phrase("`{name}` is a text of up to {limit} characters.", name=name, limit=limit))
     return text
 
 
 def _paths(value: JSONValue) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_NAMED:
-        raise invalid(f"`streams` is a list of up to {MAX_NAMED} paths.")
+        raise invalid(Phrase("`streams` is a list of up to {limit} paths.", limit=MAX_NAMED))
     return tuple(_path(each) for each in value)
 
 
@@ -345,7 +345,7 @@ def _path(value: JSONValue) -> str:
     try:
         checked_path(path)
     except StreamRefused as error:
-        raise invalid(error.message) from error
+        raise invalid(error.phrase) from error
     if path.split("/")[0] == TURNS:
         raise invalid("The streams of turns cannot be subscribed to.")
     return path

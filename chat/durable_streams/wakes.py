@@ -34,7 +34,7 @@ _BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wake:
+class BegunWake:
     """One wake that has begun, as its fiber keeps it."""
 
     subscription_id: int
@@ -60,7 +60,7 @@ async def wake_worker(context: FiberContext) -> None:
     facts: JSONObject | None = begun.value if begun is not None else await db(_begin, context)
     if facts is None:
         return
-    wake = Wake(subscription_id=facts["subscription_id"], generation=facts["generation"])
+    wake = BegunWake(subscription_id=facts["subscription_id"], generation=facts["generation"])
     if facts["kind"] == StreamSubscription.Kind.PULL:
         await db(_append_wake, wake)
         return
@@ -140,7 +140,7 @@ def _says_done(answer: Answered) -> bool:
     return isinstance(value, dict) and value.get("done") is True
 
 
-def _append_wake(wake: Wake) -> None:
+def _append_wake(wake: BegunWake) -> None:
     """Append to the stream of wakes; the producer's epoch lets each wake be stored once, however often this runs."""
     row = StreamSubscription.objects.filter(pk=wake.subscription_id).first()
     if row is None or row.generation != wake.generation:
@@ -159,7 +159,7 @@ def _append_wake(wake: Wake) -> None:
         StreamSubscription.objects.filter(pk=row.pk).update(error_text=error.message[:500])
 
 
-def _fail(wake: Wake, message: str) -> None:
+def _fail(wake: BegunWake, message: str) -> None:
     with transaction.atomic():
         row = _locked(wake.subscription_id)
         if row is None or row.generation != wake.generation or not row.wake_id:
@@ -174,7 +174,7 @@ def _fail(wake: Wake, message: str) -> None:
             waking.start_wake(row, delay_seconds=pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads the tries
 
 
-def _delivered(wake: Wake, done: list[JSONObject] | None) -> None:
+def _delivered(wake: BegunWake, done: list[JSONObject] | None) -> None:
     with transaction.atomic():
         row = _locked(wake.subscription_id)
         if row is None:

@@ -8,7 +8,7 @@ import random
 import re
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django.utils import timezone
@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 
 from chat.durable_streams.errors import StreamRequestInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.phrases import Phrase
 
 DEFAULT_TYPE: Final = "application/octet-stream"
 BEGINNING: Final = "-1"
@@ -56,7 +57,7 @@ def parse_offset(text: str) -> tuple[int, int]:
 def parse_number(text: str, name: str) -> int:
     """A decimal number without sign and leading zeros. Errors: `StreamRequestInvalid`."""
     if _NUMBER.fullmatch(text) is None or int(text) > MOST:
-        raise StreamRequestInvalid(f"{name} is not a whole number in its usual form.")
+        raise StreamRequestInvalid(Phrase("{name} is not a whole number in its usual form.", name=name))
     return int(text)
 
 
@@ -130,11 +131,6 @@ def next_cursor(given: str | None) -> str:
     if given is not None and _NUMBER.fullmatch(given) and int(given) >= current:
         return str(int(given) + max(1, random.randint(1, 3600) // CURSOR_SECONDS))  # noqa: S311 - spreads caches
     return str(current)
-
-
-def expiry_of(*, used_at: datetime, ttl_seconds: int | None, expires_at: datetime | None) -> datetime | None:
-    """The time at which a stream ends; nothing: never."""
-    return expires_at if ttl_seconds is None else used_at + timedelta(seconds=ttl_seconds)
 
 
 def data_event(data: bytes, *, as_text: bool) -> bytes:

@@ -25,7 +25,7 @@ _readers: dict[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ReadPiece:
     """Some of a stream. `body`: as an answer has it; `offset`: after it; `etag`: of this read, without quotes."""
 
     body: bytes
@@ -36,7 +36,7 @@ class Piece:
     is_closed: bool
 
 
-Pieces = AsyncGenerator[Piece, None]
+Pieces = AsyncGenerator[ReadPiece, None]
 """All that there is, then, once it is up to date, what comes; ends with the stream. The first comes without waiting."""
 
 
@@ -74,7 +74,7 @@ async def answer_read(request: HttpRequest, caller: Caller, reading: Reading, li
         return _at_once(request, reading, piece)
 
 
-def _at_once(request: HttpRequest, reading: Reading, piece: Piece) -> HttpResponse:
+def _at_once(request: HttpRequest, reading: Reading, piece: ReadPiece) -> HttpResponse:
     headers = _headers(piece)
     if reading.is_now:
         return HttpResponse(
@@ -87,7 +87,7 @@ def _at_once(request: HttpRequest, reading: Reading, piece: Piece) -> HttpRespon
     return HttpResponse(piece.body, content_type=reading.content_type, headers=headers)
 
 
-async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, piece: Piece) -> HttpResponse:
+async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, piece: ReadPiece) -> HttpResponse:
     if not piece.has_data and not piece.is_closed:
         _count(caller, 1)
         try:
@@ -136,7 +136,7 @@ async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str
         _count(caller, -1)
 
 
-async def _next(pieces: Pieces) -> Piece:
+async def _next(pieces: Pieces) -> ReadPiece:
     """The next piece. Errors: `DurableStreamGone` of a stream that was deleted or began anew meanwhile."""
     piece = await anext(pieces, None)
     if piece is None:
@@ -144,7 +144,7 @@ async def _next(pieces: Pieces) -> Piece:
     return piece
 
 
-async def _next_until(pieces: Pieces, seconds: float) -> Piece | None:
+async def _next_until(pieces: Pieces, seconds: float) -> ReadPiece | None:
     """The next piece; nothing when there is none, or none in time. No `asyncio.timeout`: each step may be a task."""
     step = asyncio.ensure_future(anext(pieces, None))
     try:
@@ -156,7 +156,7 @@ async def _next_until(pieces: Pieces, seconds: float) -> Piece | None:
             await asyncio.wait({step})
 
 
-def _headers(piece: Piece) -> dict[str, str]:
+def _headers(piece: ReadPiece) -> dict[str, str]:
     headers = {"Stream-Next-Offset": piece.offset}
     if piece.is_up_to_date:
         headers["Stream-Up-To-Date"] = "true"

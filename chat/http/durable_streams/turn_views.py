@@ -18,7 +18,7 @@ from chat.durable_streams import wire
 from chat.durable_streams.errors import DurableStreamGone, StreamReadOnly, StreamRequestInvalid
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, empty, stream_caller, stream_door
-from chat.http.durable_streams.pieces import Piece, Pieces, Reading, answer_read, read_mode
+from chat.http.durable_streams.pieces import Pieces, Reading, ReadPiece, answer_read, read_mode
 from chat.models import Turn
 from chat.reads.snapshots import is_final
 from chat.streams.logs.database_log import RETENTION_SECONDS
@@ -66,7 +66,7 @@ async def _pieces(turn_id: str, position: int, epoch: str | None) -> Pieces:
     async def is_over() -> bool:
         return await db(is_final, turn_id)
 
-    held: Piece | None = None
+    held: ReadPiece | None = None
     is_caught_up = False
     async with aclosing(follow(turn_id, position, is_over=is_over, epoch=epoch)) as events:
         async for event in events:
@@ -90,9 +90,9 @@ async def _pieces(turn_id: str, position: int, epoch: str | None) -> Pieces:
                 return
 
 
-def _piece(turn_id: str, position: int, epoch: str | None, records: list[Record]) -> Piece:
+def _piece(turn_id: str, position: int, epoch: str | None, records: list[Record]) -> ReadPiece:
     life, following = _life(epoch), position + len(records)
-    return Piece(
+    return ReadPiece(
         body=("[" + ",".join(record.text for record in records) + "]").encode(),
         has_data=bool(records),
         offset=wire.format_offset(following, life),

@@ -11,11 +11,11 @@ from chat.durable_streams.conf import durable_stream_settings
 from chat.durable_streams.errors import StreamReadOnly, StreamRequestInvalid
 from chat.durable_streams.finding import TURNS, find_stream
 from chat.durable_streams.live import watching
-from chat.durable_streams.reading import Chunk, ReadStart, open_read, read_chunk, read_next
+from chat.durable_streams.reading import ReadStart, StreamRead, open_read, read_chunk, read_next
 from chat.durable_streams.writing import Addition, Creation, append, create_stream, delete_stream
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, ROOT, empty, root_of, stream_caller, stream_door
-from chat.http.durable_streams.pieces import Piece, Pieces, Reading, answer_read, read_mode
+from chat.http.durable_streams.pieces import Pieces, Reading, ReadPiece, answer_read, read_mode
 from chat.models import DurableStream
 from thinkproject.kernel.aio import db
 
@@ -32,7 +32,7 @@ async def durable_stream(request: HttpRequest, path: str) -> HttpResponseBase:
     return await db({"HEAD": _head, "PUT": _put, "POST": _post, "DELETE": _delete}[str(request.method)], request, path)
 
 
-async def _pieces(stream: DurableStream, chunk: Chunk) -> Pieces:
+async def _pieces(stream: DurableStream, chunk: StreamRead) -> Pieces:
     """From a chunk that was read on; waits at the end without a database connection."""
     yield _piece(stream, chunk)
     while not chunk.is_up_to_date:
@@ -59,10 +59,10 @@ async def _pieces(stream: DurableStream, chunk: Chunk) -> Pieces:
                 await watch.wait(version)
 
 
-def _piece(stream: DurableStream, chunk: Chunk) -> Piece:
+def _piece(stream: DurableStream, chunk: StreamRead) -> ReadPiece:
     body = chunk.body(is_json=stream.is_json)
     end = ":c" if chunk.is_closed else ""
-    return Piece(
+    return ReadPiece(
         body=body,
         has_data=bool(chunk.data),
         offset=wire.format_offset(chunk.next),
@@ -75,7 +75,7 @@ def _piece(stream: DurableStream, chunk: Chunk) -> Piece:
 # What follows asks the database and runs off the loop, the reading of a large body too.
 
 
-def _open(request: HttpRequest, path: str, offset: str) -> tuple[Caller, ReadStart, Chunk]:
+def _open(request: HttpRequest, path: str, offset: str) -> tuple[Caller, ReadStart, StreamRead]:
     caller = stream_caller(request)
     start = open_read(caller.user.pk, path, offset)
     return caller, start, read_chunk(start.stream, start.position)
