@@ -64,7 +64,7 @@ async def fan_out(session: aiohttp.ClientSession, url: str, readers: int, count:
     await asyncio.gather(*(each.wait() for each in opened))
     for number in range(count):
         await append(session, url, {"at": time.perf_counter(), "number": number})
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # the pace of the writer
     async with session.post(url, headers={"Stream-Closed": "true"}) as reply:
         assert reply.status == 204
     await asyncio.gather(*reading)

@@ -40,7 +40,7 @@ def messages_at(product: Product, path: str, *, web: int) -> Iterator[object]:
                         if control.get("streamClosed"):
                             return
         except httpx.HTTPError:
-            time.sleep(0.2)
+            time.sleep(0.05)
 
 
 def test_a_writer_whose_server_is_killed_leaves_no_gap_and_nothing_twice(make_product: Callable[..., Product]) -> None:
@@ -98,7 +98,7 @@ def test_a_hint_of_another_process_comes_at_once(shared_product_of_two: Product)
 
         waiting = threading.Thread(target=poll)
         waiting.start()
-        time.sleep(0.5)
+        time.sleep(0.5)  # so that it waits in the other process, which nothing shows here
         sent = time.monotonic()
         httpx.post(product.url(ROOT + path), headers=headers(product, Content_Type="text/plain"), content=f"{number}")
         waiting.join(40)

@@ -144,7 +144,7 @@ async def test_a_stream_that_is_deleted_ends_its_readers(her_program: Program) -
     poll = asyncio.create_task(her_program.send("GET", "log?offset=now&live=long-poll"))
     reply = await her_program.send("GET", "log?offset=now&live=sse")
     events = asyncio.create_task(events_of(reply))
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.2)  # so that both wait; they end either way
     await her_program.send("DELETE", "log")
     async with asyncio.timeout(10):
         assert (await poll).status_code == 410

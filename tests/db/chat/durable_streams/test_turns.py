@@ -36,7 +36,7 @@ async def test_a_turn_is_read_and_followed_to_its_end(her_program: Program, runn
     polled = asyncio.create_task(her_program.send("GET", f"{path}?offset={offset}&live=long-poll"))
     reply = await her_program.send("GET", f"{path}?offset=-1&live=sse")
     events = asyncio.create_task(events_of(reply))
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.2)  # so that both wait; what is written before they do comes as well
     await write(running, {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "late"})
     live = await polled
     assert [each["type"] for each in json.loads(live.content)] == ["text-start", "text-delta"]
