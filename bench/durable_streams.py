@@ -17,11 +17,7 @@ from tests.acceptance.product import Product
 
 READERS, APPENDS, FANNED = 1_000, 500, 20
 JSON = "application/json"
-NO_LIMITS = {
-    "THINK_DURABLE_STREAMS_READERS_PER_USER": "0",
-    "THINK_DURABLE_STREAMS_REQUESTS_PER_MINUTE": "0",
-    "THINK_DURABLE_STREAMS_SSE_SECONDS": "600",
-}
+NO_LIMITS = {"THINK_DURABLE_STREAMS": '{"readers": 100000, "requests_per_minute": 1000000, "sse_seconds": 600}'}
 
 
 async def follow(session: aiohttp.ClientSession, url: str, opened: asyncio.Event, late: list[list[float]]) -> None:

@@ -259,7 +259,7 @@ def _confirm(row: StreamSubscription, wanted: SubscriptionWanted) -> StreamSubsc
 
 
 def _create(owner_id: int, wanted: SubscriptionWanted, root: str) -> StreamSubscription:
-    limit = durable_stream_settings.subscriptions_per_user
+    limit = durable_stream_settings.limits.subscriptions
     lock_owner(owner_id)  # for new streams too, which are linked with what there is
     if limit and StreamSubscription.objects.filter(owner_id=owner_id).order_by()[limit - 1 : limit].exists():
         raise QuotaExceeded(Phrase("You can keep {limit} subscriptions. Delete some first.", limit=limit))

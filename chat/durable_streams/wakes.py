@@ -9,7 +9,6 @@ from django.utils import timezone
 from yarl import URL
 
 from chat.durable_streams import subscriptions, waking
-from chat.durable_streams.conf import durable_stream_settings
 from chat.durable_streams.errors import StreamRefused
 from chat.durable_streams.signatures import HEADER, sign
 from chat.durable_streams.wire import ProducerClaim, parse_offset
@@ -25,6 +24,7 @@ from tools_app.fetching.exchange import Exchange
 from tools_app.fetching.resolving import checked_addresses, resolve
 from tools_app.fetching.urls import checked_url, parse_rules
 from tools_app.fetching.values import Answered, FetchLimits, Outgoing
+from tools_app.mcp.conf import mcp_settings
 
 LIMITS: Final = FetchLimits(seconds=10.0, max_bytes=64 * 1024, max_redirects=0)
 FIRST_PAUSE: Final = 1.0
@@ -44,7 +44,7 @@ class BegunWake:
 async def check_address(text: str) -> URL:
     """The address of a webhook. Errors: `FetchFailed` for one that is not public, or plain HTTP to one that is."""
     url = checked_url(text)
-    private = private_networks(durable_stream_settings.webhook_networks)
+    private = private_networks(mcp_settings.private_networks)
     addresses = await checked_addresses(url, resolve, private)
     if url.scheme != "https" and not all(any(each in network for network in private) for each in addresses):
         raise FetchFailed("disallowed_url", "A webhook has an address that begins with https://.")
@@ -124,7 +124,7 @@ async def _send(text: str, body: bytes) -> Answered:
     exchange = Exchange(
         parse_rules([rule]),
         limits=LIMITS,
-        private=private_networks(durable_stream_settings.webhook_networks),
+        private=private_networks(mcp_settings.private_networks),
         only_success=True,
         user_agent="ThinkForDjango-webhook/1",
     )

@@ -318,16 +318,16 @@ def _note_producer(stream: DurableStream, claim: ProducerClaim, known: StreamPro
 
 def _check_quota(owner_id: int, added: int, *, is_new: bool) -> None:
     """Errors: `QuotaExceeded`. Appends of one user to several streams at once may each see the last room."""
-    conf = durable_stream_settings
+    conf = durable_stream_settings.limits
     mine = DurableStream.objects.filter(owner_id=owner_id)
     if is_new:
         lock_owner(owner_id)  # for the subscriptions too, which are linked with what there is
-    limit = conf.streams_per_user
+    limit = conf.streams
     if is_new and limit and mine.order_by()[limit - 1 : limit].exists():
         raise QuotaExceeded(Phrase("You can keep {limit} durable streams. Delete some first.", limit=limit))
-    if conf.quota_bytes:
+    if conf.bytes:
         kept = mine.aggregate(total=Sum("kept_bytes"))["total"] or 0
-        if kept + added > conf.quota_bytes:
+        if kept + added > conf.bytes:
             raise QuotaExceeded(
-                "There is no room for more in your durable streams. Delete some first.", max_bytes=conf.quota_bytes
+                "There is no room for more in your durable streams. Delete some first.", max_bytes=conf.bytes
             )

@@ -19,8 +19,8 @@ class McpSettings:
     where you choose the servers."""
 
     private_networks: Setting[list[str]] = Setting("THINK_MCP_PRIVATE_NETWORKS", [])
-    """Networks (`10.0.0.0/8`) whose MCP servers may be reached although they are not public, also by `http`. Set it for
-    servers of your own."""
+    """Networks (`10.0.0.0/8`) whose MCP servers and webhooks of streams may be reached although they are not public,
+    also by `http`. Set it for servers of your own."""
 
     servers_per_user = PeopleLimit("THINK_MCP_SERVERS_PER_USER", 50)
     """MCP servers that one user may have; 0: no limit. Lower it where strangers sign up."""

@@ -65,7 +65,7 @@ def stream_door(*methods: str) -> Callable[[View], View]:
 def stream_caller(request: HttpRequest) -> Caller:
     """Find who calls, and count the request. Sync. Errors: `Unauthenticated`, `OriginDenied`, `QuotaExceeded`."""
     caller = caller_of_page(request, may_change=request.method not in {"GET", "HEAD"}, scope=STREAMS)
-    count_request("streams", caller.user.pk, durable_stream_settings.requests_per_minute)
+    count_request("streams", caller.user.pk, durable_stream_settings.limits.requests_per_minute)
     return caller
 
 

@@ -91,7 +91,7 @@ async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, pie
     if not piece.has_data and not piece.is_closed:
         _count(caller, 1)
         try:
-            async with asyncio.timeout(durable_stream_settings.long_poll_seconds):
+            async with asyncio.timeout(durable_stream_settings.limits.long_poll_seconds):
                 piece = await _next(reading.pieces)
         except TimeoutError:
             pass
@@ -120,7 +120,7 @@ def _events(request: HttpRequest, caller: Caller, reading: Reading) -> Streaming
 async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str | None) -> AsyncGenerator[bytes, None]:
     """Encode pieces until the stream ends, or this connection has lasted long enough."""
     clock = asyncio.get_running_loop().time
-    until = clock() + durable_stream_settings.sse_seconds
+    until = clock() + durable_stream_settings.limits.sse_seconds
     _count(caller, 1)
     try:
         async with aclosing(pieces):
@@ -166,7 +166,7 @@ def _headers(piece: ReadPiece) -> dict[str, str]:
 
 
 def _check_readers(caller: Caller) -> None:
-    limit = durable_stream_settings.readers_per_user
+    limit = durable_stream_settings.limits.readers
     if limit and _readers.get(caller.user.pk, 0) >= limit:
         raise QuotaExceeded(Phrase("You can have {limit} live reads at a time.", limit=limit), retry_after_seconds=5)
 

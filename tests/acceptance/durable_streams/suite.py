@@ -13,10 +13,10 @@ DIST = Path(os.environ.get("TEST_STREAMS_DIST", HERE / "dist"))
 SUITE = npm.installed(HERE, DIST, "conformance.test.mjs")
 LONG_POLL_SECONDS = 2.0
 ENVIRON = {
-    "THINK_DURABLE_STREAMS_LONG_POLL_SECONDS": str(LONG_POLL_SECONDS),
-    "THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS": "127.0.0.0/8",
-    "THINK_DURABLE_STREAMS_REQUESTS_PER_MINUTE": "0",
-    "THINK_DURABLE_STREAMS_PER_USER": "0",
+    "THINK_DURABLE_STREAMS": json.dumps(
+        {"long_poll_seconds": LONG_POLL_SECONDS, "requests_per_minute": 10**6, "streams": 10**5}
+    ),
+    "THINK_MCP_PRIVATE_NETWORKS": "127.0.0.0/8",
 }
 """Settings of a product for it: its receivers listen on this machine, and one person sends very many requests."""
 

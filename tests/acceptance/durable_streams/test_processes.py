@@ -116,7 +116,7 @@ def test_bodies_beyond_the_limit_are_refused_before_they_are_read(
     make_product: Callable[..., Product], server: str
 ) -> None:
     product = make_product(
-        workers=0, environ={"THINK_WEB_SERVER": server, "THINK_DURABLE_STREAMS_APPEND_BYTES": "2000000"}
+        workers=0, environ={"THINK_WEB_SERVER": server, "THINK_DURABLE_STREAMS": '{"append_bytes": 2000000}'}
     )
     sent = headers(product, Content_Type="application/octet-stream")
     assert httpx.put(product.url(ROOT + "big"), headers=sent).status_code == 201

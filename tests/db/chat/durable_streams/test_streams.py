@@ -89,9 +89,7 @@ async def test_a_cookie_works_for_our_own_pages_alone(alice: User) -> None:
 
 
 async def test_no_person_fills_the_disk(her_program: Program, his_program: Program, settings: Any) -> None:
-    settings.THINK_DURABLE_STREAMS_PER_USER = 3
-    settings.THINK_DURABLE_STREAMS_QUOTA_BYTES = 20_000
-    settings.THINK_DURABLE_STREAMS_APPEND_BYTES = 5_000
+    settings.THINK_DURABLE_STREAMS = {"streams": 3, "bytes": 20_000, "append_bytes": 5_000}
     assert limit_of("/v1/stream/a/b") == 5_000
     for name in ("a", "b", "c"):
         assert (await her_program.put(name)).status_code == 201
@@ -113,8 +111,7 @@ async def test_no_person_fills_the_disk(her_program: Program, his_program: Progr
 
 async def test_requests_and_live_reads_are_limited(her_program: Program, settings: Any) -> None:
     await her_program.put("log")
-    settings.THINK_DURABLE_STREAMS_READERS_PER_USER = 2
-    settings.THINK_DURABLE_STREAMS_LONG_POLL_SECONDS = 20.0
+    settings.THINK_DURABLE_STREAMS = {"readers": 2, "long_poll_seconds": 20.0}
     polls = [asyncio.create_task(her_program.send("GET", "log?offset=now&live=long-poll")) for _ in range(2)]
     async with asyncio.timeout(10):
         while sum(pieces._readers.values()) < 2:  # noqa: ASYNC110 - of this process, and publishes nothing
@@ -124,13 +121,13 @@ async def test_requests_and_live_reads_are_limited(her_program: Program, setting
     assert (await her_program.send("POST", "log", b"now")).status_code == 204
     assert [(await poll).content for poll in polls] == [b"now", b"now"]
     assert pieces._readers == {}
-    settings.THINK_DURABLE_STREAMS_REQUESTS_PER_MINUTE = 1
+    settings.THINK_DURABLE_STREAMS = {"requests_per_minute": 1}
     assert {(await her_program.send("GET", "log")).status_code for _ in range(3)} == {429}
 
 
 async def test_an_event_stream_ends_after_a_while(her_program: Program, settings: Any) -> None:
     await her_program.put("log", b"x")
-    settings.THINK_DURABLE_STREAMS_SSE_SECONDS = 0.3
+    settings.THINK_DURABLE_STREAMS = {"sse_seconds": 0.3}
     reply = await her_program.send("GET", "log?offset=-1&live=sse")
     async with asyncio.timeout(10):
         events = await events_of(reply)
@@ -167,7 +164,7 @@ async def test_a_location_leads_to_the_stream(her_program: Program) -> None:
 
 async def test_readers_of_one_position_share_what_is_read(her_program: Program, settings: Any) -> None:
     await her_program.put("log", type_=JSON)
-    settings.THINK_DURABLE_STREAMS_SSE_SECONDS = 30.0
+    settings.THINK_DURABLE_STREAMS = {"sse_seconds": 30.0}
     replies = [await her_program.send("GET", "log?offset=now&live=sse") for _ in range(20)]
     reading = [asyncio.create_task(events_of(reply)) for reply in replies]
     async with asyncio.timeout(10):

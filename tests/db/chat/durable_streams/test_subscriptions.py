@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
-    settings.THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS = ("127.0.0.0/8",)
+    settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
     server = Receiver()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -171,7 +171,7 @@ async def test_an_address_that_is_private_now_gets_nothing(
     her_program: Program, receiver: Receiver, settings: Any
 ) -> None:
     await subscribe(her_program, receiver)
-    settings.THINK_DURABLE_STREAMS_WEBHOOK_NETWORKS = ()
+    settings.THINK_MCP_PRIVATE_NETWORKS = []
     await her_program.put("jobs/a", b"1")
     await run_until_idle()
     assert receiver.got == []
@@ -190,7 +190,7 @@ async def test_a_wake_and_an_append_at_once_lose_nothing(her_program: Program, r
 
 
 async def test_subscriptions_are_limited(her_program: Program, alice: User, settings: Any) -> None:
-    settings.THINK_DURABLE_STREAMS_SUBSCRIPTIONS_PER_USER = 1
+    settings.THINK_DURABLE_STREAMS = {"subscriptions": 1}
     await her_program.put("wakes", type_=JSON)
     body = json.dumps({"type": "pull-wake", "pattern": "a", "wake_stream": "wakes"}).encode()
     statuses = [(await her_program.send("PUT", f"__ds/subscriptions/{name}", body)).status_code for name in "aab"]
