@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
+from chat.durable_streams import live
 from chat.durable_streams.finding import remove_ended
 from chat.http.durable_streams import pieces
 from chat.models import DurableStream, StreamEntry, StreamProducer, StreamSubscription, SubscriptionLink
@@ -134,6 +135,26 @@ async def test_an_event_stream_ends_after_a_while(her_program: Program, settings
     assert events.count("event: data") == 1
     assert "streamClosed" not in events
     assert pieces._readers == {}
+
+
+async def test_a_hint_wakes_readers_and_a_look_is_the_net(
+    her_program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await her_program.put("log", b"x")
+
+    async def polled() -> bytes:
+        poll = asyncio.create_task(her_program.send("GET", "log?offset=now&live=long-poll"))
+        await asyncio.sleep(0.3)  # so that it waits: what is written before is not after its offset
+        await her_program.send("POST", "log", b"now")
+        async with asyncio.timeout(20):
+            return bytes((await poll).content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live, "POLL_SECONDS", 60.0)
+        assert await polled() == b"now"
+    with monkeypatch.context() as patch:
+        patch.setattr("chat.durable_streams.waking.notify_on_commit", lambda *_: None)  # every hint is lost
+        assert await polled() == b"now"
 
 
 async def test_a_stream_that_is_deleted_ends_its_readers(her_program: Program) -> None:
