@@ -110,7 +110,7 @@ class InstanceEvents:
     async def transcript_changed(self, _event: TranscriptChanged) -> None:
         """The active path changed outside of a turn, for instance to a sibling."""
         self._connection.feed.path.note()
-        self._connection.feed.reconsider()
+        self._connection.feed.reordered.set()
 
     async def session_switched(self, _event: SessionSwitched) -> None:
         """Another session is the current one."""

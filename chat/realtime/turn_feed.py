@@ -7,7 +7,7 @@ The frame sender decides what is sent and when it must not be.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import NoReturn
@@ -70,7 +70,7 @@ class TurnFeed:
         self.ended = RecentSet[str]()  # turns whose end was sent, or that were left behind
         self._ending: set[str] = set()  # of those, the ones whose end is being sent out of turn
         self._changed = asyncio.Event()
-        self._reordered = asyncio.Event()  # another turn may be the next
+        self.reordered = asyncio.Event()  # another turn may be the next
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
         self._acknowledged = RecentSet[str]()
@@ -91,11 +91,7 @@ class TurnFeed:
             return
         self.pending[turn.position] = turn
         self._changed.set()
-        self._reordered.set()
-
-    def reconsider(self) -> None:
-        """Look again which turn is the next: those that wait may have another order."""
-        self._reordered.set()
+        self.reordered.set()
 
     async def request_accepted(self, turn: TurnRef, *, listed: Iterable[str]) -> None:
         """This connection's own request was accepted; it listed these messages.
@@ -202,7 +198,8 @@ class TurnFeed:
                 else:
                     await self.path.wait()
                 continue
-            turn = await self._next()
+            self.reordered.clear()
+            turn = await _next_of(self.pending)
             self._current = turn
             try:
                 is_served = await self._serve_turn(turn)
@@ -210,14 +207,6 @@ class TurnFeed:
                 self._current = None
             if is_served:
                 self._forget(turn)
-
-    async def _next(self) -> TurnRef:
-        """The turn that runs first. Most run in the order in which they were accepted; some come before others."""
-        self._reordered.clear()
-        turns = {turn.turn_id: turn for _, turn in sorted(self.pending.items())}
-        order = await db(snapshots.lane_order, list(turns)) if len(turns) > 1 else []
-        pending = {turn.turn_id for turn in self.pending.values()}
-        return next((turns[turn_id] for turn_id in order if turn_id in pending), next(iter(turns.values())))
 
     async def _serve_turn(self, turn: TurnRef) -> bool:
         """Deliver a turn; false where another one may begin before it."""
@@ -246,8 +235,8 @@ class TurnFeed:
 
         False as soon as others may come before it.
         """
-        begin = asyncio.ensure_future(self._wait_for_begin(turn))
-        reordered = asyncio.ensure_future(self._reordered.wait())
+        begin = asyncio.ensure_future(_begin_of(turn, self._is_over(turn)))
+        reordered = asyncio.ensure_future(self.reordered.wait())
         try:
             while not begin.done() and not (reordered.done() and len(self.pending) > 1):
                 waited = {begin} if reordered.done() else {begin, reordered}
@@ -263,14 +252,6 @@ class TurnFeed:
             await self.sender.actions(self._handshake.stream_started(turn.request_id))
             await self._refresh_path(turn)
         return True
-
-    async def _wait_for_begin(self, turn: TurnRef) -> None:
-        """Wait for the first record of the log or the end of the turn."""
-        if not turn.has_begun:  # a long log need not be read to know that there is one
-            async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
-                async for event in events:
-                    if not isinstance(event, CaughtUp):
-                        break
 
     async def _refresh_path(self, turn: TurnRef) -> None:
         """An edit, a new answer and a submission change the path when they start.
@@ -342,6 +323,24 @@ class TurnFeed:
         if self._handshake.is_parked:  # what it waits for may have come since
             snapshot = await self.sender.snapshot()
         await self.sender.actions(self._handshake.settled(turn.request_id, snapshot.view()))
+
+
+async def _next_of(pending: Mapping[int, TurnRef]) -> TurnRef:
+    """The turn that runs first. Most run in the order in which they were accepted; some come before others."""
+    turns = {turn.turn_id: turn for _, turn in sorted(pending.items())}
+    order = await db(snapshots.lane_order, list(turns)) if len(turns) > 1 else []
+    left = {turn.turn_id for turn in pending.values()}
+    return next((turns[turn_id] for turn_id in order if turn_id in left), next(iter(turns.values())))
+
+
+async def _begin_of(turn: TurnRef, is_over: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for the first record of the log or the end of the turn."""
+    if turn.has_begun:  # a long log need not be read to know that there is one
+        return
+    async with aclosing(follow(turn.turn_id, 0, is_over=is_over)) as events:
+        async for event in events:
+            if not isinstance(event, CaughtUp):
+                break
 
 
 async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:

@@ -41,11 +41,9 @@ __all__ = [
     "delete_message",
     "delete_messages",
     "delete_session",
-    "edit_queued",
     "end_path_at",
     "fork_session",
     "freeze_prompt",
-    "order_queue",
     "place_messages",
     "prune_outputs",
     "prune_unreached",
@@ -55,7 +53,6 @@ __all__ = [
     "select_leaf",
     "set_auto_compaction",
     "update_message",
-    "withdraw_queued",
 ]
 
 NAME_CHARS = 200
@@ -115,51 +112,6 @@ def queue_messages(
         for message in prepared:
             writer.insert_queued(message, turn_id)
     return list(dict.fromkeys(message["id"] for message in prepared))
-
-
-def withdraw_queued(session_id: str, ids: Sequence[str]) -> list[shapes.Message]:
-    """Take queued messages out of a session, in this order: the caller keeps them elsewhere in the same transaction.
-
-    Each says when it was accepted (`sentAt`). Those that have a place, or are unknown, are left out.
-    **Errors:** `SessionNotFound`.
-    """
-    with writing(session_id) as writer:
-        found = writer.find(ids)
-        rows = [found[message_id] for message_id in ids if message_id in found and found[message_id].placed_at is None]
-        if rows:
-            Message.objects.filter(pk__in=[row.pk for row in rows]).erase()
-            writer.changed = True
-        return [{**to_ui(row.message_id, row.role, row.content), "sentAt": row.created_at.isoformat()} for row in rows]
-
-
-def edit_queued(session_id: str, message: shapes.Message, *, version: int) -> int | None:
-    """Give a queued message other content, if it is of this version still; returns its new version.
-
-    Nothing where it has been changed or placed since, or is gone. A version is the number of the message's last change.
-    **Errors:** `SessionNotFound`; `MessageInvalid`.
-    """
-    prepared = prepare(message)
-    with writing(session_id) as writer:
-        row = writer.find([prepared["id"]]).get(prepared["id"])
-        if row is None or row.placed_at is not None or row.change_seq != version:
-            return None
-        return writer.change_seq if writer.rewrite(row, prepared) else version
-
-
-def order_queue(session_id: str, turn_ids: Sequence[str]) -> None:
-    """Put the queued messages of these turns in this order, among the places that they have. Others stay.
-
-    **Errors:** `SessionNotFound`.
-    """
-    with writing(session_id) as writer:
-        of_turn: dict[str, list[Message]] = {}
-        for row in Message.objects.queue_of(session_id).filter(turn_id__in=turn_ids):
-            of_turn.setdefault(row.turn_id, []).append(row)
-        places = sorted({row.queued_position for rows in of_turn.values() for row in rows if row.queued_position})
-        for place, turn_id in zip(places, [each for each in turn_ids if each in of_turn], strict=True):
-            moved = Message.objects.filter(pk__in=[row.pk for row in of_turn[turn_id]])
-            moved.update(queued_position=place)
-            writer.changed = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,9 +280,8 @@ class TurnLoop:
 
     async def _steered(self) -> list[Chunk]:
         """The messages that the answer takes in before its next step, as far as the log does not hold them."""
-        if not self._answered_steps:
-            return []
-        return steer_chunks(self.fold, await self._hooks.take_messages(self._number))
+        taken = await self._hooks.take_messages(self._number) if self._answered_steps else []
+        return steer_chunks(self.fold, taken)
 
     async def _ask(self) -> AsyncGenerator[Chunk, None]:
         """One model call, recorded when it ended; sealed when it broke off after something was shown.

@@ -58,8 +58,8 @@ class ChatRequest(_Frame):
     """A submit, an edit or a regeneration.
 
     Shape: `messages` is the client's whole visible list, each with an id, a role and parts; it proves nothing but what
-    the user wants. `body` holds the custom fields. `client_tools` is `None` when the request does not speak of them.
-    `delivery`: what a new message does while another turn runs; ours alone.
+    the user wants. `body` holds the custom fields. `client_tools` is `None` when the request does not speak of them;
+    so is `delivery`, which is ours alone.
     """
 
     id: Id
@@ -254,8 +254,7 @@ def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -
     if trigger == "regenerate-message":
         values["trigger"] = trigger
     values["client_tools"] = _client_tools(body.pop("clientTools", None))
-    values["delivery"] = body.pop("thinkDelivery", None)
-    values["body"] = body
+    values |= {"delivery": body.pop("thinkDelivery", None), "body": body}
     request = _check(ChatRequest, values, request_id=known_id)
     for message in request.messages:
         _check_message(message, known_id)
@@ -340,8 +339,7 @@ def encode(frame: ClientFrame) -> str:
         body = {"messages": frame.messages, "trigger": frame.trigger, **frame.body}
         if frame.client_tools is not None:
             body["clientTools"] = [tool.model_dump() for tool in frame.client_tools]
-        if frame.delivery is not None:
-            body["thinkDelivery"] = frame.delivery
+        body |= {"thinkDelivery": frame.delivery} if frame.delivery else {}
         return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
     kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
     values = frame.model_dump(by_alias=True)

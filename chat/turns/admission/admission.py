@@ -60,7 +60,8 @@ from fibers.core.states import FiberStatus
 from fibers.services import cancel_fiber, hold_fiber, requeue_fiber, start_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
-from sessions_app.messages.services import clear_session, order_queue, queue_messages
+from sessions_app.messages.queue import order_queue
+from sessions_app.messages.services import clear_session, queue_messages
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject

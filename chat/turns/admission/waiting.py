@@ -16,7 +16,7 @@ from chat.turns.admission.oversized import fit_intake
 from chat.turns.state.active import lane_of
 from fibers.services import hold_pending, reorder_pending
 from sessions_app.core.messages.shapes import NewMessage
-from sessions_app.messages.services import edit_queued, order_queue
+from sessions_app.messages.queue import edit_queued, order_queue
 
 NOT_WAITING = "This message is not waiting any more."
 

@@ -246,8 +246,8 @@ class TurnRun:
                 yield chunk
 
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
-        agent, prompt = assembled.agent, assembled.prompt
-        steering = TurnSteering(self._context, writer, self._facts, prompt, tells_time=agent.tells_time)
+        agent = assembled.agent
+        steers = TurnSteering(self._context, writer, self._facts, assembled.prompt, tells_time=agent.tells_time)
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
@@ -259,7 +259,7 @@ class TurnRun:
                 self._context,
                 has_budget=assembled.has_budget,
                 guard=assembled.guard,
-                steering=None if self._facts.direct_call is not None else steering,
+                steering=steers,
             ),
             view=tools.view,
         )

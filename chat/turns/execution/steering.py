@@ -24,7 +24,7 @@ from fibers.core.states import FiberStatus
 from fibers.models import Fiber
 from fibers.services import cancel_fiber
 from sessions_app.core.messages.shapes import Message
-from sessions_app.messages.services import withdraw_queued
+from sessions_app.messages.queue import withdraw_queued
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -52,7 +52,7 @@ class TurnSteering:
         if recorded is not None:
             said: list[JSONObject] = recorded.value["messages"]
             return said
-        if not await db(self._look):
+        if self._facts.direct_call is not None or not await db(self._look):
             return []
         taken: list[JSONObject] = []
         await self._writer.flush_cold(lambda _offsets: taken.extend(self._take(key)))

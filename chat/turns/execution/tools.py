@@ -184,8 +184,9 @@ class TurnTools:
         judged = await judge_call(tool, call, context)
         if judged.denied is not None:
             return judged.denied
-        if self._is_looping(call):
-            return await self._about_loop(tool, call, context)
+        if _is_looping(self._agent, self.view, call):
+            has_person = self._facts.key.owner_id is not None
+            return _about_loop(await self.question(tool, call, context)) if has_person else _told_of_loop()
         if not judged.must_ask and tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
         if not judged.must_ask:
@@ -201,20 +202,6 @@ class TurnTools:
                 self._used[call.call_id] = used
                 return None
         return await self.question(tool, call, context)
-
-    def _is_looping(self, call: ToolCall) -> bool:
-        """Whether the model makes the same calls again and again, and its class wants to know."""
-        is_watched = isinstance(self._agent, Think) and self._agent.asks_about_loops
-        return is_watched and cycle_of(self.view.calls_up_to(call.call_id)) > 0
-
-    async def _about_loop(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
-        """The question whether a loop may go on; without a person the model is told."""
-        if self._facts.key.owner_id is None:
-            return ToolResult(output=LOOP_ERROR, is_error=True)
-        pause = await self.question(tool, call, context)
-        if isinstance(pause, ToolPause):
-            return replace(pause, question={**(pause.question or {}), "key": DOOM_LOOP})
-        return pause
 
     async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
         """The question to a person about a call, or the result of one that fails whatever that person says."""
@@ -358,6 +345,24 @@ class TurnTools:
             guard=guard,
             permissions=self.permissions,
         )
+
+
+def _is_looping(agent: Agent, view: StepView, call: ToolCall) -> bool:
+    """Whether the model makes the same calls again and again, and its class wants to know."""
+    is_watched = isinstance(agent, Think) and agent.asks_about_loops
+    return is_watched and cycle_of(view.calls_up_to(call.call_id)) > 0
+
+
+def _about_loop(asked: ToolPause | ToolResult) -> ToolPause | ToolResult:
+    """The question about a call, asked because it closes a loop."""
+    if isinstance(asked, ToolResult):
+        return asked
+    return replace(asked, question={**(asked.question or {}), "key": DOOM_LOOP})
+
+
+def _told_of_loop() -> ToolResult:
+    """The result of such a call where there is no person to ask."""
+    return ToolResult(output=LOOP_ERROR, is_error=True)
 
 
 def _was_waiting(context: FiberContext, call: ToolCall) -> bool:

@@ -11,18 +11,8 @@ from chat.access.auth import open_instance, open_turn
 from chat.errors import InputInvalid
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.common import (
-    AdmittedTurnOut,
-    CancelOut,
-    QueueIn,
-    ResumedOut,
-    StepOut,
-    TurnIn,
-    TurnOut,
-    TurnPageOut,
-    WaitingMessageIn,
-    WaitingMessageOut,
-)
+from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, ResumedOut, StepOut, TurnIn, TurnOut, TurnPageOut
+from chat.http.api.schemas.waiting import QueueIn, WaitingMessageIn, WaitingMessageOut
 from chat.instances.rows import key_of
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn

@@ -423,25 +423,6 @@ class TurnIn(Input):
     resume: bool = True
 
 
-class WaitingMessageIn(Input):
-    """Other content of a message that waits. `version`: of the message that is changed."""
-
-    message: MessageIn
-    version: int
-
-
-class WaitingMessageOut(Schema):
-    """The version that the message has now."""
-
-    version: int
-
-
-class QueueIn(Input):
-    """The turns that wait, all of them, in the order in which they are to run."""
-
-    turn_ids: list[Id]
-
-
 class CancelOut(Schema):
     """Whether there was something to cancel."""
 

@@ -6,6 +6,8 @@ import pytest
 
 from chat.models import Delivery
 from chat.testing import worker
+from fibers import context as contexts
+from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.steered import steered_in
@@ -53,15 +55,26 @@ async def test_a_steering_message_is_read_by_the_next_step_and_stands_in_the_ans
 
 
 async def test_a_steering_message_that_comes_too_late_is_answered_in_its_turn(make_room: MakeRoom) -> None:
-    room = make_room("worker")
-    async with worker(), at_work() as opened:
-        await room.admit("call tool toil {} id=t1\nsay: Done.")
-        await working()
-        opened.set()
-        await idle()
-        await room.admit("say: Next.", delivery=Delivery.STEER)
-        await idle()
-    assert (await story(room))[1:] == ["assistant: Done.", "user: say: Next.", "assistant: Next."]
+    room, speaks = make_room("worker"), asyncio.Event()
+
+    def probe(_context: FiberContext, key: str) -> None:
+        if key == "chunk:text-delta":
+            speaks.set()
+
+    contexts.passed_probes.append(probe)
+    try:
+        async with worker():
+            await room.admit('call tool add {"a": 1, "b": 1} id=a1\nrate 20/s\nstream 20 words')
+            async with asyncio.timeout(20):
+                await speaks.wait()  # the last step has begun
+            await room.admit("say: Next.", delivery=Delivery.STEER)
+            await idle()
+    finally:
+        contexts.passed_probes.remove(probe)
+    told = await story(room)
+    assert [line.partition(":")[0] for line in told] == ["user", "assistant", "user", "assistant"]
+    assert told[2:] == ["user: say: Next.", "assistant: Next."]
+    assert [status_of(turn) for turn in await turns_in_order(room)] == ["completed"] * 2
 
 
 async def test_those_that_queue_wait_behind_those_that_steer_and_an_interrupt_drops_none(make_room: MakeRoom) -> None:
