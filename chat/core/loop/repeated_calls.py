@@ -10,10 +10,10 @@ DOOM_LOOP: Final = "doom_loop"
 """Key of the question about a call that goes round in a circle."""
 
 SAME_CALLS: Final = 3
-"""How often one call comes in a row before it counts as a loop."""
+"""So often one call comes in a row before it counts as a loop."""
 
 LONGEST_CYCLE: Final = 4
-"""How many calls a cycle has at most; it counts as a loop when it comes twice in a row."""
+"""A cycle has at most so many calls; it counts as a loop when it comes twice in a row."""
 
 LOOP_ERROR: Final = (
     "This call was not run: you have made the same calls with the same arguments before, and they will give nothing "
@@ -22,7 +22,7 @@ LOOP_ERROR: Final = (
 
 
 def cycle_of(steps: Sequence[Sequence[ToolCall]]) -> int:
-    """How many calls the cycle has that the last of these completes; 0 where it completes none.
+    """Length of the cycle that the last of these calls completes; 0 where it completes none.
 
     `steps`: the calls of each step of the answer so far, oldest first. Arguments are compared as values, whatever the
     order of their keys. Equal calls of one step count once: the model made them before it saw a result.

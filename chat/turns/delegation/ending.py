@@ -104,7 +104,7 @@ def _cut_reason(turn: Turn | None, ended: JSONObject, *, has_answer: bool) -> st
 
 
 def found_by(run: AgentRun) -> str:
-    """What the child of a run has found so far: of the answer that it writes, else of its last one. May be empty."""
+    """Findings of the child of a run: of the answer that it writes, else of its last one. May be empty."""
     turn = Turn.objects.filter(instance_id=run.child_id).order_by("-position").first()
     if turn is None:
         return ""

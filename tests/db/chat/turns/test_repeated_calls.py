@@ -1,4 +1,4 @@
-"""A model that makes the same calls again and again: a person is asked, and without one the model is told."""
+"""A model that makes the same calls again and again: a person is asked, and without one the model reads it."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which calls go round in a circle."""
+"""Calls that go round in a circle."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an answer took in is read where it stands: by models, summaries, counts and the search."""
+"""A message that an answer took in is read where it stands: by models, summaries, counts and the search."""
 
 from typing import Any
 
