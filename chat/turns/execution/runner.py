@@ -248,19 +248,14 @@ class TurnRun:
     def _loop_answer(self, assembled: Assembled, writer: StreamWriter, tools: TurnTools) -> AsyncGenerator[Chunk, None]:
         agent = assembled.agent
         steers = TurnSteering(self._context, writer, self._facts, assembled.prompt, tells_time=agent.tells_time)
+        guard, has_budget = assembled.guard, assembled.has_budget
+        hooks = _StepHooks(agent, self._facts, self._context, has_budget=has_budget, guard=guard, steering=steers)
         loop = TurnLoop(
             assembled.plan,
             self._standing.fold,
-            journal=TurnJournal(self._context, writer, self._facts, assembled.guard),
+            journal=TurnJournal(self._context, writer, self._facts, guard),
             tools=tools,
-            hooks=_StepHooks(
-                agent,
-                self._facts,
-                self._context,
-                has_budget=assembled.has_budget,
-                guard=assembled.guard,
-                steering=steers,
-            ),
+            hooks=hooks,
             view=tools.view,
         )
         self._totals = loop.totals
