@@ -7,10 +7,7 @@ from chat.crashing.everywhere import CrashEverywhere
 from chat.instance.handle import AgentHandle
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.long]
-WRITES = """call tool write {"path": "/f", "content": "second"} id=one
-say: Next.
-call tool write {"path": "/d/g", "content": "new"} id=two
-say: Done."""
+WRITES = 'call tool write {"path": "/f", "content": "second"} id=one\nsay: Done.'
 
 
 async def files_of(handle: AgentHandle) -> dict[str, str | None]:
@@ -31,4 +28,4 @@ async def test_an_undo_takes_back_what_a_crashed_turn_did(crash_everywhere: Cras
         assert len(await handle.messages()) == 2
 
     crashes = await crash_everywhere(Assistant, "", begin, WRITES, undo)
-    assert len(crashes.points) > 10
+    assert "call:one" in {point.key for points in crashes.points for point in points}
