@@ -108,7 +108,8 @@ def undo_files(
             workspace = DatabaseWorkspace(workspace_id).in_turn(undo_id)
             blocked = workspace.change_now(partial(_put_back, own))
             left += blocked
-            done = [each for each in done if each.id not in {other.id for other in blocked}]
+            stays = {each.id for each in blocked}
+            done = [each for each in done if each.id not in stays]
     return done, left
 
 
