@@ -1,6 +1,5 @@
 """Changes of a turn to files: listed by the API, whichever way its tools reached them; gone with the turn."""
 
-import json
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from tools_app.models import FileBackup
 from tools_app.workspace.services import create_workspace, open_workspace
 
 from .agents import MODELS
+from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,10 +50,6 @@ class SharingWriter(Writer):
         return open_workspace(SHARED["id"])
 
 
-def call(name: str, call_id: str, **arguments: Any) -> str:
-    return f"call tool {name} {json.dumps(arguments)} id={call_id}\n"
-
-
 async def got(room: Room, path: str) -> dict[str, Any]:
     assert room.key.owner_id is not None
     user = await User.objects.aget(pk=room.key.owner_id)
@@ -77,9 +73,9 @@ async def test_a_turn_is_told_with_the_files_that_it_changed(make_room: MakeRoom
     room = make_room("writer")
     await room.handle.workspace.write_file("/plan", "one\n")
     turn = await room.say(
-        call("write", "c1", path="/new", content="x\n")
-        + call("edit", "c2", path="/plan", old_string="one", new_string="two")
-        + call("note", "c3", text="n")
+        call_line("write", "c1", path="/new", content="x\n")
+        + call_line("edit", "c2", path="/plan", old_string="one", new_string="two")
+        + call_line("note", "c3", text="n")
         + "say: done"
     )
     assert status_of(turn) == "completed"
@@ -104,13 +100,13 @@ async def test_a_turn_is_told_with_the_files_that_it_changed(make_room: MakeRoom
 async def test_a_workspace_that_the_agent_names_is_kept_too(make_room: MakeRoom) -> None:
     room = make_room("sharing-writer")
     SHARED["id"] = (await db(create_workspace, room.key.owner_id)).pk
-    turn = await room.say(call("write", "c1", path="/shared", content="x") + "say: done")
+    turn = await room.say(call_line("write", "c1", path="/shared", content="x") + "say: done")
     assert [each["path"] for each in await files_of(room, turn)] == ["/shared"]
 
 
 async def test_what_was_kept_goes_with_the_turn(make_room: MakeRoom) -> None:
     room = make_room("writer")
-    turn = await room.say(call("write", "c1", path="/new", content="x") + "say: done")
+    turn = await room.say(call_line("write", "c1", path="/new", content="x") + "say: done")
     assert await db(FileBackup.objects.count) == 1
     await db(delete_turns, Turn.objects.filter(pk=turn.pk))
     assert await db(FileBackup.objects.count) == 0

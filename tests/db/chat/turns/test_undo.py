@@ -16,8 +16,8 @@ from tools_app.core.files.workspace import Link, MakeDirectory, Put
 from tools_app.models import FileBackup
 
 from .agents import MODELS
+from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
-from .test_turn_files import call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,9 +84,9 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
     first = await room.say("say: first")
     told = await room.texts()
     turn = await room.say(
-        call("edit", "c1", path="/plan", old_string="one", new_string="two")
-        + call("write", "c2", path="/new", content="x")
-        + call("tidy", "c3")
+        call_line("edit", "c1", path="/plan", old_string="one", new_string="two")
+        + call_line("write", "c2", path="/new", content="x")
+        + call_line("tidy", "c3")
         + "say: done"
     )
     assert status_of(turn) == "completed"
@@ -124,7 +124,9 @@ async def test_what_a_person_changed_is_a_conflict_and_stays_unless_it_is_chosen
     room = make_room("scribe")
     await room.handle.workspace.write_file("/plan", "one\n")
     turn = await room.say(
-        call("write", "c1", path="/plan", content="two\n") + call("write", "c2", path="/new", content="x") + "say: done"
+        call_line("write", "c1", path="/plan", content="two\n")
+        + call_line("write", "c2", path="/new", content="x")
+        + "say: done"
     )
     await room.handle.workspace.write_file("/plan", "mine\n")
     preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
@@ -149,9 +151,9 @@ async def test_what_a_person_changed_is_a_conflict_and_stays_unless_it_is_chosen
 
 async def test_a_change_in_between_two_of_the_agents_is_a_conflict(make_room: MakeRoom) -> None:
     room = make_room("scribe")
-    first = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    first = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
     await room.handle.workspace.write_file("/f", "person")
-    await room.say(call("write", "c2", path="/f", content="agent again") + "say: done")
+    await room.say(call_line("write", "c2", path="/f", content="agent again") + "say: done")
     [found] = (await asked(room, "GET", f"/turns/{first.pk}/undo")).json()["files"]
     assert found["hindrance"] == "changed"
     assert (await undo(room, first)).json()["left"][0]["path"] == "/f"
@@ -160,7 +162,7 @@ async def test_a_change_in_between_two_of_the_agents_is_a_conflict(make_room: Ma
 
 async def test_while_the_agent_works_nothing_is_undone(make_room: MakeRoom) -> None:
     room = make_room("scribe")
-    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
     await room.admit("say: later")
     refused = await undo(room, turn)
     assert (refused.status_code, refused.json()["code"]) == (409, "undo_busy")
@@ -170,7 +172,7 @@ async def test_while_the_agent_works_nothing_is_undone(make_room: MakeRoom) -> N
 
 async def test_after_another_turn_nothing_is_redone(make_room: MakeRoom) -> None:
     room = make_room("scribe")
-    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
     made = (await undo(room, turn)).json()["revert"]
     assert await db(Turn.objects.filter(pk=turn.pk).exists)  # nothing is deleted
     await room.say("say: something else")
@@ -185,7 +187,9 @@ async def test_what_was_too_large_to_be_kept_is_named(make_room: MakeRoom, setti
     room = make_room("scribe")
     await room.handle.workspace.write_file("/large", "x" * 100)
     turn = await room.say(
-        call("write", "c1", path="/large", content="") + call("write", "c2", path="/f", content="") + "say: done"
+        call_line("write", "c1", path="/large", content="")
+        + call_line("write", "c2", path="/f", content="")
+        + "say: done"
     )
     preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
     assert {each["path"]: each["hindrance"] for each in preview["files"]} == {"/large": "too_large", "/f": ""}
@@ -195,7 +199,7 @@ async def test_what_was_too_large_to_be_kept_is_named(make_room: MakeRoom, setti
 
 async def test_undos_go_with_their_conversation_and_leave_no_backups(make_room: MakeRoom) -> None:
     room = make_room("scribe")
-    turn = await room.say(call("write", "c1", path="/f", content="agent") + "say: done")
+    turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
     await undo(room, turn)
     assert await db(FileBackup.objects.count) == 2
     await db(delete_turns, Turn.objects.filter(pk=turn.pk))
