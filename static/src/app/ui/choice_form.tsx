@@ -76,8 +76,10 @@ function Question({ question, given, isMissing, give }: QuestionProps) {
   const hasWords = question.custom !== false || !options.length;
   return (
     <fieldset aria-describedby={isMissing ? `${id}-missing` : undefined}>
-      {question.header && <p class="choices-header" dir="auto">{withoutTricks(question.header)}</p>}
-      <legend dir="auto">{withoutTricks(question.question)}</legend>
+      <legend dir="auto">
+        {question.header && <span class="choices-header">{withoutTricks(question.header)}</span>}
+        {withoutTricks(question.question)}
+      </legend>
       {options.map(({ label, description }) => (
         <label key={label} class="choice" dir="auto">
           <input

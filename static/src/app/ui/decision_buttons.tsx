@@ -45,7 +45,9 @@ export function DecisionButtons({ title, offers, isBusy, edit, editButton, decid
             aria-expanded={opened === "always"}
             onClick={toggle("always")}
           >
-            <Text id="approvals.always" what={<Offered title={title} offers={offers} />} />
+            <span>
+              <Text id="approvals.always" what={<Offered title={title} offers={offers} />} />
+            </span>
           </button>
         )}
         {edit && (
