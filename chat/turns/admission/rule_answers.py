@@ -54,6 +54,8 @@ def add_offered(instance: AgentInstance, reply: Reply, actor: Actor) -> list[Per
         raise InputInvalid("This call cannot be allowed for always.")
     if row is None or row.status != CallStatus.ASKED:
         raise CallDecided
+    if instance.parent_id is not None and reply.always is RuleLevel.OWNER:
+        raise InputInvalid("Allow it in this conversation: what is allowed in all others says nothing about this one.")
     if instance.owner_id is not None:
         lock_owner(instance.owner_id)
     rules = [Permission(action=RuleAction.ALLOW, key=offer.key, pattern=offer.pattern) for offer in offers]

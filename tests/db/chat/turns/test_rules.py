@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from chat.agent.base import InstanceKey
 from chat.conversations.permissions import RuleDraft, add_own_rule, plans, remove_own_rule, set_plan_mode
 from chat.core.wire import frames
 from chat.errors import InputInvalid
@@ -14,6 +15,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.think import Permission, Think, Tool, action, client_tool, tool
 from chat.turns.admission.tool_answers import reply_of
+from chat.turns.guarding.turn_rules import rule_set
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
@@ -337,3 +339,27 @@ def test_a_decision_by_frame_carries_all_of_it() -> None:
         RuleLevel.OWNER,
         [["x"]],
     )
+
+
+def test_a_conversation_below_another_gets_denials_and_no_allowance_of_people() -> None:
+    parent = InstanceKey(owner_id=1, agent="crier", name="parent", instance_id="p")
+    child = InstanceKey(owner_id=1, agent="planner-of-trips", name="child", instance_id="c", parent=parent)
+    here, there = {"level": "conversation", "scope": "c"}, {"level": "conversation", "scope": "p"}
+    rows = [
+        PermissionRule(level="owner", owner_id=1, action="allow", key="bash"),
+        PermissionRule(level="owner", owner_id=1, action="deny", key="fetch_url"),
+        PermissionRule(**there, action="deny", key="edit"),
+        PermissionRule(**there, action="allow", key="delete"),
+        PermissionRule(**here, action="allow", key="whisper"),
+        PermissionRule(level="class", agent="elsewhere", action="deny", key="read"),
+    ]
+    rules = rule_set(child, ["p"], rows, "c")
+    assert [rule.name for rule in rules.own] == ["deny fetch_url", "allow whisper"]
+    assert [[rule.name for rule in above] for above in rules.above] == [["deny shout: secret*", "deny edit"]]
+    assert [rule.name for rule in rule_set(parent, [], rows, "p").own] == [
+        "deny shout: secret*",
+        "allow bash",
+        "deny fetch_url",
+        "deny edit",
+        "allow delete",
+    ]
