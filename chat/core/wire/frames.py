@@ -109,12 +109,7 @@ class ToolResult(_Frame):
 
 
 class ToolApproval(_Frame):
-    """A person's decision about a call. Ours alone is all that follows `approved` but `auto_continue`.
-
-    `reason`: for the model. `edited_input`: the arguments that it runs with instead. `always`: store the allowance that
-    the question offers, for this conversation or for all of its owner's. `deny_all`: refuse all that is open.
-    `answers`: to a question with choices.
-    """
+    """A person's decision about a call. Ours alone: `edited_input`, `reason`, `always`, `deny_all`, `answers`."""
 
     tool_call_id: Id = Field(alias="toolCallId")
     approved: bool
@@ -190,7 +185,6 @@ _PLAIN: Final[dict[str, type[ClientFrame]]] = {
     "think_ping": Ping,
 }
 _ROLES: Final = ("user", "assistant", "system")  # a tuple: clients send values that do not hash
-
 
 Load: TypeAlias = Callable[[str], JSONValue]
 """Decodes JSON text. Errors: `ValueError`; `JSONTooComplex` for what it refuses to decode."""

@@ -33,7 +33,7 @@ DONE: list[tuple[str, int]] = []
 
 
 @pytest.fixture(autouse=True)
-def _nothing_done() -> None:
+def _nothing_shouted() -> None:
     DONE.clear()
 
 
