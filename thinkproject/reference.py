@@ -28,6 +28,7 @@ PUBLIC = {
     "chat.tools.files": "Tools for files, and where the files are.",
     "chat.tools.code": "Tools that run code.",
     "chat.tools.openapi": "Tools made of an OpenAPI document.",
+    "chat.tools.questions": "Questions with choices.",
     "chat.tools.skills": "Sources of skills.",
     "chat.tools.web": "Tools that read the web.",
     "chat.tools.browser": "Tools that drive a browser.",

@@ -62,7 +62,7 @@ _STRENGTH: Final = {RuleAction.DENY: 3, RuleAction.ASK: 2, None: 1, RuleAction.A
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """One rule.
+    """A rule about calls of tools.
 
     `key`: a tool's name or permission, with `*` and `?`; `mcp:…`, `extensions:…` for tools of that source; `@changes`.
     `pattern`: of what the call is about; `*` and `?` stand for any characters, and a pattern that ends with ` *` also
