@@ -178,14 +178,10 @@ def test_data_parts_are_sent_and_stored(room_of: MakeRoom, context: BrowserConte
         context,
         chat="""{
       body: {n: 1}, onData: (part) => note('data', {part}),
-      dataPartSchemas: {place: {'~standard': {version: 1, vendor: 'test', validate: (value) => {
-        note('checked', {value});
-        return {value};
-      }}}},
-      messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) => {
-        note('metadata', {value});
-        return {value};
-      }}},
+      dataPartSchemas: {place: {'~standard': {version: 1, vendor: 'test', validate: (value) =>
+        (note('checked', {value}), {value})}}},
+      messageMetadataSchema: {'~standard': {version: 1, vendor: 'test', validate: (value) =>
+        (note('metadata', {value}), {value})}},
     }""",
     )
     room = room_of(line=line, agent="crier")
