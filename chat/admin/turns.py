@@ -86,7 +86,7 @@ class TurnAdmin(TurnColumns):
                 "classes": ("collapse",),
                 "fields": (
                     *("id", "fiber_link", "history_link", "position", "request_id", "idempotency_key", "parent"),
-                    *("delivery", "answered_by"),
+                    "answered_by",
                     *("input_ids", "base_id", "base_is_explicit", "assistant_id", "body", "options"),
                 ),
             },
