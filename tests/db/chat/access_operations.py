@@ -262,3 +262,11 @@ ASYNC = (
     *("/extensions", "/extensions/{name}", "/{name}/versions", "/{name}/calls"),
     *("/state", "/methods/{method}", "/skills"),
 )
+
+STREAMS = (
+    r"^v1/stream/(?P<path>[\s\S]+)$",
+    r"^v1/stream/turns/(?P<turn_id>[\s\S]+)$",
+    "v1/stream/__ds/subscriptions/<str:name>",
+    r"^v1/stream/__ds/subscriptions/(?P<name>[^/]+)/(?P<verb>[\s\S]+)$",
+)
+"""Routes of durable streams, which are not operations of the API."""

@@ -38,7 +38,7 @@ from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
-from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES
+from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES, STREAMS
 from tests.db.chat.access_rows import all_rows, keep, unpacked
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
@@ -140,12 +140,8 @@ PUBLIC = {
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
-_STREAMS = "one's own streams alone; tests in durable_streams/test_streams.py"
 BY_NAME = {
-    "^v1/stream/(?P<path>[\\s\\S]+)$": _STREAMS,
-    "v1/stream/__ds/subscriptions/<str:name>": _STREAMS,
-    "^v1/stream/__ds/subscriptions/(?P<name>[^/]+)/(?P<verb>[\\s\\S]+)$": _STREAMS,
-    "^v1/stream/turns/(?P<turn_id>[\\s\\S]+)$": "turns of one's own alone; tests in durable_streams/test_turns.py",
+    **dict.fromkeys(STREAMS, "streams and turns of one's own alone; tests in durable_streams/"),
     "oauth/consent": "the person's own decision; tests in programs/test_authorisation.py",
     "oauth/programs": "one's own grants; tested there, too",
     "^agents/.+/get-messages$": "names are scoped to the caller; tested below",
