@@ -109,7 +109,7 @@ class TurnTrigger(models.TextChoices):
 
 
 class Delivery(models.TextChoices):
-    """What a message does while another turn runs."""
+    """The fate of a message that is sent while another turn runs."""
 
     QUEUE = "queue"  # it waits for its turn
     STEER = "steer"  # the answer takes it in between two steps

@@ -23,9 +23,10 @@ class WorkspaceSettings:
     """Days for which files are kept as they were before a turn changed them; 0: as long as the turn. Lower it where
     disk is short."""
 
-    backup_bytes = PeopleLimit("THINK_WORKSPACE_BACKUP_BYTES", 256 * 1024 * 1024)
-    """Bytes of files that are kept as they were before one turn changed them; what is more cannot be undone. Raise it
-    where turns rewrite much and disk is plenty."""
+    @property
+    def backup_bytes(self) -> int:
+        """Bytes of files that are kept of what one turn changes: an eighth of the quota; 0: no limit."""
+        return self.quota_bytes // 8
 
 
 workspace_settings = WorkspaceSettings()

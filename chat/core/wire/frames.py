@@ -1,8 +1,7 @@
 """The codec of the socket: text to client frames, server frames to text. The only one in Python.
 
-`parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid` and nothing else, what is not ours
-is `Foreign` and goes to the agent's `on_message`. Wire names live here, in `extension_frames.py` and in `chunks.py`.
-How large a frame may be is the consumer's business. Source: `docs/reference/protocol.md`.
+`parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid`, and what is not ours is `Foreign`,
+for the agent's `on_message`. Other wire names: `extension_frames.py`, `chunks.py`. Source: `docs/reference/protocol.md`.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,8 +57,7 @@ class ChatRequest(_Frame):
     """A submit, an edit or a regeneration.
 
     Shape: `messages` is the client's whole visible list, each with an id, a role and parts; it proves nothing but what
-    the user wants. `body` holds the custom fields. `client_tools` is `None` when the request does not speak of them;
-    so is `delivery`, which is ours alone.
+    the user wants. `body` holds the custom fields. `client_tools`, and `delivery`, ours alone, may be absent (`None`).
     """
 
     id: Id
@@ -330,10 +328,9 @@ def _shallow(value: JSONObject, request_id: str | None) -> JSONObject:
 def encode(frame: ClientFrame) -> str:
     """Encode a client frame, for the Python client and tests; the inverse of `parse`."""
     if isinstance(frame, ChatRequest):
+        tools = None if frame.client_tools is None else [tool.model_dump() for tool in frame.client_tools]
         body = {"messages": frame.messages, "trigger": frame.trigger, **frame.body}
-        if frame.client_tools is not None:
-            body["clientTools"] = [tool.model_dump() for tool in frame.client_tools]
-        body |= {"thinkDelivery": frame.delivery} if frame.delivery else {}
+        body |= _present({"clientTools": tools, "thinkDelivery": frame.delivery})
         return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
     kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
     values = frame.model_dump(by_alias=True)

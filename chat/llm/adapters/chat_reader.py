@@ -155,22 +155,10 @@ class ChatReader:
                     if delta.tool_calls is None:
                         self._said.append(text)
                         return [TextDelta(text=text)]
-                elif not text and (event := self._read_plain(delta, plain)) is not None:
+                elif not text and (event := _plain_event(delta, plain, self._calls)) is not None:
                     return [event]
             self._plain, self._pause = "", _PAUSE + 1
         return self._read_whole(data)
-
-    def _read_plain(self, delta: PlainDelta, plain: str) -> ModelEvent | None:
-        """The event of more of the reasoning or of a call; `None` where more has to be looked at."""
-        reasoning, other = delta.reasoning_content, delta.reasoning
-        if delta.tool_calls:
-            calls = delta.tool_calls
-            return None if reasoning or other or len(calls) > 1 else self._calls.more(calls[0])
-        if plain == "reasoning":
-            reasoning, other = other, reasoning
-        elif plain != "reasoning_content":
-            return None
-        return ReasoningDelta(text=reasoning) if reasoning and not other else None
 
     def _read_whole(self, data: bytes) -> list[ModelEvent]:
         """An event of any kind."""
@@ -183,14 +171,6 @@ class ChatReader:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return self._read_odd(data, error)
         return self._read_chunk(chunk, chunk.choices[0]) if chunk.choices else self._read_rest(chunk, data)
-
-    def _plain_kind(self) -> str:
-        """What a plain chunk may go on with. Text is text where nothing is open that a piece of it could end."""
-        if self._pause or self.is_done:
-            return ""
-        if self._tags.passes and self._late is None and self._halves is None:
-            return self._reasoning_field or _TEXT
-        return _CALLS if self._calls else ""
 
     def _read_odd(self, data: bytes, error: Exception) -> list[ModelEvent]:
         """The end mark, a chunk with half a character in it, or garbage."""
@@ -216,7 +196,14 @@ class ChatReader:
         if choice.index:  # another alternative; ours may be behind it
             choice = next((other for other in chunk.choices or () if not other.index), choice)
         events = [] if choice.index and not choice.error else self._read_choice(choice)
-        self._plain = self._plain_kind()
+        if self._pause or self.is_done:
+            self._plain = ""
+        elif (
+            self._tags.passes and self._late is None and self._halves is None
+        ):  # nothing that a piece of text could end
+            self._plain = self._reasoning_field or _TEXT
+        else:
+            self._plain = _CALLS if self._calls else ""
         return events
 
     def end(self) -> list[ModelEvent]:
@@ -376,6 +363,18 @@ class ChatReader:
             data = ProviderData(model=self._model, fields={"message": self._details.take()})
             events.append(TextEnd(provider_metadata=data.metadata()))
         return events
+
+
+def _plain_event(delta: PlainDelta, plain: str, open_calls: CallReader) -> ModelEvent | None:
+    """The event of more of the reasoning or of a call; `None` where more has to be looked at."""
+    reasoning, other, calls = delta.reasoning_content, delta.reasoning, delta.tool_calls
+    if calls:
+        return None if reasoning or other or len(calls) > 1 else open_calls.more(calls[0])
+    if plain == "reasoning":
+        reasoning, other = other, reasoning
+    elif plain != "reasoning_content":
+        return None
+    return ReasoningDelta(text=reasoning) if reasoning and not other else None
 
 
 def _leave_new(delta: WireDelta, pieces: list[str], *, is_whole: bool) -> None:

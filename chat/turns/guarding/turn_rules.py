@@ -28,14 +28,14 @@ from tools_app.core.permissions.rules import (
     offered,
 )
 from tools_app.core.questions import Offer, Question
-from tools_app.core.tool import Tool, ToolContext
+from tools_app.core.tool import CallPermissions, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall
 from tools_app.models import PermissionRule
 from tools_app.permissions.rows import stored_rules
 
 
-class TurnRules:
-    """The rules for one attempt at a turn: a `tools_app.core.tool.CallPermissions`."""
+class TurnRules(CallPermissions):
+    """The rules for one attempt at a turn."""
 
     def __init__(self, instance: AgentInstance, key: InstanceKey, *, has_stored: bool) -> None:
         """No query. `has_stored`: a rule is stored that may concern the conversation."""

@@ -15,7 +15,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.test import AsyncClient, Client
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chat.access import api_tokens
@@ -29,7 +29,6 @@ from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.models import AgentInstance, AgentRun, Attachment, Turn
 from chat.schedules.service import draft_of
-from chat.streams.logs.log import close_logs
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
 from fibers.models.schedules import Schedule
@@ -38,6 +37,7 @@ from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
+from tests.db.chat.access_calls import call, client_of
 from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES, STREAMS
 from tests.db.chat.access_rows import all_rows, keep, unpacked
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
@@ -263,45 +263,6 @@ def _attached(alice: User, instance: AgentInstance) -> str:
     made = create_workspace(alice.pk)
     attach(made.pk, instance.pk, name="hers")
     return str(made.pk)
-
-
-def client_of(user: User | None) -> Client:
-    client = Client()
-    if user is not None:
-        client.force_login(user)
-    return client
-
-
-@dataclass(frozen=True, kw_only=True)
-class Streamed:
-    """An event stream that was read to its end, as other replies are."""
-
-    status_code: int
-    content: bytes
-    headers: Any
-
-    def __getitem__(self, name: str) -> str:
-        return str(self.headers[name])
-
-
-def call(client: Client, method: str, path: str, body: Any) -> Any:
-    if path.endswith(("/stream", "/export", "/exports")):
-        return async_to_sync(_follow)(client, path)
-    if isinstance(body, bytes):
-        return client.generic(method, path, body, content_type="multipart/form-data; boundary=edge")
-    data = b"" if body is None else json.dumps(body).encode()
-    if "/workspace" in path and method == "GET":
-        return async_to_sync(_follow)(client, path)  # bytes come in pieces
-    return client.generic(method, path, data, content_type="application/json")
-
-
-async def _follow(client: Client, path: str) -> Streamed:
-    follower = AsyncClient()
-    follower.cookies = client.cookies
-    reply: Any = await follower.get(path)
-    content = b"".join([piece async for piece in reply.streaming_content]) if reply.streaming else reply.content
-    await close_logs()
-    return Streamed(status_code=reply.status_code, content=content, headers=reply.headers)
 
 
 def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:

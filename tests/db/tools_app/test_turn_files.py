@@ -1,6 +1,7 @@
 """Files as they were before a turn: the first state wins, in the transaction of the change, with few statements."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -192,7 +193,7 @@ async def test_an_object_stays_as_long_as_a_backup_has_it(database_workspace: Da
 
 async def test_what_one_turn_keeps_has_a_limit(database_workspace: DatabaseWorkspace, settings: Any) -> None:
     await database_workspace.apply([Put(path=f"/d/{at}", content=b"x" * 100) for at in range(5)])
-    settings.THINK_WORKSPACE_BACKUP_BYTES = 350
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 350 * 8
     turn = database_workspace.in_turn("t1")
     for _ in range(10):  # kept once, and counted once where it matters
         await turn.write_file("/d/0", "y" * 100)
@@ -229,7 +230,7 @@ async def test_each_step_is_told_what_it_did_itself(database_workspace: Database
     for number in range(3):
         await turn.write_file("/f", f"a{number}")
         await turn.write_file("/f", f"b{number}")
-    steps = [compared(await db(lambda at=at: changed_in_turn("t1", step=at, limit=9))) for at in range(3)]
+    steps = [compared(await db(partial(changed_in_turn, "t1", step=at, limit=9))) for at in range(3)]
     assert [[(each.before, each.after) for each in step] for step in steps] == [
         [(None, "b0")],
         [("b0", "b1")],

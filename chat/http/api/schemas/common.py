@@ -19,7 +19,6 @@ Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
-
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f]+$")]
 Effort = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EFFORT, pattern=r"^[^\x00-\x1f]+$")]
 

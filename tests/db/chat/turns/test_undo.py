@@ -183,9 +183,9 @@ async def test_after_another_turn_nothing_is_redone(make_room: MakeRoom) -> None
 
 
 async def test_what_was_too_large_to_be_kept_is_named(make_room: MakeRoom, settings: Any) -> None:
-    settings.THINK_WORKSPACE_BACKUP_BYTES = 10
+    settings.THINK_WORKSPACE_QUOTA_BYTES = 800
     room = make_room("scribe")
-    await room.handle.workspace.write_file("/large", "x" * 100)
+    await room.handle.workspace.write_file("/large", "x" * 200)
     turn = await room.say(
         call_line("write", "c1", path="/large", content="")
         + call_line("write", "c2", path="/f", content="")
