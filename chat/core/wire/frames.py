@@ -1,7 +1,7 @@
 """The codec of the socket: text to client frames, server frames to text. The only one in Python.
 
-`parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid`, and what is not ours is `Foreign`,
-for the agent's `on_message`. Other wire names: `extension_frames.py`, `chunks.py`. Source: `docs/reference/protocol.md`.
+`parse` is the border: what comes out is checked, what is wrong raises `FrameInvalid`, what is not ours is `Foreign`,
+for the agent's `on_message`. Other wire names: `extension_frames`, `chunks`. Source: `docs/reference/protocol.md`.
 """
 
 from collections.abc import Callable, Sequence
