@@ -17,7 +17,7 @@ class Connected(Think):
         reason="These tests are about servers, not about the guard.", trusts=[Origin.MCP]
     )
     workspace_tools = False
-    wait_for_mcp_connections: ClassVar[bool | float] = True
+    wait_for_mcp_connections: ClassVar[bool | float] = 60.0  # a busy machine starts programs slowly
 
     def get_model(self) -> ScriptedModel:
         return MODELS["current"]
