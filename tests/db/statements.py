@@ -9,6 +9,8 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 from django.test import override_settings
 
+from chat.streams.writing import writer
+
 
 @contextmanager
 def statements(*, bridge_only: bool = False) -> Iterator[list[str]]:
@@ -27,4 +29,5 @@ def statements(*, bridge_only: bool = False) -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch, override_settings(THINK_STREAM_COLD_SECONDS=1000.0):
         patch.setattr(CursorWrapper, "_execute", noted)
+        patch.setattr(writer, "BOUNDARY_SECONDS", 1000.0)  # the commit of a step that takes longer comes by itself
         yield found
