@@ -156,6 +156,10 @@ PAGES = {
 }  # of the web UI: the API's own answers, embedded; tested below
 
 
+LATE = {("PATCH", "/api/v1/turns/{turn_id}/message")}
+"""What is over for her turn, which she alone is told."""
+
+
 @pytest.fixture(autouse=True)
 def _skills(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent has a block of entries besides those that it comes with."""
@@ -335,7 +339,8 @@ def test_alice_herself_may(hers: Hers, alice: User) -> None:
         if not path.endswith(ASYNC):
             with transaction.atomic():
                 reply = call(client, method, hers.address(method, path), hers.filled(body))
-                assert reply.status_code < 400, (method, path)
+                is_late = (method, path) in LATE and reply.json()["code"] == "turn_conflict"
+                assert reply.status_code < 400 or is_late, (method, path)
                 transaction.set_rollback(True)  # the next finds everything
 
 

@@ -12,7 +12,7 @@ from chat.models import ApiToken
 
 pytestmark = pytest.mark.django_db
 
-NAMES = ["Conversations", "Turns", "Tools", "Durable work", "Memory", "Access"]
+NAMES = ["Conversations", "Turns", "Tools", "Durable work", "Durable streams", "Memory", "Access"]
 
 
 class HostSite(Sectioned, admin.AdminSite):
@@ -29,7 +29,7 @@ def headings(client: Client) -> list[str]:
     return re.findall(r'<h2 id="think-[a-z-]+-heading">([^<]+)</h2>', html)
 
 
-def test_the_index_has_six_sections_in_order(client: Client, superuser: User) -> None:
+def test_the_index_has_its_sections_in_order(client: Client, superuser: User) -> None:
     client.force_login(superuser)
     assert isinstance(admin.site._wrapped, ThinkAdminSite)  # type: ignore[attr-defined] # a lazy object
     assert headings(client) == NAMES

@@ -7,7 +7,7 @@ import { type MessageKey, t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { UndoEffect, UndoFile, UndoPreview } from "../net/undo_api.ts";
 import type { DialogProps } from "../store/dialogs.ts";
-import { chosenOf, isSomething, type UndoChoice } from "../store/undoing.ts";
+import { chosenOf, isSomething, type UndoChoice } from "../store/undo_verbs.ts";
 import { DiffView } from "../ui/diff.tsx";
 import { Dialog } from "./dialog.tsx";
 

@@ -8,11 +8,13 @@ import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
-import { Grip } from "./grip.tsx";
+import { lazy } from "./lazy.tsx";
 import { actionsOf, type MessageAction } from "./message_actions.ts";
 import type { Parts } from "./parts_context.ts";
 import { MenuButton } from "./popover.tsx";
 import { Siblings } from "./siblings.tsx";
+
+const Grip = lazy(async () => (await import("./later.ts")).Grip);
 
 const PENDING = {
   behind: "message.queued-behind",

@@ -58,6 +58,9 @@ def test_all_conversations_are_listed_newest_first(
         "risk": "",
         "because": [],
         "key": "",
+        "offers": [],
+        "rule": "",
+        "choices": [],
         "requested_at": oldest["requested_at"],
         "expires_at": None,
     }

@@ -92,6 +92,8 @@ def test_only_the_first_decision_counts(as_alice: ApiClient, conversation: Agent
         "accepted": True,
         "turn_id": None,
         "not_continued": None,
+        "rules": [],
+        "settled": [],
     }
     assert decide(as_alice, conversation, "c1", approved=True).json()["accepted"] is False
     assert part_of(conversation, "c1")["state"] == "output-denied"
@@ -155,5 +157,7 @@ def test_a_running_turn_keeps_the_answer_for_its_end(
         "accepted": True,
         "turn_id": None,
         "not_continued": None,
+        "rules": [],
+        "settled": [],
     }
     assert ToolCallRecord.objects.get(call_id="c9").output == "early"
