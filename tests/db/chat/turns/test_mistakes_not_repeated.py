@@ -45,7 +45,7 @@ class Told:
 async def test_documented_defaults_are_the_real_ones(make_room: MakeRoom) -> None:
     """The words of the documentation of `Think`: ten steps with calls, a one-line prompt, reasoning sent."""
     room = make_room()
-    turn = await room.say("\n".join(['call tool add {"a": 1, "b": 1}\nsay: {result}'] * 12))
+    turn = await room.say("\n".join(f'call tool add {{"a": {at}, "b": 1}}\nsay: {{result}}' for at in range(12)))
     assert turn.step_count == Think.max_steps + 1 == 11  # the last one without a call
     assert room.model.requests[0]["messages"][0]["content"] == "You are a helpful assistant."
     assert Think.send_reasoning is True

@@ -50,8 +50,9 @@ from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.mcp.pool import pool
-from tools_app.models import McpServer, WorkspaceEntry
+from tools_app.models import FileBackup, McpServer, WorkspaceEntry
 from tools_app.sandbox.deno import DenoSandbox
+from tools_app.workspace.turn_files import prune_backups
 
 from .agents import MODELS, SEEN
 from .conftest import MakeRoom
@@ -217,6 +218,9 @@ async def test_r2_spillover(make_room: MakeRoom, settings: Any) -> None:
     with default_storage.open(name) as stored:
         assert stored.read() == large.encode()
     await outputs(room, call("write", path="/large.txt", content="small again"))
+    assert default_storage.exists(name)  # as long as an undo may want it
+    await FileBackup.objects.aupdate(created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    await db(prune_backups)
     assert not default_storage.exists(name)
 
 
