@@ -20,7 +20,6 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 from tools_app.fetching.addresses import private_networks
 from tools_app.fetching.errors import FetchFailed
-from tools_app.fetching.exchange import Exchange
 from tools_app.fetching.resolving import checked_addresses, resolve
 from tools_app.fetching.urls import checked_url, parse_rules
 from tools_app.fetching.values import Answered, FetchLimits, Outgoing
@@ -121,6 +120,8 @@ def _body(row: StreamSubscription) -> JSONObject:
 async def _send(text: str, body: bytes) -> Answered:
     url = await check_address(text)
     rule = f"{url.scheme}://{url.host_subcomponent}:{url.port}"
+    from tools_app.fetching.exchange import Exchange  # noqa: PLC0415 - loads aiohttp, which few processes need
+
     exchange = Exchange(
         parse_rules([rule]),
         limits=LIMITS,

@@ -333,7 +333,7 @@ def encode(frame: ClientFrame) -> str:
         body |= _present({"clientTools": tools, "thinkDelivery": frame.delivery})
         return dump({"type": _CHAT_REQUEST, "id": frame.id, "init": {"method": "POST", "body": dump(body)}})
     kind = _RPC if isinstance(frame, Rpc) else next(name for name, model in _PLAIN.items() if type(frame) is model)
-    values = frame.model_dump(by_alias=True)
+    values = frame.model_dump(by_alias=True, exclude_defaults=isinstance(frame, ToolApproval))
     if not isinstance(frame, StateUpdate | ChooseModel):
         values = {key: value for key, value in values.items() if value is not None}
     return dump({"type": kind, **values})

@@ -198,6 +198,8 @@ FINE_VALUES: dict[str, set[str]] = {
     "max_persisted_messages": {"nothing"},
     "auto_compaction": {"nothing", "true", "false"},
     "compaction_model": {"nothing", "text", "empty text", "list of texts"},
+    "permissions": {"empty list", "generator"},
+    "review_model": {"nothing", "text", "empty text", "list of texts"},
     "title_model": {"nothing", "text", "empty text", "list of texts"},
     "summary_model": {"nothing", "text", "empty text", "list of texts"},
     "stall_timeout_seconds": {"nothing", "zero", "fraction"},

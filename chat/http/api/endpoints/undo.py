@@ -96,7 +96,7 @@ async def redo_preview(request: HttpRequest, instance_id: str) -> object:
 
 
 @router.post(
-    "/instances/{instance_id}/redo", response={201: UndoneOut}, operation_id="redo", openapi_extra=declares(409)
+    "/instances/{instance_id}/redo", response={201: UndoneOut}, operation_id="redo_turn", openapi_extra=declares(409)
 )
 async def redo_create(request: HttpRequest, instance_id: str, data: RedoIn) -> object:
     """Take the newest undo back, which `revert_id` names. Conflicts are treated as by an undo."""
