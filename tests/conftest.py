@@ -136,7 +136,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("durations by folder")
         reports = itertools.chain.from_iterable(terminalreporter.stats.values())
         terminalreporter.write("\n".join(durations.table(reports)) + "\n")
-    if "PYTEST_XDIST_WORKER" not in os.environ and (costs := os.environ.get("TEST_COSTS")):
+    is_first = "PYTEST_XDIST_WORKER" not in os.environ and os.environ.get("TEST_DATABASE") == "sqlite"
+    if is_first and (costs := os.environ.get("TEST_COSTS")):
         reports = itertools.chain.from_iterable(terminalreporter.stats.values())
         durations.write_costs(Path(costs), reports, but=rotation.STARTING)
     path = os.environ.get("TEST_REPORT")
