@@ -162,7 +162,7 @@ NOT_NOW = {
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"): "undo_impossible",
     ("POST", "/api/v1/instances/{instance_id}/redo"): "undo_impossible",
 }
-"""Operations that her turns are in no state for, which she alone is told."""
+"""Operations that her turns are in no state for, which she alone learns."""
 
 
 @pytest.fixture(autouse=True)
@@ -339,7 +339,8 @@ def test_an_anonymous_request_gets_and_changes_nothing(hers: Hers) -> None:
 
 
 def _is_hers(reply: Any, method: str, path: str) -> bool:
-    return reply.status_code < 400 or json.loads(reply.content).get("code") == NOT_NOW.get((method, path))
+    status: int = reply.status_code
+    return status < 400 or bool(json.loads(reply.content)["code"] == NOT_NOW.get((method, path)))
 
 
 def test_alice_herself_may(hers: Hers, alice: User) -> None:
