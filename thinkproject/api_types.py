@@ -1,13 +1,14 @@
 """The API's schemas as TypeScript types of the page: `static/src/app/net/openapi.d.ts`.
 
-`python -m thinkproject.api_types --write` (part of `make fix`) has openapi-typescript write them when the document
-of the API has changed; only then is it fetched. The first line of the file holds hashes of the document and of the
+Only those that the page's scripts name, and what these consist of. `python -m thinkproject.api_types --write` (part of
+`make fix`) has openapi-typescript write them when one of them has changed; only then is it fetched. The first line of the file holds hashes of the document and of the
 types, so that a house test sees without it, and without Deno, that both are in step.
 """
 
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,12 @@ from pathlib import Path
 import django
 
 ROOT = Path(__file__).resolve().parent.parent
-TYPES = ROOT / "static" / "src" / "app" / "net" / "openapi.d.ts"
+PAGE = ROOT / "static" / "src" / "app"
+TYPES = PAGE / "net" / "openapi.d.ts"
 CONFIG = ROOT / "static" / "types" / "deno.json"
 GENERATOR = "openapi-typescript"
+_NAMED = re.compile(r"""(?:\bSchemas|\bcomponents\["schemas"\])\["(\w+)"\]""")
+_REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
 
 
 def main(arguments: list[str]) -> int:
@@ -35,12 +39,25 @@ def main(arguments: list[str]) -> int:
 
 
 def document() -> str:
-    """Return the API's OpenAPI document as JSON text, the same for the same API."""
+    """Return what the page names of the API's OpenAPI document as JSON text, the same for the same API and page."""
     from thinkproject.api import api  # noqa: PLC0415 - settings must be loaded
 
     schema = api.get_openapi_schema(path_prefix="/api/v1/")
-    del schema["components"]["securitySchemes"]  # no types; names the cookie, as the settings have it
-    return json.dumps(schema, sort_keys=True, indent=1, default=str)
+    known = schema["components"]["schemas"]
+    left, named = [*_names_of_page()], {}
+    while left:
+        name = left.pop()
+        if name in known and name not in named:  # the check of the page's types names one that is not known
+            named[name] = known[name]
+            left += _REFERENCE.findall(json.dumps(known[name], default=str))
+    info = {key: schema[key] for key in ("openapi", "info")}
+    return json.dumps({**info, "paths": {}, "components": {"schemas": named}}, sort_keys=True, indent=1, default=str)
+
+
+def _names_of_page() -> set[str]:
+    """The schemas that the page's scripts name."""
+    scripts = (path for path in PAGE.rglob("*.ts*") if path != TYPES)
+    return {name for path in scripts for name in _NAMED.findall(path.read_text(encoding="utf-8"))}
 
 
 def is_current() -> bool:
