@@ -40,7 +40,7 @@ def arguments_model(function: Callable[..., Any], *, skip: frozenset[str], name:
         fields[parameter.name] = _field(parameter, hints, described.get(parameter.name, ""), name)
     try:
         model = create_model(f"{name}_arguments", __base__=_Arguments, **fields)
-        model.model_json_schema()
+        _schema(model)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ToolDeclarationInvalid(f"Tool {name!r}: a parameter's type has no JSON Schema: {error}") from error
     opening = [part for part in (doc.short_description, doc.long_description) if part]
