@@ -37,6 +37,15 @@ BUFFER_TOKENS: Final = 20_000
 FIXED_RESERVE_TOKENS: Final = 16_384
 """What `reserve` keeps free by default."""
 
+LEAST_WINDOW: Final = 1_000
+"""No server's window is smaller."""
+
+CUT_RATIO: Final = 2.5
+"""An estimate by length is this much too high only for text of many spaces."""
+
+CUT_WORDS_RATIO: Final = 1.25
+"""And the least number of tokens is never this much more than a true count."""
+
 SHARE_PERCENT: Final = 90
 """The share of the context that `share` fills by default."""
 
@@ -179,6 +188,25 @@ def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_
     """Estimate the tokens of a request: system prompt, messages and tools. Images are not counted."""
     messages = sum(TOKENS_PER_MESSAGE + _count(message, counter) for message in request.messages)
     return counter(request.system) + messages + estimate_tools(request, counter)
+
+
+def was_cut(request: ModelRequest, usage: Usage) -> bool:
+    """Whether a provider's count of what it read shows that its server cut the request, to its window.
+
+    Counts err in other ways: they leave tools out, and what was read from a cache; and text of many spaces has fewer
+    tokens than its length says. So the count must be too low by the length, and also by the words, of which none is
+    less than a token.
+    """
+    read = usage.input_tokens
+    if read < LEAST_WINDOW or usage.cached_tokens or estimate_request(request) <= read * CUT_RATIO:
+        return False
+    least = _least_tokens(request.system) + sum(_count(message, _least_tokens) for message in request.messages)
+    return least > read * CUT_WORDS_RATIO
+
+
+def _least_tokens(text: str) -> int:
+    """So many tokens a text has at least: one for each word, and for eight characters of a long one."""
+    return sum(max(1, len(word) // 8) for word in text.split())
 
 
 def estimate_tools(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:

@@ -25,7 +25,7 @@ from chat.core.model.language_model import (
     Prefilled,
     ToolCallContent,
 )
-from chat.core.model.overflow import estimate_request
+from chat.core.model.overflow import was_cut
 from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost, RateLimited, SchemaRefused
 from chat.llm.abilities import reads, sends_tools
 from chat.llm.adapters.demands import demanding
@@ -54,9 +54,8 @@ TAIL_SECONDS = 3.0
 MAX_LESSONS: Final = 8
 """Refusals of one request that are learned from; each costs a request, once."""
 
-LEAST_WINDOW: Final = 1_000
-CUT_RATIO: Final = 2.5
-"""Estimates are never so much too high: a server that counts less by this has cut what it was sent, to its window."""
+BEYOND: Final = 1.1
+"""A count of so many times the known context is not that context's."""
 
 WIDEN: Final = "Give it a larger context there; Ollama has OLLAMA_CONTEXT_LENGTH for it, and num_ctx in a model's file."
 _SCHEMA_REFUSED: Final = re.compile(
@@ -70,6 +69,10 @@ class _Lessons:
     def __init__(self, known: Learned) -> None:
         self.known = known
         self.made: list[Lesson] = []
+
+
+def _without_context(learned: Learned) -> Learned:
+    return replace(learned, context_tokens=0, cuts_silently=False)
 
 
 def _all(lessons: list[Lesson], learned: Learned) -> Learned:
@@ -228,8 +231,9 @@ class HttpModel(ABC):
         """The end of an answer, with what was not sent, or was not read: a server that cuts counts too little."""
         warnings = self._warnings(request, sent)
         read, known = finish.usage.input_tokens, self._known()
-        is_window = read >= LEAST_WINDOW and not 0 < known.context_tokens <= read * 1.1
-        if is_window and estimate_request(request) > read * CUT_RATIO:
+        if read > known.context_tokens * BEYOND > 0:  # whoever said so was wrong, or the server was set up anew
+            await self._memory.learn(self._endpoint.base_url, self._model, _without_context)
+        if not 0 < known.context_tokens <= read * BEYOND and was_cut(request, finish.usage):
             await self._memory.learn(
                 self._endpoint.base_url,
                 self._model,

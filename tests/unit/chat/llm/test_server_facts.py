@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from chat.core.model.language_model import ToolSpec
 from chat.core.model.overflow import Limits
 from chat.errors import ContextOverflow
 from chat.llm.adapters.transport import close_clients
@@ -138,6 +139,39 @@ async def test_a_refusal_corrects_what_was_said() -> None:
             await collect(model, make_request("hello"))
         await inquire_of([model])
         assert limits_of(model).context_tokens == 4_096
+        await close_clients()
+
+
+@pytest.mark.parametrize(
+    ("text", "usage"),
+    [
+        ("word " * 1_200, {"prompt_tokens": 1_200}),  # the tools are left out
+        ((" " * 60 + "pass\n") * 1_500, {"prompt_tokens": 3_000}),  # code whose indentation is a token each
+        ("word " * 9_000, {"prompt_tokens": 2_050, "prompt_tokens_details": {"cached_tokens": 2_000}}),
+        ("word " * 9_000, {"input_tokens": 1_500, "cache_read_input_tokens": 9_000}),  # the cached ones beside it
+    ],
+)
+async def test_a_count_that_is_low_for_another_reason_is_no_window(text: str, usage: dict[str, object]) -> None:
+    """A window that is believed in wrongly would have every later turn of the installation refused."""
+    with odd_provider(lambda _body: Reply(usage=usage)) as provider, of(provider):
+        model = resolve_model("openai/m")
+        tool = ToolSpec(name="look", description="Looks. " * 2_000, input_schema={"type": "object"})
+        events = await collect(model, make_request(text, tools=(tool,)))
+        assert limits_of(model).context_tokens == 0
+        assert getattr(events[-1], "warnings", ()) == ()
+        await close_clients()
+
+
+async def test_a_count_beyond_a_known_window_corrects_it() -> None:
+    """A server was started anew with a larger context: the lesson ends with the first answer that shows it."""
+    counts = iter([2_050, 2_900, 2_000])
+    with odd_provider(lambda _body: Reply(usage={"prompt_tokens": next(counts)})) as provider, of(provider):
+        model = resolve_model("openai/m")
+        known = []
+        for words in (6_000, 2_900, 2_000):
+            await collect(model, make_request("word " * words))
+            known.append(limits_of(model).context_tokens)
+        assert known == [2_050, 0, 0]
         await close_clients()
 
 
