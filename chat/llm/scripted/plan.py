@@ -106,6 +106,7 @@ class _Planner:
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
     ) -> None:
         self.system = system
+        self._prompt_words = sum(len(text.split()) for text in (system, *(message.text for message in messages)))
         self.messages = _without_notes(_without_files(messages))
         self.defaults = defaults
         self.partial = self._take_partial()
@@ -150,7 +151,7 @@ class _Planner:
             cuts=tuple(item for item in directives if isinstance(item, Cut)),
             lies=() if self.partial else tuple(item for item in directives if isinstance(item, Misbehave)),
             finish=options.get("finish", ""),
-            usage=_usage(options.get("usage", ""), units, self.messages),
+            usage=_usage(options.get("usage", ""), units, self._prompt_words),
             plays=plays[-1],
             played=tuple(name for name in plays[:-1] if name),
         )
@@ -325,13 +326,12 @@ def _interleave(units: list[Unit]) -> list[Unit]:
     return others + mixed
 
 
-def _usage(text: str, units: list[Unit], messages: list[ScriptMessage]) -> JSONObject:
+def _usage(text: str, units: list[Unit], prompt_words: int) -> JSONObject:
     """`usage: 100 20 cached 50 reasoning 5`, else counted: a word of the prompt, a chunk of the answer."""
     numbers = [int(number) for number in re.findall(r"(?<![a-z] )\b\d+", text)]
     named = {name: int(number) for name, number in re.findall(r"(cached|reasoning) (\d+)", text)}
-    words = sum(len(message.text.split()) for message in messages)
     return {
-        "input": numbers[0] if numbers else words,
+        "input": numbers[0] if numbers else prompt_words,
         "output": numbers[1] if len(numbers) > 1 else sum(unit.kind != "call_end" for unit in units),
         "cached": named.get("cached", 0),
         "reasoning": named.get("reasoning", sum(unit.kind == "reasoning" for unit in units)),

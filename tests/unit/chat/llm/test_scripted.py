@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from chat.core.context.prompt import GO_ON_TEXT
-from chat.core.model.language_model import AssistantMessage, LanguageModel, TextContent, ToolCallContent, ToolMessage
+from chat.core.model.language_model import (
+    AssistantMessage,
+    Finish,
+    LanguageModel,
+    TextContent,
+    ToolCallContent,
+    ToolMessage,
+)
 from chat.errors import ModelError, NetworkLost, Overloaded
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
@@ -80,6 +87,14 @@ def test_prose_is_no_directive() -> None:
 
 def plan_text(*messages: ScriptMessage, defaults: Defaults | None = None) -> str:
     return make_plan("", list(messages), [], defaults or Defaults()).text
+
+
+async def test_it_counts_all_words_of_the_prompt(http_model: LanguageModel) -> None:
+    """A count that left instructions and notes out would look as if the request had been cut."""
+    sent = make_request("one two", "[Sent Friday 2026-11-27 16:02 UTC]")
+    [finish] = [event for event in await collect(http_model, sent) if isinstance(event, Finish)]
+    words = ["Be", "brief.", "one", "two", "[Sent", "Friday", "2026-11-27", "16:02", "UTC]"]
+    assert finish.usage.input_tokens == len(words)
 
 
 def test_plain_messages_get_the_same_text_each_time_and_another_for_another() -> None:
