@@ -10,7 +10,9 @@ when the flush is the one that is ended, it is done again.
 from collections.abc import Callable, Iterator
 
 from django.core.management.base import CommandError
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection
+
+from thinkproject.kernel.append_only import erasing
 
 MADE_BY_MIGRATE = frozenset({"auth_permission", "django_content_type"})
 
@@ -24,7 +26,7 @@ def empty_tables() -> None:
     names = sorted(tables - MADE_BY_MIGRATE)
     quote = connection.ops.quote_name
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {quote(name)})" for name in names)
-    with transaction.atomic(), connection.cursor() as cursor:
+    with erasing(), connection.cursor() as cursor:
         cursor.execute(filled)
         for (name,) in cursor.fetchall():
             cursor.execute(f"DELETE FROM {quote(name)}")

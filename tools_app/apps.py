@@ -3,6 +3,9 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+APPEND_ONLY = ("think_tools_approvalevent", "think_tools_guardevent")
+"""Tables of audit rows: `thinkproject.kernel.append_only`."""
+
 
 class ToolsConfig(AppConfig):
     """Registers the app under a label of its own; `tools_app` alone is too common a name."""
@@ -14,8 +17,10 @@ class ToolsConfig(AppConfig):
 
     def ready(self) -> None:
         """Let workers remove what commands of others have left, and find the walls around code."""
+        from thinkproject.kernel.append_only import keep_installed  # noqa: PLC0415 - settings are there now
         from tools_app.processes import starting as commands  # noqa: PLC0415 - settings are there now
         from tools_app.sandbox import starting as sandbox  # noqa: PLC0415 - as above
 
+        keep_installed(self, APPEND_ONLY)
         commands.connect()
         sandbox.connect()

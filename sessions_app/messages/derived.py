@@ -3,6 +3,7 @@
 from django.db.models import Q
 
 from sessions_app.models import Compaction, ContextChange, SessionSummary
+from thinkproject.kernel.append_only import erasing
 
 
 def forget_compactions(session_id: str) -> None:
@@ -12,7 +13,8 @@ def forget_compactions(session_id: str) -> None:
     """
     Compaction.objects.filter(session_id=session_id).delete()
     of_messages = Q(subject__startswith=compaction_subject("")) | Q(subject__startswith=message_subject(""))
-    ContextChange.objects.filter(of_messages, session_id=session_id).delete()
+    with erasing():
+        ContextChange.objects.filter(of_messages, session_id=session_id).delete()
 
 
 def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from fibers.models import Fiber
 from fibers.services import cancel_pending
+from thinkproject.kernel.append_only import erasing
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.inner_calls import inner_prefix
 from tools_app.core.questions import question_of
@@ -253,7 +254,8 @@ def forget_calls(*, scopes: Collection[str] = (), turn_ids: Collection[str] = ()
     rows = ToolCallRecord.objects.filter(Q(scope__in=scopes) | Q(turn_id__in=turn_ids))
     asked = rows.filter(status=CallStatus.ASKED, expires_at__isnull=False)
     _stop_expiry(list(asked.values_list("pk", flat=True)))
-    rows.delete()
+    with erasing():
+        rows.delete()
 
 
 def expiry_key(row_id: int) -> str:

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from thinkproject.kernel.append_only import erasing
 from tools_app.core.guard.rules import CLEAN, GuardDecision, SeenText, Spot, Standing, noted
 from tools_app.core.origins import Origin
 from tools_app.models.guard import Guard, GuardEvent, GuardEventKind
@@ -163,4 +164,5 @@ def copy_guard(source_id: str, target: GuardScope) -> None:
 
 def forget_guards(session_ids: Collection[str]) -> None:
     """Delete the guards of these conversations, whose history is gone."""
-    Guard.objects.filter(session_id__in=session_ids).delete()
+    with erasing():
+        Guard.objects.filter(session_id__in=session_ids).delete()
