@@ -20,6 +20,7 @@ TITLES = {
     "shell": "A shell over 1,000 files (SQLite)",
     "model_adapter": "The model adapters by themselves",
     "prompt_head": "Prompts that a cache serves, over twenty turns",
+    "feed": "The change feed (SQLite)",
     "durable": "Durable work: sweeps, schedules, runs (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.auth import get_user_model
-from django.db.models.signals import pre_delete
+from django.db.models.signals import post_migrate, pre_delete, pre_migrate
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
@@ -23,6 +23,7 @@ class ChatConfig(AppConfig):
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
 
+        from chat.feed import triggers  # noqa: PLC0415 - as above
         from chat.operations.removal import (  # noqa: PLC0415 - as above
             remove_all_of_owner,
             remove_turns_of_session,
@@ -42,4 +43,6 @@ class ChatConfig(AppConfig):
         pre_delete.connect(forget_owner, sender=get_user_model(), weak=False, dispatch_uid="think_chat_owner")
         pre_delete.connect(forget_session, sender=Session, weak=False, dispatch_uid="think_chat_session")
 
+        pre_migrate.connect(triggers.uninstall, sender=self, dispatch_uid="think_chat_feed")
+        post_migrate.connect(triggers.install, sender=self, dispatch_uid="think_chat_feed")
         signals.worker_ready.connect(start_passes, weak=False, dispatch_uid="think_chat_declared_tasks")

@@ -23,6 +23,7 @@ from chat.models.durable_streams import (
     StreamSubscription,
     SubscriptionLink,
 )
+from chat.models.feed import FeedChange, FeedHead
 from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.reverts import Revert, new_revert_id
@@ -36,6 +37,8 @@ __all__ = [
     "Attachment",
     "Delivery",
     "DurableStream",
+    "FeedChange",
+    "FeedHead",
     "ImportedConversation",
     "MessageCount",
     "OAuthClient",

@@ -16,6 +16,7 @@ from fibers.schedules.services import forget_schedules_of
 from fibers.services import forget_scopes, stop_all_of_owner
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
+from thinkproject.kernel.append_only import erasing
 from tools_app.actions.ledger import forget_effects
 from tools_app.calls.services import forget_calls
 from tools_app.extensions.services import forget_extensions_of
@@ -31,7 +32,7 @@ def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | No
     Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
     gone and stops; the segments it may leave are pruned.
     """
-    with stopping(key_of(instance), queued_reason="deleted"):
+    with stopping(key_of(instance), queued_reason="deleted"), erasing():
         if only_if is not None and not only_if():
             transaction.set_rollback(True)
             return False

@@ -15,6 +15,7 @@ from django.utils import timezone
 from chat.access import api_tokens, sign_in
 from chat.access.oauth import clients, grants
 from chat.durable_streams.finding import remove_ended
+from chat.feed.reading import prune_feeds
 from chat.files import attachments
 from chat.models import Turn
 from chat.operations.archives import prune_archives
@@ -61,6 +62,7 @@ class Policy:
 
 POLICIES = (
     Policy(name="streams", count=lambda: prunable_segments().count(), prune=prune_segments),
+    Policy(name="feeds", count=partial(prune_feeds, dry_run=True), prune=prune_feeds),
     Policy(name="durable-streams", count=partial(remove_ended, dry_run=True), prune=remove_ended),
     Policy(name="journals", count=lambda: old_steps().count(), prune=prune_journals),
     Policy(name="files", count=partial(attachments.sweep_orphans, dry_run=True), prune=attachments.sweep_orphans),

@@ -27,6 +27,7 @@ from sessions_app.messages import selectors, services, sessions
 from sessions_app.messages.sessions import SessionInfo
 from sessions_app.models import Session
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.append_only import erasing
 from thinkproject.kernel.phrases import Phrase
 
 MAX_LISTED = 200
@@ -117,7 +118,7 @@ def delete_session(key: InstanceKey, session_id: str) -> None:
     """
     _require_several(key)
     _info(_found(key), session_id)
-    with stopping(key, queued_reason="deleted", session_of=lambda _instance: session_id) as instance:
+    with stopping(key, queued_reason="deleted", session_of=lambda _instance: session_id) as instance, erasing():
         _info(instance, session_id)
         delete_turns(Turn.objects.filter(instance=instance, session_id=session_id))
         if instance.session_id == session_id:

@@ -3,18 +3,16 @@
 from django.db.models import Q
 
 from sessions_app.models import Compaction, ContextChange, SessionSummary
-from thinkproject.kernel.append_only import erasing
 
 
 def forget_compactions(session_id: str) -> None:
     """Delete all compactions of a session, their changes and those of messages: what they describe is deleted.
 
-    Call it inside the write that deletes the messages.
+    Call it inside the write that deletes the messages, and inside `erasing()`.
     """
     Compaction.objects.filter(session_id=session_id).delete()
     of_messages = Q(subject__startswith=compaction_subject("")) | Q(subject__startswith=message_subject(""))
-    with erasing():
-        ContextChange.objects.filter(of_messages, session_id=session_id).delete()
+    ContextChange.objects.filter(of_messages, session_id=session_id).delete()
 
 
 def forget_summary(session_id: str, *, keeps_own: bool = False) -> None:

@@ -28,6 +28,7 @@ from sessions_app.messages.selectors import count_path
 from sessions_app.messages.usage import SessionUsage
 from sessions_app.messages.writer import After, Writer, prepare, queueing, take_session, writing
 from sessions_app.models import Message, Session
+from thinkproject.kernel.append_only import erasing
 from thinkproject.kernel.jsonvalue import dump, load
 from thinkproject.kernel.phrases import Phrase
 
@@ -398,7 +399,7 @@ def clear_session(session_id: str) -> None:
     What was loaded and the kept prompt are forgotten as well; what is remembered in context blocks stays.
     **Errors:** `SessionNotFound`.
     """
-    with writing(session_id) as writer:
+    with erasing(whole=session_id), writing(session_id) as writer:
         session = Session.objects.filter(pk=session_id)
         fork_point = session.values_list("forked_from_id", flat=True).get()
         session.update(active_leaf=None, forked_from=None, archived_depth=0, system_prompt=None, loaded_keys=[])

@@ -23,12 +23,12 @@ NONE_ERASED: Final = "NOT EXISTS (SELECT 1 FROM think_erasing)"
 """SQL: whether the present transaction erases nothing as a whole."""
 
 _SQLITE: Final = (
-    "CREATE TABLE IF NOT EXISTS think_erasing (id varchar(100) NOT NULL PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS think_erasing (id varchar(100) NOT NULL PRIMARY KEY, whole varchar(100) NOT NULL)",
     "CREATE TRIGGER IF NOT EXISTS :table:_unchanged BEFORE UPDATE ON :table: WHEN :kept: BEGIN :raise: END",
     "CREATE TRIGGER IF NOT EXISTS :table:_undeleted BEFORE DELETE ON :table: WHEN :kept: BEGIN :raise: END",
 )
 _POSTGRES: Final = (
-    "CREATE TABLE IF NOT EXISTS think_erasing (id varchar(100) NOT NULL PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS think_erasing (id varchar(100) NOT NULL PRIMARY KEY, whole varchar(100) NOT NULL)",
     """CREATE OR REPLACE FUNCTION think_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF :kept: THEN
             RAISE EXCEPTION 'Rows of % are only added.', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
@@ -47,11 +47,14 @@ _RAISE: Final = "SELECT RAISE(ABORT, 'Rows of :table: are only added.');"
 
 
 @contextmanager
-def erasing(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Open a transaction in which rows of append-only tables may go, or be without a person. Two statements."""
+def erasing(using: str = DEFAULT_DB_ALIAS, *, whole: str = "") -> Iterator[None]:
+    """Open a transaction in which rows of append-only tables may go, or be without a person. Two statements.
+
+    `whole`: id of what loses all that it holds; the change feed has one entry of it then (`chat/feed`).
+    """
     key = new_id("ers")
-    with transaction.atomic(using=using):
-        _begin(key, using)
+    with transaction.atomic(using=using, savepoint=False):
+        _begin(key, using, whole)
         yield
         _end(key, using)
 
@@ -105,12 +108,13 @@ def remove(database: BaseDatabaseWrapper, tables: Iterable[str]) -> None:
 
 
 def _key_of(instance: models.Model) -> str:
-    return f"{instance._meta.label} {instance.pk}"[:100]
+    # The object, too: what a signal deletes may be among what its sender deletes.
+    return f"{instance._meta.label} {id(instance)} {instance.pk}"[:100]
 
 
-def _begin(key: str, using: str) -> None:
+def _begin(key: str, using: str, whole: str = "") -> None:
     with connections[using].cursor() as cursor:
-        cursor.execute("INSERT INTO think_erasing (id) VALUES (%s)", [key])
+        cursor.execute("INSERT INTO think_erasing (id, whole) VALUES (%s, %s)", [key, whole])
 
 
 def _end(key: str, using: str) -> None:

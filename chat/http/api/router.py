@@ -21,6 +21,7 @@ from chat.http.api.endpoints import (
     archives,
     compactions,
     context,
+    events,
     files,
     instances,
     memory,
@@ -90,6 +91,7 @@ def build_router() -> Router:
     router.add_router("", mcp_contents.router)
     router.add_router("", schedules.router)
     router.add_router("", stream.router)
+    router.add_router("", events.router)
     router.add_router("", submissions.router)
     router.add_router("", fibers.router)
     router.add_router("", runs.router)

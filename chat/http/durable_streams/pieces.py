@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -13,15 +13,11 @@ from chat.access.auth import recheck
 from chat.durable_streams import wire
 from chat.durable_streams.conf import durable_stream_settings
 from chat.durable_streams.errors import DurableStreamGone, StreamRequestInvalid
-from chat.errors import QuotaExceeded
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, empty
+from chat.http.live_reads import check_live_reads, live_read
 from chat.http.sse import event_body
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.phrases import Phrase
-
-_readers: dict[int, int] = {}
-"""Live reads of each user in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +60,7 @@ def read_mode(request: HttpRequest) -> tuple[str, str]:
 async def answer_read(request: HttpRequest, caller: Caller, reading: Reading, live: str) -> HttpResponseBase:
     """Send what a read delivers. Errors: `QuotaExceeded` for too many live reads."""
     if live:
-        _check_readers(caller)
+        check_live_reads(caller.user.pk)
     if live == "sse":
         return _events(request, caller, reading)
     async with aclosing(reading.pieces):
@@ -89,14 +85,9 @@ def _at_once(request: HttpRequest, reading: Reading, piece: ReadPiece) -> HttpRe
 
 async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, piece: ReadPiece) -> HttpResponse:
     if not piece.has_data and not piece.is_closed:
-        _count(caller, 1)
-        try:
+        with live_read(caller.user.pk), suppress(TimeoutError):
             async with asyncio.timeout(durable_stream_settings.limits.long_poll_seconds):
                 piece = await _next(reading.pieces)
-        except TimeoutError:
-            pass
-        finally:
-            _count(caller, -1)
     headers = {**_headers(piece), "Cache-Control": NO_STORE}
     headers["Stream-Cursor"] = wire.next_cursor(request.GET.get("cursor"))
     if not piece.has_data:
@@ -121,8 +112,7 @@ async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str
     """Encode pieces until the stream ends, or this connection has lasted long enough."""
     clock = asyncio.get_running_loop().time
     until = clock() + durable_stream_settings.limits.sse_seconds
-    _count(caller, 1)
-    try:
+    with live_read(caller.user.pk):
         async with aclosing(pieces):
             while (piece := await _next_until(pieces, until - clock())) is not None:
                 data = wire.data_event(piece.body, as_text=as_text) if piece.has_data else b""
@@ -132,8 +122,6 @@ async def _encoded(pieces: Pieces, caller: Caller, *, as_text: bool, cursor: str
                     is_up_to_date=piece.is_up_to_date,
                     is_closed=piece.is_closed,
                 )
-    finally:
-        _count(caller, -1)
 
 
 async def _next(pieces: Pieces) -> ReadPiece:
@@ -163,17 +151,3 @@ def _headers(piece: ReadPiece) -> dict[str, str]:
     if piece.is_closed:
         headers["Stream-Closed"] = "true"
     return headers
-
-
-def _check_readers(caller: Caller) -> None:
-    limit = durable_stream_settings.limits.readers
-    if limit and _readers.get(caller.user.pk, 0) >= limit:
-        raise QuotaExceeded(Phrase("You can have {limit} live reads at a time.", limit=limit), retry_after_seconds=5)
-
-
-def _count(caller: Caller, step: int) -> None:
-    count = _readers.get(caller.user.pk, 0) + step
-    if count:
-        _readers[caller.user.pk] = count
-    else:
-        _readers.pop(caller.user.pk, None)

@@ -33,6 +33,7 @@ EXTENSIONS = "/api/v1/instances/{instance_id}/extensions"
 OWN_EXTENSIONS = "/api/v1/extensions"
 WORKSPACE = "/api/v1/instances/{instance_id}/workspace"
 QUERIES = {  # parameters that an operation needs
+    ("GET", "/api/v1/events"): "?instance={instance_id}&follow=false",
     ("DELETE", WORKSPACE + "/entries"): "?path=/private.txt",
     ("GET", WORKSPACE + "/entry"): "?path=/private.txt",
     ("GET", WORKSPACE + "/content"): "?path=/private.txt",
@@ -91,6 +92,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("PUT", "/api/v1/instances/{instance_id}/queue"): {"turn_ids": []},
     ("GET", "/api/v1/turns/{turn_id}/steps"): None,
     ("GET", "/api/v1/turns/{turn_id}/stream"): None,
+    ("GET", "/api/v1/events"): None,
     ("GET", "/api/v1/turns/{turn_id}/files"): None,
     ("GET", "/api/v1/turns/{turn_id}/undo"): None,
     ("POST", "/api/v1/turns/{turn_id}/undo"): {"files": True, "messages": True},
@@ -235,6 +237,7 @@ OWN: dict[tuple[str, str], Any] = {
 ASYNC = (
     *(
         "/stream",
+        "/api/v1/events",
         "/export",
         "/exports",
         "/prompt",

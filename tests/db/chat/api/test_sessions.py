@@ -317,7 +317,7 @@ OPERATIONS = {
     "open": (12, "GET", "/instances/{i}/messages", None),
     "resume": (12, "GET", "/instances/{i}/messages", None),
     "send": (40, "POST", "/instances/{i}/turns", HELLO),
-    "fork": (61, "POST", "/instances/{i}/fork", {"message_id": "m7"}),
+    "fork": (65, "POST", "/instances/{i}/fork", {"message_id": "m7"}),
     "sessions": (8, "GET", "/instances/{i}/sessions", None),
 }
 

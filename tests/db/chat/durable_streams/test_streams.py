@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from chat.durable_streams import live
 from chat.durable_streams.finding import remove_ended
-from chat.http.durable_streams import pieces
+from chat.http import live_reads
 from chat.models import DurableStream, StreamEntry, StreamProducer, StreamSubscription, SubscriptionLink
 from chat.operations.retention import POLICIES
 from chat.operations.table_sizes import database_size
@@ -115,13 +115,13 @@ async def test_requests_and_live_reads_are_limited(her_program: Program, setting
     settings.THINK_DURABLE_STREAMS = {"readers": 2, "long_poll_seconds": 20.0}
     polls = [asyncio.create_task(her_program.send("GET", "log?offset=now&live=long-poll")) for _ in range(2)]
     async with asyncio.timeout(10):
-        while sum(pieces._readers.values()) < 2:  # noqa: ASYNC110 - of this process, and publishes nothing
+        while sum(live_reads._READERS.values()) < 2:  # noqa: ASYNC110 - of this process, and publishes nothing
             await asyncio.sleep(0.02)
     assert (await her_program.send("GET", "log?offset=now&live=long-poll")).status_code == 429
     assert (await her_program.send("GET", "log?offset=now&live=sse")).status_code == 429
     assert (await her_program.send("POST", "log", b"now")).status_code == 204
     assert [(await poll).content for poll in polls] == [b"now", b"now"]
-    assert pieces._readers == {}
+    assert live_reads._READERS == {}
     settings.THINK_DURABLE_STREAMS = {"requests_per_minute": 1}
     assert {(await her_program.send("GET", "log")).status_code for _ in range(3)} == {429}
 
@@ -134,7 +134,7 @@ async def test_an_event_stream_ends_after_a_while(her_program: Program, settings
         events = await events_of(reply)
     assert events.count("event: data") == 1
     assert "streamClosed" not in events
-    assert pieces._readers == {}
+    assert live_reads._READERS == {}
 
 
 async def test_a_hint_wakes_readers_and_a_look_is_the_net(
@@ -189,7 +189,7 @@ async def test_readers_of_one_position_share_what_is_read(her_program: Program, 
     replies = [await her_program.send("GET", "log?offset=now&live=sse") for _ in range(20)]
     reading = [asyncio.create_task(events_of(reply)) for reply in replies]
     async with asyncio.timeout(10):
-        while sum(pieces._readers.values()) < 20:  # noqa: ASYNC110 - as above
+        while sum(live_reads._READERS.values()) < 20:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.02)
     await her_program.send("POST", "log", b'[{"n": 1}, {"n": 2}]')
     await her_program.send("POST", "log", b'"last"', Stream_Closed="true")
@@ -197,7 +197,7 @@ async def test_readers_of_one_position_share_what_is_read(her_program: Program, 
         data = [line[5:] for line in events.splitlines() if line.startswith("data:[")]
         assert [value for line in data for value in json.loads(line)] == [{"n": 1}, {"n": 2}, "last"]
         assert events.rstrip().endswith('"streamClosed":true}')
-    assert pieces._readers == {}
+    assert live_reads._READERS == {}
 
 
 async def test_what_is_over_is_removed_and_so_is_all_of_a_person(alice: User, her_program: Program) -> None:

@@ -1,0 +1,1 @@
+"""The change feed: names of what changed in conversations, in the order of commits, deletions included."""
