@@ -94,6 +94,7 @@ SECTIONS: Final = (
         tables={
             "think_chat.durablestream": _("Logs that people's programs write and follow, and what they take up."),
             "think_chat.streamsubscription": _("Workers that are woken when streams have something new."),
+            "think_chat.feedhead": _("Feeds of what changed in conversations: whose, how far, how much is kept."),
         },
     ),
     Section(

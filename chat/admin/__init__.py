@@ -1,11 +1,12 @@
 """Django admin of the chat; importing this package registers its models."""
 
-from chat.admin import access, durable_streams, files, imports, instances, lower_apps, streams, turns
+from chat.admin import access, change_feeds, durable_streams, files, imports, instances, lower_apps, streams, turns
 from chat.admin.durable import runs, schedules
 from chat.admin.tools import executions, extensions, guards, mcp, rules, workspace_files, workspaces
 
 __all__ = [
     "access",
+    "change_feeds",
     "durable_streams",
     "executions",
     "extensions",
