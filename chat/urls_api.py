@@ -8,6 +8,7 @@ The pages are in `chat.urls`.
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
+from chat.http.durable_streams.conversation_views import conversation_stream
 from chat.http.durable_streams.subscription_views import public_keys, subscription, subscription_work
 from chat.http.durable_streams.turn_views import turn_stream
 from chat.http.durable_streams.views import durable_stream
@@ -42,6 +43,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         subscription_work,
         name="stream-subscription-work",
     ),
+    re_path(r"^v1/stream/conversations/(?P<instance_id>[\s\S]+)$", conversation_stream, name="conversation-stream"),
     re_path(r"^v1/stream/turns/(?P<turn_id>[\s\S]+)$", turn_stream, name="turn-stream"),
     re_path(r"^v1/stream/(?P<path>[\s\S]+)$", durable_stream, name="durable-stream"),
     re_path(r"^agents/.+/get-messages$", get_messages, name="get-messages"),

@@ -16,6 +16,8 @@ RESERVED: Final = "__ds"
 """First segment of the addresses of subscriptions."""
 TURNS: Final = "turns"
 """First segment of the streams of turns."""
+CONVERSATIONS: Final = "conversations"
+"""First segment of the streams of conversations."""
 _BATCH: Final = 500
 
 

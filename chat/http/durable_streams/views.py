@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from chat.durable_streams import wire
 from chat.durable_streams.conf import durable_stream_settings
 from chat.durable_streams.errors import StreamReadOnly, StreamRequestInvalid
-from chat.durable_streams.finding import TURNS, find_stream
+from chat.durable_streams.finding import CONVERSATIONS, TURNS, find_stream
 from chat.durable_streams.live import watching
 from chat.durable_streams.reading import ReadStart, StreamRead, open_read, read_chunk, read_next
 from chat.durable_streams.writing import Addition, Creation, append, create_stream, delete_stream
@@ -165,6 +165,6 @@ def _source_path(header: str) -> str:
     text = unquote(header)
     _, found, rest = text.partition(ROOT)
     path = rest if found else text.lstrip("/")
-    if path.partition("/")[0] == TURNS:
-        raise StreamReadOnly("The streams of turns cannot be forked.")
+    if path.partition("/")[0] in {TURNS, CONVERSATIONS}:
+        raise StreamReadOnly("The streams of turns and conversations cannot be forked.")
     return path

@@ -269,6 +269,7 @@ ASYNC = (
 STREAMS = (
     r"^v1/stream/(?P<path>[\s\S]+)$",
     r"^v1/stream/turns/(?P<turn_id>[\s\S]+)$",
+    r"^v1/stream/conversations/(?P<instance_id>[\s\S]+)$",
     "v1/stream/__ds/subscriptions/<str:name>",
     r"^v1/stream/__ds/subscriptions/(?P<name>[^/]+)/(?P<verb>[\s\S]+)$",
 )
