@@ -17,6 +17,7 @@ from typing import Final
 
 from tests import npm
 from tests.acceptance.durable_streams.suite import SUITE
+from tests.acceptance.feed.state_client import STATE_CLIENT
 from tests.acceptance.programs.typescript_program import PROGRAM
 from tests.clients import bundle
 from tests.mcp import others
@@ -56,6 +57,7 @@ def downloads() -> list[Download]:
         _made("published servers of MCP (npm)", 65, "tests/db/chat/mcp/", others.PUBLISHED_NPM),
         _made("published servers of MCP (PyPI)", 75, "tests/db/chat/mcp/", others.PUBLISHED_PYPI),
         _made("the suite of Durable Streams", 25, "tests/acceptance/", SUITE),
+        _made("a client of the State Protocol", 10, "tests/acceptance/", STATE_CLIENT),
         _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
     ]
 
