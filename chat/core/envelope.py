@@ -11,12 +11,18 @@ from typing import Final
 ENDS_CHARS: Final = 512
 
 _TYPE = re.compile(r'"type"\s*:\s*"(cf_agent_use_chat_request|cf_agent_chat_messages)"')
-_ID = re.compile(r'"id"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
+_SEND = re.compile(r'"type"\s*:\s*"(send)"')
+_ID = re.compile(r'"(?:id|requestId)"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
 
 
 def is_chat_request(text: str) -> bool:
     """Whether a frame is a chat request."""
     return _find(_TYPE, text) == "cf_agent_use_chat_request"
+
+
+def is_send(text: str) -> bool:
+    """Whether a frame of the AI SDK's own socket asks for a turn. Its `requestId` comes before its `id`."""
+    return _find(_SEND, text) is not None
 
 
 def is_message_list(text: str) -> bool:

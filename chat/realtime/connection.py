@@ -41,27 +41,61 @@ UNAUTHENTICATED, UNKNOWN = 4401, 4404
 FAILED = 1011  # clients reconnect after it
 
 
-class Connection:
+class Admitted:
+    """A client that was let in to an instance, for as long as its user may be there."""
+
+    def __init__(self, credential: Credential, key: InstanceKey, client: ClientConnection) -> None:
+        self.key = key
+        self.client = client
+        self.user_id = credential.user_id
+        self.credential = credential
+        self.agent: Agent | None = None
+        self._checked_at = time.monotonic()
+
+    async def leave(self, code: int) -> None:
+        """Stop sending. Turns belong to the server and go on."""
+        del code
+        connections.discard(self)
+
+    def authority_held(self) -> None:
+        """Note that the credential was read, and holds."""
+        self._checked_at = time.monotonic()
+
+    async def check_authority(self, *, max_age_seconds: float = 0.0) -> bool:
+        """Check that the user may still be here and close the socket when not.
+
+        `max_age_seconds`: how old the last check may be to count.
+        """
+        now = time.monotonic()
+        if now - self._checked_at <= max_age_seconds:
+            return True
+        self._checked_at = now
+        if await db(recheck, self.credential):
+            return True
+        await self.client.close(UNAUTHENTICATED, "Your session has ended.")
+        return False
+
+    async def send(self, text: str) -> None:
+        """Send one frame."""
+        await self.client.send(text)
+
+
+class Connection(Admitted):
     """A connection that was let in. `open` has to be called once the socket receives the instance's notifications."""
 
     def __init__(
         self, credential: Credential, key: InstanceKey, client: ClientConnection, *, label: str, shows_list: bool
     ) -> None:
         """`label`: the client's own, kept over its reconnects. `shows_list`: it shows the list of conversations."""
-        self.key = key
-        self.client = client
-        self.user_id = credential.user_id
+        super().__init__(credential, key, client)
         self.shows_list = shows_list
         self.reads_own_frames = shows_list  # those that no published client knows; also once it has sent one
         self.session_id: str | None = None
         self.state_version = 0
-        self.agent: Agent | None = None
         self.handshake = Handshake()
         self.sender = FrameSender(self.send, key, credential.user_id, label=label, reads_pages=shows_list)
         self.feed = TurnFeed(self.sender, self.handshake, give_up=self._give_up)
         self.runs = RunFeed(key, self.send, give_up=self._give_up)
-        self.credential = credential
-        self._checked_at = time.monotonic()
         self._has_conversation = _has_conversation(key.agent)
 
     async def open(self) -> None:
@@ -73,7 +107,7 @@ class Connection:
         self.session_id = snapshot.session_id
         for turn in snapshot.turns:
             self.feed.enqueue(turn)
-        connections.add(self)  # not before the snapshot: the monitor would take the whole history for missed turns
+        connections.follow(self)  # not before the snapshot: the monitor would take the whole history for missed turns
         await self.carry_out(self.handshake.connected(snapshot.view()), snapshot=snapshot)
         if is_served(self.key.agent):  # an instance whose class is gone can be read, and has no code to run
             self.agent = make_agent(self.key)
@@ -96,7 +130,7 @@ class Connection:
 
     async def leave(self, code: int) -> None:
         """Stop sending. Turns belong to the server and go on."""
-        connections.discard(self)
+        await super().leave(code)
         await self.feed.close()
         await self.runs.close()
         if self.agent is not None:
@@ -106,29 +140,7 @@ class Connection:
         """The feed failed. The client reconnects and resumes; an open socket that stays silent would prevent that."""
         await self.client.close(FAILED, "Please connect again.")
 
-    def authority_held(self) -> None:
-        """Note that the credential was read, and holds."""
-        self._checked_at = time.monotonic()
-
-    async def check_authority(self, *, max_age_seconds: float = 0.0) -> bool:
-        """Check that the user may still be here and close the socket when not.
-
-        `max_age_seconds`: how old the last check may be to count.
-        """
-        now = time.monotonic()
-        if now - self._checked_at <= max_age_seconds:
-            return True
-        self._checked_at = now
-        if await db(recheck, self.credential):
-            return True
-        await self.client.close(UNAUTHENTICATED, "Your session has ended.")
-        return False
-
     # Sending
-
-    async def send(self, text: str) -> None:
-        """Send one frame."""
-        await self.client.send(text)
 
     async def send_transcript(self, *, connect: bool = False, snapshot: Snapshot | None = None) -> None:
         """Send the window of messages; nothing for an agent that has no conversation.

@@ -1,11 +1,11 @@
-"""The socket at `/agents/{agent}/{name}`: let in, parse, hand over.
+"""The sockets at `/agents/{agent}/{name}`: let in, parse, hand over.
 
 Frames and notifications are handled one after another. What takes long, such as following a stream, runs in the
 connection's `TurnFeed`.
 """
 
 import logging
-from typing import Any
+from typing import Any, Protocol
 
 from channels.consumer import get_handler_name
 from channels.exceptions import StopConsumer
@@ -23,9 +23,9 @@ from chat.instance.resolve import resolve, resolve_now
 from chat.instances.addresses import parse_address
 from chat.instances.notifications import EVERYONE, group_of, list_group, user_group
 from chat.realtime.commands import ClientCommands
-from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Connection
+from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Admitted, Connection
 from chat.realtime.events import InstanceEvents
-from chat.realtime.inbound import FrameRefusal, Inbound
+from chat.realtime.inbound import AGENTS, Dialect, FrameRefusal, Inbound
 from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list, zone_of_scope
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
@@ -38,10 +38,25 @@ AUTHORITY_SECONDS = 1.0
 """How old the last check of authority may be when a frame comes."""
 
 
-class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
-    """One socket of one user to one instance."""
+def raw_path(scope: dict[str, Any]) -> bytes:
+    """The path as the client wrote it, where the server keeps it."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return path
 
-    connection: Connection | None = None
+
+class _Commands(Protocol):
+    async def handle(self, frame: Any, /) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class AgentSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is untyped
+    """One socket of one user to one instance, whatever its frames are. Subclasses name their dialect."""
+
+    dialect: Dialect[Any]
+    connection: Admitted | None = None
+    _commands: _Commands
+    _events: _Commands
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Route instance notifications to the event handlers, and server messages to this consumer.
@@ -51,7 +66,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         if message["type"].startswith("websocket."):
             await getattr(self, get_handler_name(message))(message)
         elif self.connection is not None:
-            await self._events.handle(message)  # type: ignore[arg-type]  # a mapping, as it was sent to the group
+            await self._events.handle(message)
 
     async def connect(self) -> None:
         """Let in who may come in. Refusals are accepted and closed, since clients retry a refused upgrade for ever.
@@ -86,7 +101,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         The credential was read a moment ago. Where code of a developer's took its time since, or an instance has to
         exist because its class is gone, the rows are read again.
         """
-        address = parse_address(self.scope.get("raw_path") or self.scope["path"].encode())
+        address = parse_address(raw_path(self.scope))
         key = resolve_now(credential.user_id, address)
         if key is not None and is_served(key.agent):
             check_address(credential.user_id, key, exists=False)
@@ -99,21 +114,20 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         client = ClientConnection(
             id=str(self.channel_name), query=client_query(self.scope), sender=self.send, closer=self.close
         )
-        connection = Connection(
-            credential, key, client, label=client_label(self.scope), shows_list=shows_list(self.scope)
-        )
-        connection.reads_own_frames = reads_own_frames(self.scope)
-        self._inbound = Inbound(credential.user_id)
-        self._commands = ClientCommands(connection)
-        self._events = InstanceEvents(connection)
-        self.connection = connection
+        self._inbound = Inbound(credential.user_id, self.dialect)
         # Subscribe first, read second: what happens in between is notified, and handling it twice does no harm.
         self._groups = [group_of(key), user_group(credential.user_id), EVERYONE]
-        if connection.shows_list:
-            self._groups.append(list_group(credential.user_id))
+        await self.let_in(credential, key, client)
+
+    async def let_in(self, credential: Credential, key: InstanceKey, client: ClientConnection) -> None:
+        """Set what handles frames and notifications, and `join`."""
+        raise NotImplementedError
+
+    async def join(self, *groups: str) -> None:
+        """Receive the notifications of the instance, of its user, and of further groups."""
+        self._groups += groups
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
-        await connection.open()
 
     async def websocket_disconnect(self, message: dict[str, Any]) -> None:
         """The client is gone."""
@@ -141,13 +155,14 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
                 await self._commands.handle(frame)
         except FrameInvalid as error:
             logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
-            request_id = error.data.get("request_id")
-            if request_id:
-                context = ChatErrorContext(
-                    request_id=request_id, stage="parse", messages_persisted=False, code=error.code
-                )
-                text = await user_facing_error(self.connection.agent, error, context)
-                await self.send(frames.refusal(request_id, text))
+            context = ChatErrorContext(
+                request_id=error.request_id or "", stage="parse", messages_persisted=False, code=error.code
+            )
+            await self.refuse(error, context)
+
+    async def refuse(self, error: FrameInvalid, context: ChatErrorContext) -> None:
+        """Answer a broken frame, if it can be."""
+        raise NotImplementedError
 
     async def _is_refused(self, refusal: FrameRefusal | None) -> bool:
         """Close the socket of a client that sends too much, or whose user may not be here any more."""
@@ -157,3 +172,27 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels i
         logger.info("socket closed", extra={"action": "frame_refused", "reason": refusal.reason})
         await self.close(refusal.code, refusal.reason)
         return True
+
+
+class AgentConsumer(AgentSocket):
+    """The socket of the page and of the published clients of agents."""
+
+    dialect = AGENTS
+
+    async def let_in(self, credential: Credential, key: InstanceKey, client: ClientConnection) -> None:
+        """Follow the instance."""
+        connection = Connection(
+            credential, key, client, label=client_label(self.scope), shows_list=shows_list(self.scope)
+        )
+        connection.reads_own_frames = reads_own_frames(self.scope)
+        self._commands = ClientCommands(connection)
+        self._events = InstanceEvents(connection)
+        self.connection = connection
+        await self.join(*([list_group(credential.user_id)] if connection.shows_list else []))
+        await connection.open()
+
+    async def refuse(self, error: FrameInvalid, context: ChatErrorContext) -> None:
+        """End the request that a broken frame opened; others change nothing."""
+        if context.request_id and self.connection is not None:
+            text = await user_facing_error(self.connection.agent, error, context)
+            await self.send(frames.refusal(context.request_id, text))

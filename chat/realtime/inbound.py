@@ -8,15 +8,15 @@ of the process at a time; users take turns.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from chat.core import envelope
-from chat.core.wire import frames
+from chat.core.wire import frames, sdk_frames
 from chat.errors import BUSY, FrameInvalid
 from chat.realtime.conf import realtime_settings
 from thinkproject.kernel.json_pieces import load_in_pieces
@@ -34,6 +34,32 @@ MAX_VALUES: Final = 100_000
 """JSON values in a frame that is decoded in a thread. A window of 512 KiB has a tenth of it."""
 PAUSE_SECONDS: Final = 0.0005
 MAX_WAITING_CHARS: Final = 128 * 1024 * 1024
+
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[F]):
+    """The frames of a kind of socket. `large`: those that may be large, by class and by a look at their text.
+
+    `skim`: reads a large frame that need not be decoded.
+    """
+
+    parse: Callable[..., F]
+    large: tuple[type, ...]
+    may_be_large: Callable[[str], bool]
+    skim: Callable[[str], F | None] = lambda _text: None
+
+
+AGENTS: Final = Dialect(
+    parse=frames.parse,
+    large=(frames.ChatRequest, frames.PushMessages),
+    may_be_large=lambda text: envelope.is_chat_request(text) or envelope.is_message_list(text),
+    # Published clients send theirs after each `setMessages`.
+    skim=lambda text: frames.PushMessages() if envelope.is_message_list(text) else None,
+)
+SDK: Final = Dialect(parse=sdk_frames.parse, large=(sdk_frames.Send,), may_be_large=envelope.is_send)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +97,14 @@ class DecodingQueue:
         self._chars = 0
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="think-frames")
 
-    async def decode(self, user_id: int, text: str) -> frames.ClientFrame | frames.Foreign:
+    async def decode(self, user_id: int, text: str, parse: Callable[..., F]) -> F:
         """Decode a frame when its turn comes. Errors: `FrameInvalid`, also where too much waits already."""
         if self._chars + len(text) > MAX_WAITING_CHARS:
             raise FrameInvalid(BUSY)
         self._chars += len(text)
         try:
             async with self._turn(user_id):
-                return await asyncio.get_running_loop().run_in_executor(self._executor, decode_large, text)
+                return await asyncio.get_running_loop().run_in_executor(self._executor, decode_large, text, parse)
         finally:
             self._chars -= len(text)
 
@@ -123,10 +149,10 @@ class DecodingQueue:
                 del self._waiting[user_id]
 
 
-def decode_large(text: str) -> frames.ClientFrame | frames.Foreign:
+def decode_large(text: str, parse: Callable[..., F]) -> F:
     """Decode a frame in small pieces; for a thread. Errors: `FrameInvalid`."""
     pause = partial(time.sleep, PAUSE_SECONDS)
-    return frames.parse(text, decode=partial(load_in_pieces, max_values=MAX_VALUES, pause=pause))
+    return parse(text, decode=partial(load_in_pieces, max_values=MAX_VALUES, pause=pause))
 
 
 _budgets = ByteBudgets()
@@ -136,8 +162,9 @@ _decoding = DecodingQueue()
 class Inbound:
     """The frames that one connection receives."""
 
-    def __init__(self, user_id: int) -> None:
+    def __init__(self, user_id: int, dialect: Dialect[Any]) -> None:
         self._user_id = user_id
+        self._dialect = dialect
         self._second, self._count = 0.0, 0
 
     def refusal(self, text: str) -> FrameRefusal | None:
@@ -150,33 +177,29 @@ class Inbound:
             return FrameRefusal(FLOOD, f"More than {per_minute} bytes a minute.")
         if size > realtime_settings.max_frame_bytes:
             return FrameRefusal(TOO_LARGE, f"A frame may have {realtime_settings.max_frame_bytes} bytes.")
-        if self._is_too_large_for_its_kind(text) and not envelope.is_message_list(text):
+        if len(text) > MAX_OTHER_FRAME_BYTES and not self._dialect.may_be_large(text):
             return _only_chat_requests()
         return None
 
-    async def parse(self, text: str) -> frames.ClientFrame | frames.Foreign:
-        """Read a frame that is not refused. Errors: `FrameInvalid`."""
+    async def parse(self, text: str) -> Any:
+        """Read a frame of the dialect that is not refused. Errors: `FrameInvalid`."""
         if len(text) <= INLINE_CHARS:
-            return frames.parse(text)
-        if envelope.is_message_list(text):
-            return frames.PushMessages()  # published clients send theirs after each `setMessages`
+            return self._dialect.parse(text)
+        skimmed = self._dialect.skim(text)
+        if skimmed is not None:
+            return skimmed
         try:
-            return await _decoding.decode(self._user_id, text)
+            return await _decoding.decode(self._user_id, text, self._dialect.parse)
         except FrameInvalid as error:
             known = error.request_id or envelope.request_id(text)
-            if known is None or not envelope.is_chat_request(text):
+            if known is None or not self._dialect.may_be_large(text):
                 raise
             raise FrameInvalid(error.phrase, request_id=known) from error
 
-    def refusal_of_kind(self, text: str, frame: frames.ClientFrame | frames.Foreign) -> FrameRefusal | None:
+    def refusal_of_kind(self, text: str, frame: object) -> FrameRefusal | None:
         """The reason to close the connection after a large frame that is no chat request after all."""
         is_small = len(text) <= MAX_OTHER_FRAME_BYTES
-        return (
-            None if is_small or isinstance(frame, frames.ChatRequest | frames.PushMessages) else _only_chat_requests()
-        )
-
-    def _is_too_large_for_its_kind(self, text: str) -> bool:
-        return len(text) > MAX_OTHER_FRAME_BYTES and not envelope.is_chat_request(text)
+        return None if is_small or isinstance(frame, self._dialect.large) else _only_chat_requests()
 
     def _is_flood(self, now: float) -> bool:
         if now - self._second >= 1:

@@ -31,15 +31,10 @@ AUTHORITY_CHECKS = 4
 _BATCH = 200
 
 
-class Monitored(Protocol):
-    """A connection as the monitor sees it."""
+class Authorised(Protocol):
+    """A connection whose authority is monitored."""
 
-    key: InstanceKey
     credential: Credential
-    session_id: str | None
-    state_version: int
-    feed: TurnFeed
-    runs: RunFeed
 
     def authority_held(self) -> None:
         """Note that the credential was read, and holds."""
@@ -48,6 +43,16 @@ class Monitored(Protocol):
     async def check_authority(self) -> bool:
         """Close the connection when its user may not use it any more."""
         ...
+
+
+class Monitored(Authorised, Protocol):
+    """A connection that follows an instance and may miss notifications."""
+
+    key: InstanceKey
+    session_id: str | None
+    state_version: int
+    feed: TurnFeed
+    runs: RunFeed
 
     async def follow_current(self) -> None:
         """Switch to the instance's current session."""
@@ -80,23 +85,30 @@ class Connections:
     """
 
     def __init__(self) -> None:
-        self._live: dict[Monitored, float] = {}  # to when authority was checked last
-        self._checking: dict[tuple[str, Monitored], asyncio.Task[None]] = {}
+        self._live: dict[Authorised, float] = {}  # to when authority was checked last
+        self._following: dict[Authorised, Monitored] = {}  # to themselves: those of the live ones that follow
+        self._checking: dict[tuple[str, Authorised], asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def add(self, connection: Monitored) -> None:
+    def follow(self, connection: Monitored) -> None:
+        """A socket came in that follows its instance."""
+        self._following[connection] = connection
+        self.add(connection)
+
+    def add(self, connection: Authorised) -> None:
         """A socket came in."""
         self._live[connection] = time.monotonic()
         if self._task is None or self._task.done():
             self._authority_checks = asyncio.Semaphore(AUTHORITY_CHECKS)
             self._task = asyncio.get_running_loop().create_task(self._watch())
 
-    def discard(self, connection: Monitored) -> None:
+    def discard(self, connection: Authorised) -> None:
         """A socket left. Safe to call twice."""
+        self._following.pop(connection, None)
         self._live.pop(connection, None)
 
     async def _watch(self) -> None:
@@ -108,7 +120,7 @@ class Connections:
 
     async def _look(self) -> None:
         by_key: dict[InstanceKey, list[Monitored]] = {}
-        for connection in self._live:
+        for connection in self._following.values():
             by_key.setdefault(connection.key, []).append(connection)
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
@@ -120,7 +132,7 @@ class Connections:
     async def _check_authority(self) -> None:
         """Read the credentials of all sockets that are due, each once."""
         now = time.monotonic()
-        due: dict[Credential, list[Monitored]] = {}
+        due: dict[Credential, list[Authorised]] = {}
         for connection, checked_at in self._live.items():
             if checked_at < now - chat_settings.authority_seconds:
                 due.setdefault(connection.credential, []).append(connection)
@@ -132,7 +144,7 @@ class Connections:
                 for connection in due[credential]:
                     self._checked_authority(connection, now, is_held=credential in held)
 
-    def _checked_authority(self, connection: Monitored, now: float, *, is_held: bool) -> None:
+    def _checked_authority(self, connection: Authorised, now: float, *, is_held: bool) -> None:
         if connection not in self._live:
             return
         self._live[connection] = now
@@ -141,12 +153,12 @@ class Connections:
         else:
             self._start("authority", connection, self._check(connection))
 
-    async def _check(self, connection: Monitored) -> None:
+    async def _check(self, connection: Authorised) -> None:
         async with self._authority_checks:
             if connection in self._live:
                 await connection.check_authority()
 
-    def _start(self, what: str, connection: Monitored, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, what: str, connection: Authorised, work: Coroutine[Any, Any, None]) -> None:
         """Check one socket, unless the same check of it has not ended yet."""
         if (what, connection) in self._checking:
             work.close()
@@ -155,7 +167,7 @@ class Connections:
         self._checking[what, connection] = task
         task.add_done_callback(lambda done: self._checked(what, connection, done))
 
-    def _checked(self, what: str, connection: Monitored, task: "asyncio.Task[None]") -> None:
+    def _checked(self, what: str, connection: Authorised, task: "asyncio.Task[None]") -> None:
         self._checking.pop((what, connection), None)
         if not task.cancelled():
             _log_failures([task.exception()])

@@ -27,7 +27,7 @@ def check_same(room: Room, tab: Tab, transport: str, *, stored: int) -> None:
     """
     wait_for(partial(holds, room, stored), seconds=20, what="the continuation")
     tab.wait_rest()
-    shown = flat if transport == "http" else outline
+    shown = outline if transport == "socket" else flat
     wait_for(lambda: shown(tab.messages) == shown(room.stored()), seconds=5, what="the same here and there")
     assert not tab.errors
     tab.reload()

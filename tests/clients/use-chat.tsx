@@ -1,11 +1,12 @@
 // A page with the AI SDK's own `useChat`, without any hook of the agents' packages.
 //
 // Query: host, agent, name, token as on the other page (without a host: the page's own origin and its cookie);
-// transport: `http` (the SDK's own) or `socket` (`agents/chat/transport`); twice: each request is sent twice; body: custom fields of
+// transport: `http` (the SDK's own), `socket` (`agents/chat/transport`) or `sdk` (the SDK's own socket); twice: each request is sent twice; body: custom fields of
 // each request, as JSON; own: the page makes the `Chat` itself, as pages with AI SDK 6 must that resume after a lost line.
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "react";
 import { Chat as ReactChat, useChat } from "@ai-sdk/react";
+import * as sdk from "ai";
 import {
   type ChatInit,
   DefaultChatTransport,
@@ -60,6 +61,7 @@ function Chat({ transport, initial }: { transport: any; initial: UIMessage[] }) 
   useLayoutEffect(() => see(chat));
   harness.stop = async () => {
     await chat.stop();
+    if (query.get("transport") === "sdk") return;
     await fetch(`${base}/chat/${chat.id}/stream`, { method: "DELETE", headers });
   };
   return (
@@ -76,6 +78,17 @@ function OverHttp({ initial }: { initial: UIMessage[] }) {
     return watched(
       new DefaultChatTransport({ api: `${base}/chat`, ...(token ? { headers } : {}), ...fetching, ...body }),
     );
+  }, []);
+  return <Chat transport={transport} initial={initial} />;
+}
+
+/** Over the SDK's own socket, which AI SDK 6 does not have. */
+function OverSdkSocket({ initial }: { initial: UIMessage[] }) {
+  const transport = useMemo(() => {
+    // deno-lint-ignore no-explicit-any
+    const Transport = (sdk as any).WebSocketChatTransport;
+    const address = { url: `${base}/chat`, ...(token ? { params: { token } } : {}) };
+    return harness.transport = watched(new Transport({ ...address, ...(fields ? { body: fields } : {}) }));
   }, []);
   return <Chat transport={transport} initial={initial} />;
 }
@@ -129,6 +142,6 @@ async function load(): Promise<UIMessage[]> {
   return answer.ok ? await answer.json() : [];
 }
 
-load().then((initial) =>
-  show(query.get("transport") === "socket" ? <OverSocket initial={initial} /> : <OverHttp initial={initial} />)
-);
+const WAYS = { http: OverHttp, socket: OverSocket, sdk: OverSdkSocket };
+const Way = WAYS[(query.get("transport") ?? "http") as keyof typeof WAYS];
+load().then((initial) => show(<Way initial={initial} />));

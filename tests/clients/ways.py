@@ -1,7 +1,8 @@
 """The ways in which a page talks to the server: which AI SDK, over which transport (docs/reference/clients.md).
 
 Transports: `hook` (the agents' `useAgentChat`), `socket` (`useChat` over the published `WebSocketChatTransport`) and
-`http` (`useChat` over its own `DefaultChatTransport`). The tab that looks on always has the hook.
+`http` (`useChat` over its own `DefaultChatTransport`) and `sdk` (`useChat` over its own `WebSocketChatTransport`, which
+AI SDK 6 does not have). The tab that looks on always has the hook.
 """
 
 import pytest
@@ -17,7 +18,7 @@ LINES = pytest.mark.parametrize("line", ["sdk7", "sdk6"])
 HTTP = pytest.mark.parametrize(("line", "transport"), [("sdk7", "http"), ("sdk6", "http")])
 SOCKET = pytest.mark.parametrize(("line", "transport"), [("sdk7", "socket"), ("sdk6", "socket")])
 USE_CHAT = pytest.mark.parametrize(
-    ("line", "transport"), [("sdk7", "http"), ("sdk6", "http"), ("sdk7", "socket"), ("sdk6", "socket")]
+    ("line", "transport"), [("sdk7", "http"), ("sdk6", "http"), ("sdk7", "socket"), ("sdk6", "socket"), ("sdk7", "sdk")]
 )
 EVERY_WAY = pytest.mark.parametrize(
     ("line", "transport"),
@@ -28,7 +29,7 @@ PAGE = {"hook": "index.html", "http": "use-chat.html", "socket": "use-chat.html"
 
 def enter(room: Room, transport: str, label: str = "first", **query: str | int) -> Tab:
     """Open a tab that talks over a transport."""
-    return room.open(label, page=PAGE[transport], transport=transport, **query)  # type: ignore[arg-type]  # `port`
+    return room.open(label, page=PAGE.get(transport, "use-chat.html"), transport=transport, **query)  # type: ignore[arg-type]  # `port`
 
 
 def look_on(room: Room) -> Tab:

@@ -235,9 +235,9 @@ def _known_id(raw: JSONObject) -> str | None:
         return None
 
 
-def parse_request_body(text: str, request_id: str) -> ChatRequest:
-    """Parse the body of a request frame or of an HTTP post. Errors: `FrameInvalid`."""
-    return _request_of(_parse_body(text, request_id), request_id, request_id)
+def parse_request_body(body: str | JSONObject, request_id: str) -> ChatRequest:
+    """Parse the body of an HTTP post, or one that is decoded. Errors: `FrameInvalid`."""
+    return _request_of(_parse_body(body, request_id) if isinstance(body, str) else body, request_id, request_id)
 
 
 def _request_of(body: JSONObject, request_id: JSONValue, known_id: str | None) -> ChatRequest:

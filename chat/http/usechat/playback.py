@@ -1,6 +1,7 @@
-"""Turns as the AI SDK's UI message stream over HTTP: `data:` lines of chunks, and `[DONE]` once the turn is stored.
+"""Turns as the AI SDK's UI message stream: the chunks that a page of `useChat` is sent, whatever carries them.
 
-The chunks are those of the log. What differs is what a page without a socket needs:
+Over HTTP they are `data:` lines, and `[DONE]` once the turns are stored (`lines`); over the AI SDK's own socket they
+are frames (`consumer`). The chunks are those of the log. What differs is what such a page needs:
 
 - framing waits for the first content, since the SDK shows an empty message on `start` that would stay;
   what is transient, such as a retry of the model, does not wait and is no content;
@@ -9,7 +10,7 @@ The chunks are those of the log. What differs is what a page without a socket ne
 - the end of the turn is a chunk: `error` with the text for people, or `abort`.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +30,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump, load
 
 DONE = b"data: [DONE]\n\n"
-LOST = "The connection to the answer was lost. Please load the page again."
+LOST: Final = "The connection to the answer was lost. Please load the page again."
 _FRAMING = frozenset({"start", "start-step", "finish-step", "finish", "message-metadata"})
 
 
@@ -48,30 +49,39 @@ class Extended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playback:
-    """A turn and its form for one page. `before`: the answer it continues, for a page that may lack it."""
+    """A turn and its form for one page. `before`: the answer it continues, for a page that may lack it.
+
+    `is_stored`: play the answer as its row has it, which changes after the turn, and not as the log does.
+    """
 
     turn: TurnRef
     extends: Extended | None = None
     before: tuple[Message, ...] = ()
+    is_stored: bool = False
 
 
-async def play(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:
-    """Play turns one after another. Ends without `[DONE]` after an error."""
+async def lines(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:
+    """Play turns one after another, as server-sent events. Ends without `[DONE]` where one could not be played."""
     for playback in playbacks:
-        player = _Player(playback, key)
-        async with aclosing(player.play()) as lines:
-            async for line in lines:
-                yield line
+        player = Player(playback, key)
+        async with aclosing(player.play()) as pieces:
+            async for texts in pieces:
+                yield "".join(f"data: {text}\n\n" for text in texts).encode()
         if not player.has_ended:
+            yield CUT
             return
     yield DONE
 
 
-class _Player:
-    """One turn of one response."""
+class Player:
+    """One turn of one response.
+
+    After `play`, `has_ended` says whether the page was sent the end, and `has_failed` whether that was an error.
+    """
 
     def __init__(self, playback: Playback, key: InstanceKey) -> None:
         self.has_ended = False
+        self.has_failed = False
         self._playback = playback
         self._turn = playback.turn
         self._key = key
@@ -79,9 +89,20 @@ class _Player:
         self._framing: list[Chunk] = []
         self._has_shown = False
 
-    async def play(self) -> AsyncGenerator[bytes, None]:
+    async def play(self) -> AsyncGenerator[list[str], None]:
+        """Yield the turn's chunks, each as the text of its JSON, in lists as they come."""
         for message in self._playback.before:
-            yield _lines(rebuild(message))
+            yield [dump(chunk) for chunk in rebuild(message)]
+        self.has_ended = self._playback.is_stored
+        async with aclosing(self._followed()) as pieces:
+            async for texts in pieces:
+                yield texts
+        if self.has_ended:
+            yield [dump(chunk) for chunk in await self._end()]
+
+    async def _followed(self) -> AsyncGenerator[list[str], None]:
+        if self.has_ended:
+            return
         async with aclosing(follow(self._turn.turn_id, is_over=self._is_over)) as events:
             async for event in events:
                 if isinstance(event, End):
@@ -89,16 +110,13 @@ class _Player:
                 elif isinstance(event, Reset):
                     self._framing.clear()
                     if self._has_shown:  # the page cannot take back what it shows; after a reload it is right
-                        yield CUT
                         return
                 elif not isinstance(event, CaughtUp):
-                    lines = await self._records(event)
-                    if lines:
-                        yield lines
-        if self.has_ended:
-            yield await self._end()
+                    texts = await self._records(event)
+                    if texts:
+                        yield texts
 
-    async def _records(self, records: list[Record]) -> bytes:
+    async def _records(self, records: list[Record]) -> list[str]:
         texts: list[str] = []
         for record in records:
             if not self._has_shown:
@@ -113,7 +131,7 @@ class _Player:
                 *framing, _ = self._framing
                 texts += [dump(chunk) for chunk in [*framing[:1], *await self._outputs(), *framing[1:]]]
             texts.append(record.text)
-        return "".join(f"data: {text}\n\n" for text in texts).encode()
+        return texts
 
     def _labelled(self, chunk: Chunk) -> Chunk:
         extends = self._playback.extends
@@ -132,7 +150,7 @@ class _Player:
         self._pending -= {chunk["toolCallId"] for chunk in settled}
         return settled
 
-    async def _end(self) -> bytes:
+    async def _end(self) -> list[Chunk]:
         turn = await db(snapshots.find_turn, self._key, turn_id=self._turn.turn_id)
         ending: list[Chunk] = await self._outputs() if self._has_shown else []
         if not self._has_shown:  # the answer is empty, or the log is gone and the row is not
@@ -141,9 +159,10 @@ class _Player:
         if turn is None or turn.status in {TurnStatus.ABORTED, TurnStatus.SKIPPED}:
             ending.append(chunks.abort())
         elif turn.status is TurnStatus.ERROR:
+            self.has_failed = True
             ending.append(chunks.error(turn.error_text))
             await self._note_seen(turn)
-        return _lines(ending)
+        return ending
 
     async def _note_seen(self, turn: TurnRef) -> None:
         if self._key.owner_id is not None:
@@ -153,9 +172,5 @@ class _Player:
         return await db(snapshots.is_final, self._turn.turn_id)
 
 
-def _lines(chunks: Iterable[Chunk]) -> bytes:
-    return "".join(f"data: {dump(chunk)}\n\n" for chunk in chunks).encode()
-
-
-CUT: Final = _lines([chunks.error(LOST)])
-"""The last chunk for a page that cannot be sent the end."""
+CUT: Final = f"data: {dump(chunks.error(LOST))}\n\n".encode()
+"""The last event for a page that cannot be sent the end."""

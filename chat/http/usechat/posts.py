@@ -1,4 +1,4 @@
-"""Turns posted by the AI SDK's `useChat` over plain HTTP; following and stopping them.
+"""Turns asked for by the AI SDK's `useChat`, over plain HTTP or its own socket; following and stopping them.
 
 The page's list is no more believed than a socket's (`turns/admission/intake.py`). It differs from what is stored in
 two ways, which are put right here before the one admission reads it: a page keeps its id for a message that it edited,
@@ -8,32 +8,41 @@ what was asked: a user message is answered once however often it is posted, anyt
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from datetime import timedelta
+from typing import Final, cast
+
+from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import frames
 from chat.core.wire.accumulator import tool_name
 from chat.core.wire.client_intent import REGENERATE, is_same_content
+from chat.errors import InputInvalid
 from chat.files.attachments import recognise_files
 from chat.http.usechat.list_read_markers import turns_for_page
 from chat.http.usechat.playback import Extended, Playback
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, TurnTrigger
+from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.reads import snapshots
-from chat.turns.admission.admission import TurnRequest, admit, cancel_all
+from chat.turns.admission.admission import TurnRequest, admit, cancel_all, cancel_turn
 from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.overlap import delivery_of
 from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
+from chat.turns.state.status import TurnStatus
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.oversized import fit_row
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tool_states import SETTLED
 from sessions_app.messages import selectors
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from thinkproject.kernel.phrases import Phrase
 
 PATH_MESSAGES = 200
 """How far up the shown path an answer's continuations are looked for."""
+MAX_KEY_CHARS: Final = 128
+RETAINED_SECONDS: Final = 60
+"""For how long after its end an answer is sent to a page that resumes over a socket: its line may have been cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +62,9 @@ class ChatPost:
         return self.messages[-1] if self.messages else None
 
 
-def read_post(text: str) -> ChatPost:
+def read_post(body: str | JSONObject) -> ChatPost:
     """Check a body of the SDK's transport. Its `id` is the page's and names no instance. Errors: `FrameInvalid`."""
-    request = frames.parse_request_body(text, "post")
+    request = frames.parse_request_body(body, "post")
     body = {key: value for key, value in request.body.items() if key not in {"id", "messageId"}}
     named = request.body.get("messageId")
     message_id = named if isinstance(named, str) and named else None
@@ -71,9 +80,19 @@ def read_post(text: str) -> ChatPost:
 
 
 def accept_post(
-    key: InstanceKey, instance: AgentInstance | None, post: ChatPost, *, idempotency_key: str | None = None
+    key: InstanceKey,
+    instance: AgentInstance | None,
+    post: ChatPost,
+    *,
+    idempotency_key: str | None = None,
+    via: str = "post",
 ) -> Playback:
-    """Admit the posted request, idempotently; returns how to play its answer back. Errors: as `admit`."""
+    """Admit the posted request, idempotently; returns how to play its answer back.
+
+    Errors: as `admit`; `InputInvalid` for a key that is too long.
+    """
+    if idempotency_key is not None and len(idempotency_key) > MAX_KEY_CHARS:
+        raise InputInvalid(Phrase("An idempotency key has at most {limit} characters.", limit=MAX_KEY_CHARS))
     intake = _intake(instance, post)
     request_id = _request_id(instance, post)
     request = TurnRequest(
@@ -81,7 +100,7 @@ def accept_post(
         request_id=request_id,
         idempotency_key=idempotency_key,
         body=post.body,
-        via="post",
+        via=via,
         client_tools=post.client_tools,
         delivery=delivery_of(post.delivery),
     )
@@ -102,9 +121,34 @@ def find_playbacks(instance: AgentInstance | None, user_id: int) -> list[Playbac
     return [Playback(turn=turn, before=_goes_on_from(instance.session_id, turn)) for turn in turns]
 
 
-def stop_turns(instance: AgentInstance | None) -> int:
-    """Stop the active turns of this conversation; partial answers are kept. Returns the number of turns."""
-    return 0 if instance is None else len(cancel_all(instance, session_id=instance.session_id))
+def find_retained(instance: AgentInstance | None) -> list[Playback]:
+    """The last answer as it is stored, if it ended a moment ago and is still the end of the shown path.
+
+    For pages that start such a message anew when they resume, and so lose nothing by it: with a line that is cut in the
+    middle an answer may end before the page asks again.
+    """
+    if instance is None or instance.session_id is None:
+        return []
+    rows = Turn.objects.filter(instance=instance, session_id=instance.session_id, generation=instance.generation)
+    turn = rows.select_related("fiber").order_by("-position").first()
+    since = timezone.now() - timedelta(seconds=RETAINED_SECONDS)
+    if turn is None or turn.finished_at is None or turn.finished_at < since:
+        return []
+    ref = snapshots.turn_ref(turn)
+    answers = _answers_at_the_end(instance.session_id)
+    if ref.status is not TurnStatus.COMPLETED or not answers or answers[-1].id != ref.assistant_id:
+        return []
+    return [Playback(turn=ref, before=_goes_on_from(instance.session_id, ref), is_stored=True)]
+
+
+def stop_turns(instance: AgentInstance | None, *, turn_ids: Sequence[str] | None = None) -> int:
+    """Stop the active turns of this conversation, or those of these; partial answers are kept. Returns how many."""
+    if instance is None:
+        return 0
+    if turn_ids is None:
+        return len(cancel_all(instance, session_id=instance.session_id))
+    rows = Turn.objects.filter(pk__in=turn_ids, instance=instance)
+    return sum(cancel_turn(turn_id) for turn_id in rows.values_list("pk", flat=True))
 
 
 def _cut(messages: list[Message], message_id: str | None, *, is_regenerate: bool) -> list[Message]:

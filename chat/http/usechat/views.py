@@ -21,17 +21,14 @@ from chat.http.api.problems import problem, problem_of
 from chat.http.sse import CONTENT_TYPE, HEADERS, event_body
 from chat.http.usechat import posts
 from chat.http.usechat.messages import address_of
-from chat.http.usechat.playback import CUT, Playback, play
+from chat.http.usechat.playback import CUT, Playback, lines
 from chat.instance.resolve import resolve
 from chat.instances.addresses import Address
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.phrases import Phrase
 
 logger = logging.getLogger(__name__)
-
-MAX_KEY_CHARS = 128
 
 
 @csrf_exempt  # the transport knows no token; the Origin rule stands in its place
@@ -75,7 +72,7 @@ def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> Stre
     async def still_allowed() -> bool:
         return await db(recheck, caller.credential)
 
-    body = event_body(play(playbacks, key=key), still_allowed=still_allowed, on_failure=CUT)
+    body = event_body(lines(playbacks, key=key), still_allowed=still_allowed, on_failure=CUT)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)
 
 
@@ -88,8 +85,6 @@ def _post(request: HttpRequest, caller: Caller, key: InstanceKey) -> list[Playba
         raise InputInvalid("Send JSON, with the header `Content-Type: application/json`.")
     post = posts.read_post(request.body.decode("utf-8", "replace"))
     idempotency_key = request.headers.get("Idempotency-Key") or None
-    if idempotency_key is not None and len(idempotency_key) > MAX_KEY_CHARS:
-        raise InputInvalid(Phrase("An idempotency key has at most {limit} characters.", limit=MAX_KEY_CHARS))
     return [posts.accept_post(key, opened.instance, post, idempotency_key=idempotency_key)]
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
 
 from chat.access import api_tokens
-from chat.core.wire import frames
+from chat.core.wire import frames, sdk_frames
 from chat.models import AgentInstance, Turn
 from chat.realtime import consumer
 from tests.db.chat.access_rows import all_rows, keep
@@ -43,9 +43,27 @@ FRAMES: list[dict[str, Any]] = [
     {"type": "rpc", "id": "1", "method": "clear", "args": []},
 ]
 
+SDK_FRAMES: list[dict[str, Any]] = [
+    {
+        "type": "send",
+        "requestId": "his",
+        "id": "{instance_id}",
+        "trigger": "regenerate-message",
+        "messageId": "alices-answer",
+        "messages": [QUESTION],
+        "headers": {},
+        "body": {},
+    },
+    {"type": "resume", "requestId": "his", "id": "{instance_id}", "headers": {}, "body": {}},
+    {"type": "abort", "requestId": "{request_id}"},
+]
+DOORS = [("/agents/assistant/talk", frame) for frame in FRAMES]
+DOORS += [("/agents/assistant/talk/chat", frame) for frame in SDK_FRAMES]
+
 
 def test_every_frame_has_a_row() -> None:
     assert {type(frames.parse(json.dumps(frame))) for frame in FRAMES} == set(get_args(frames.ClientFrame))
+    assert {type(sdk_frames.parse(json.dumps(frame))) for frame in SDK_FRAMES} == set(get_args(sdk_frames.SdkFrame))
 
 
 @pytest.fixture
@@ -57,18 +75,25 @@ def her_turn(alice: User, make_instance: Callable[..., AgentInstance]) -> Turn:
 
 
 @pytest.fixture
-async def his_socket(bob: User, her_turn: Turn) -> AsyncIterator[Any]:
-    socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob))
+def door() -> str:
+    """Her address."""
+    return "/agents/assistant/talk"
+
+
+@pytest.fixture
+async def his_socket(bob: User, her_turn: Turn, door: str) -> AsyncIterator[Any]:
+    socket = connection(door, cookie=await sync_to_async(cookie_of)(bob))
     connected, _ = await socket.connect(timeout=5)
     assert connected
     yield socket
     await socket.disconnect()
 
 
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: frame["type"])
+@pytest.mark.parametrize(("door", "frame"), DOORS, ids=[frame["type"] for _, frame in DOORS])
 async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, her_turn: Turn, frame: Any) -> None:
     before = await sync_to_async(all_rows)()
-    await his_socket.send_to(text_data=json.dumps(frame).replace("{request_id}", her_turn.request_id))
+    text = json.dumps(frame).replace("{request_id}", her_turn.request_id)
+    await his_socket.send_to(text_data=text.replace("{instance_id}", her_turn.instance_id))
     texts = await received(his_socket)
     assert SECRET not in "".join(texts)
     assert "alices-answer" not in "".join(texts)
@@ -82,7 +107,10 @@ async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
     assert "alices-request" not in text
 
 
-@pytest.mark.parametrize(("path", "code"), [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401)])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("/agents/assistant/talk", 4401), ("/agents/nobody/talk", 4401), ("/agents/assistant/talk/chat", 4401)],
+)
 async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str, code: int) -> None:
     socket = connection(path)
     assert await socket.connect(timeout=5) == (True, None)
@@ -90,7 +118,10 @@ async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str
     assert (closed["type"], closed["code"]) == ("websocket.close", code)
 
 
-@pytest.mark.parametrize("path", ["/agents/nobody/x", "/agents/assistant/x/sub/child/y", "/agents/assistant/%2E%2E"])
+@pytest.mark.parametrize(
+    "path",
+    ["/agents/nobody/x", "/agents/assistant/x/sub/child/y", "/agents/assistant/%2E%2E", "/agents/nobody/x/chat"],
+)
 async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> None:
     _row, secret = await sync_to_async(api_tokens.create_token)(bob, name="t")
     socket = connection(path, query=f"token={secret}")
@@ -99,16 +130,18 @@ async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> N
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
 
 
-async def test_a_foreign_page_is_refused_before_accepting(bob: User) -> None:
+@pytest.mark.parametrize("path", ["/agents/assistant/x", "/agents/assistant/x/chat"])
+async def test_a_foreign_page_is_refused_before_accepting(bob: User, path: str) -> None:
     cookie = await sync_to_async(cookie_of)(bob)
-    socket = connection("/agents/assistant/x", cookie=cookie, origin="http://evil.example")
+    socket = connection(path, cookie=cookie, origin="http://evil.example")
     connected, _ = await socket.connect(timeout=5)
     assert not connected
 
 
+@pytest.mark.parametrize("door", ["/agents/assistant/talk", "/agents/assistant/talk/chat"])
 @pytest.mark.parametrize("change", ["deactivate", "delete", "log out"])
 async def test_authority_that_ends_closes_the_socket_at_the_next_frame(
-    bob: User, his_socket: Any, change: str, monkeypatch: pytest.MonkeyPatch
+    bob: User, his_socket: Any, door: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await received(his_socket)
     monkeypatch.setattr(consumer, "AUTHORITY_SECONDS", 0.0)  # else it is asked for at most once a second
@@ -124,7 +157,7 @@ async def test_authority_that_ends_closes_the_socket_at_the_next_frame(
 
     await sync_to_async(end)()
     before = await sync_to_async(AgentInstance.objects.count)()
-    await his_socket.send_to(text_data=json.dumps(FRAMES[0]))
+    await his_socket.send_to(text_data=json.dumps(SDK_FRAMES[0] if door.endswith("/chat") else FRAMES[0]))
     closed = await his_socket.receive_output(timeout=5)
     while closed["type"] == "websocket.send":  # what it was sent before
         closed = await his_socket.receive_output(timeout=5)

@@ -37,9 +37,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Large frames are decoded once the event is set."""
     go_on, decode = threading.Event(), inbound.decode_large
 
-    def wait(text: str) -> Any:
+    def wait(text: str, parse: Any) -> Any:
         assert go_on.wait(30)
-        return decode(text)
+        return decode(text, parse)
 
     monkeypatch.setattr(inbound, "decode_large", wait)
     yield go_on
@@ -160,7 +160,7 @@ async def test_users_take_turns_however_many_frames_one_of_them_has(monkeypatch:
     decoded: list[str] = []
     first, go_on = threading.Event(), threading.Event()
 
-    def decode(text: str) -> frames.Foreign:
+    def decode(text: str, _parse: object) -> frames.Foreign:
         first.set()
         assert go_on.wait(30)
         decoded.append(text)
@@ -168,9 +168,11 @@ async def test_users_take_turns_however_many_frames_one_of_them_has(monkeypatch:
 
     monkeypatch.setattr(inbound, "decode_large", decode)
     queue = inbound.DecodingQueue()
-    tasks = [asyncio.create_task(queue.decode(1, f"a{number}")) for number in range(4)]
+    tasks = [asyncio.create_task(queue.decode(1, f"a{number}", frames.parse)) for number in range(4)]
     await asyncio.to_thread(first.wait, 30)
-    tasks += [asyncio.create_task(queue.decode(user, name)) for user, name in ((2, "b0"), (3, "c0"), (2, "b1"))]
+    tasks += [
+        asyncio.create_task(queue.decode(user, name, frames.parse)) for user, name in ((2, "b0"), (3, "c0"), (2, "b1"))
+    ]
     await asyncio.sleep(0)
     tasks[2].cancel()
     go_on.set()
