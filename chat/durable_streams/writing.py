@@ -1,7 +1,7 @@
 """Writes to streams: creation and forks, appends, closing, deletion. Sync; each call is one transaction.
 
-The row of a stream is locked while it changes. Durability: what was answered is committed, and a refusal changes
-nothing, the state of producers included.
+The row of a stream is locked while it changes; order of locks: stream, owner, subscription. Durability: what was
+answered is committed, and a refusal changes nothing, the state of producers included.
 """
 
 from dataclasses import dataclass, field
@@ -178,7 +178,7 @@ def _create(owner_id: int, wanted: Creation) -> DurableStream:
     for name, value in renewed(row, now).items():
         setattr(row, name, value)
     data = _stored_form(row, wanted.body, may_be_empty=True)
-    _check_quota(owner_id, len(data) + STREAM_BYTES, is_new=True)
+    _check_quota(owner_id, STREAM_BYTES + (len(data) + ROW_BYTES if data else 0), is_new=True)
     row.kept_bytes = STREAM_BYTES
     if wanted.is_closed:
         row.closed_at = now
@@ -317,11 +317,10 @@ def _note_producer(stream: DurableStream, claim: ProducerClaim, known: StreamPro
 
 
 def _check_quota(owner_id: int, added: int, *, is_new: bool) -> None:
-    """Errors: `QuotaExceeded`. Appends of one user to several streams at once may each see the last room."""
+    """Errors: `QuotaExceeded`. Locks the owner: of two appends to two streams the second counts the first."""
     conf = durable_stream_settings.limits
     mine = DurableStream.objects.filter(owner_id=owner_id)
-    if is_new:
-        lock_owner(owner_id)  # for the subscriptions too, which are linked with what there is
+    lock_owner(owner_id)  # for a new stream also because of subscriptions, which are linked with what there is
     limit = conf.streams
     if is_new and limit and mine.order_by()[limit - 1 : limit].exists():
         raise QuotaExceeded(Phrase("You can keep {limit} durable streams. Delete some first.", limit=limit))

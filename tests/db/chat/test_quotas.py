@@ -1,22 +1,25 @@
 """Quotas hold for parallel requests of one user: real threads, each with a connection of its own."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import Sum
 from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.agents import Assistant
 from chat.conversations import importing
+from chat.durable_streams.writing import ROW_BYTES, STREAM_BYTES, Addition, Creation, append, create_stream
 from chat.errors import QuotaExceeded
 from chat.files import attachments
 from chat.instances import quota
 from chat.instances.rows import ensure_instance, key_of
-from chat.models import AgentInstance, Attachment, MessageCount, Turn
+from chat.models import AgentInstance, Attachment, DurableStream, MessageCount, Turn
 from chat.runtime import sessions
 from chat.runtime.add_messages import add_messages
 from chat.turns.admission import continuation
@@ -134,6 +137,21 @@ def test_early_answers_are_limited_also_at_once(conversation: AgentInstance, mon
         ]
     )
     assert ToolCallRecord.objects.count() == 3
+
+
+def test_bytes_of_durable_streams_are_limited_also_at_once(alice: User, settings: Any) -> None:
+    """Appends of one person to several streams, and streams that are made with something in them."""
+    for number in range(WORKERS):
+        create_stream(alice.pk, Creation(path=f"s{number}", content_type="text/plain"))
+    used, each = WORKERS * STREAM_BYTES, 1_000 + ROW_BYTES
+    settings.THINK_DURABLE_STREAMS = {"bytes": used + 3 * each + each // 2}
+    body = Addition(path="", content_type="text/plain", body=b"x" * 1_000)
+    assert at_once(lambda n: append(alice.pk, replace(body, path=f"s{n}"))) == 3
+    room = 2 * (STREAM_BYTES + each)
+    settings.THINK_DURABLE_STREAMS = {"bytes": used + 3 * each + room}
+    made = at_once(lambda n: create_stream(alice.pk, Creation(path=f"t{n}", body=b"x" * 1_000)))
+    kept = DurableStream.objects.aggregate(total=Sum("kept_bytes"))["total"]
+    assert (made, kept) == (2, used + 3 * each + room)
 
 
 # --- the counter of messages -----------------------------------------------------------------------------------------
