@@ -16,6 +16,8 @@ from django.utils import timezone
 from chat.core.durable_names import STREAM_LEASE_FIBER, STREAM_WAKE_FIBER
 from chat.instances.notifications import notify_on_commit, stream_group
 from chat.models import DurableStream, StreamSubscription, SubscriptionLink
+from fibers.core.states import TERMINAL
+from fibers.models import Fiber
 from fibers.services import start_fiber
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -74,8 +76,18 @@ def pending_links(subscription: StreamSubscription) -> QuerySet[SubscriptionLink
 
 
 def start_wake(subscription: StreamSubscription, *, delay_seconds: float = 0.0) -> None:
-    """Start the fiber of the next wake, in the present transaction; once for a generation."""
-    start_fiber(
+    """Start the fiber of the next wake, in the present transaction; once for a generation.
+
+    A fiber that was given up before its wake began has used its generation up: the next one is taken.
+    """
+    if _start_wake(subscription, delay_seconds).status in TERMINAL:
+        subscription.generation += 1
+        subscription.save(update_fields=["generation"])
+        _start_wake(subscription, delay_seconds)
+
+
+def _start_wake(subscription: StreamSubscription, delay_seconds: float) -> Fiber:
+    return start_fiber(
         STREAM_WAKE_FIBER,
         {"subscription_id": subscription.pk, "generation": subscription.generation},
         owner_id=subscription.owner_id,

@@ -17,6 +17,7 @@ from chat.durable_streams import wakes
 from chat.durable_streams.waking import matches
 from chat.models import StreamSubscription
 from fibers.models import Fiber
+from fibers.services import cancel_fiber
 from fibers.testing import crash_after, run_until_idle
 from tests.db.chat.durable_streams.client import JSON, Program
 
@@ -113,6 +114,44 @@ async def test_a_webhook_that_fails_is_tried_again(her_program: Program, receive
     assert len(receiver.got) == 3
     row = await StreamSubscription.objects.aget()
     assert (row.failures, row.error_text, row.wake_id) == (0, "", "")
+
+
+async def test_pauses_grow_to_a_minute_and_are_not_all_alike(
+    her_program: Program, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 s, 2 s, 4 s … 60 s, each a fifth shorter or longer, in rows; here all of them thirty times as long."""
+    monkeypatch.setattr(wakes, "FIRST_PAUSE", 30 * wakes.FIRST_PAUSE)
+    monkeypatch.setattr(wakes, "LONGEST_PAUSE", 30 * wakes.LONGEST_PAUSE)
+    receiver.answers = [(503, b"")] * 8
+    await subscribe(her_program, receiver)
+    await her_program.put("jobs/a", b"1")
+    pauses = []
+    for _ in range(8):
+        await run_until_idle()
+        await her_program.send("POST", "jobs/a", b"x")  # what is new meanwhile waits as well
+        waiting = await Fiber.objects.aget(status="pending", name="chat.stream_wake")
+        pauses.append((waiting.available_at - waiting.created_at).total_seconds() / 30)
+        await Fiber.objects.filter(pk=waiting.pk).aupdate(available_at=timezone.now())
+    for pause, wanted in zip(pauses, (1, 2, 4, 8, 16, 32, 60, 60), strict=True):
+        assert 0.79 * wanted < pause < 1.21 * wanted
+    assert pauses[6] != pauses[7]
+    await run_until_idle()
+    assert len(receiver.got) == 9
+    assert await links(her_program) == {"jobs/a": f"{0:016}_{9:016}"}
+
+
+async def test_a_wake_that_was_given_up_does_not_silence_its_subscription(
+    her_program: Program, receiver: Receiver
+) -> None:
+    await subscribe(her_program, receiver)
+    await her_program.put("jobs/a", b"1")
+    await sync_to_async(cancel_fiber)((await Fiber.objects.aget(name="chat.stream_wake")).pk)
+    await run_until_idle()
+    assert receiver.got == []
+    await her_program.send("POST", "jobs/a", b"2")
+    await run_until_idle()
+    assert [each["generation"] for each in receiver.got] == [2]
+    assert await links(her_program) == {"jobs/a": f"{0:016}_{2:016}"}
 
 
 async def test_a_lease_that_is_over_wakes_again_and_fences(her_program: Program, receiver: Receiver) -> None:
