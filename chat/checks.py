@@ -7,14 +7,15 @@ chat.E009 a model that cannot be offered, or facts of one that cannot be read ·
 nothing calls.
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
-missing · chat.E103 a setting that was removed · chat.E104 a limit
-that is no number from 0 · chat.W101 an allowed origin without TLS on a production server ·
-chat.W102 sessions that the server cannot end · chat.W103 attached files where the web server may serve them ·
-chat.W104 `ninja` is not installed as an app · chat.W105 a cache that processes do not share.
+missing · chat.E103 a setting that was removed · chat.E104 a limit that is no number from 0, or limits that cannot be
+read or kept together · chat.W101 an allowed origin without TLS on a production server · chat.W102 sessions that the
+server cannot end · chat.W103 attached files where the web server may serve them · chat.W104 `ninja` is not installed as
+an app · chat.W105 a cache that processes do not share.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -38,7 +39,9 @@ from chat.core.context.compaction_policy import compaction_policy
 from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
 from chat.core.model.chosen_model import MAX_NAME
+from chat.durable_streams.conf import durable_stream_settings
 from chat.errors import InputInvalid, TurnConfigInvalid
+from chat.instances.addresses import is_root_name
 from chat.llm.catalogue import facts_problem
 from chat.llm.conf import llm_settings
 from chat.llm.prices import price_table
@@ -49,7 +52,7 @@ from thinkproject.kernel.removed_settings import removed
 from tools_app.core.tool_names import check_patterns
 from tools_app.errors import ToolDeclarationInvalid
 
-RESERVED = {"sub"}
+MAX_ROUTE_CHARS = 200  # as the column holds
 _CAMEL_CASE = (
     "getModel",
     "getSystemPrompt",
@@ -136,9 +139,13 @@ def check_names(**_kwargs: Any) -> list[CheckMessage]:
         for name, first, second in registry.clashes()
     ]
     found += [
-        Error(f"{_name(c)}: {c.route_name()!r} is reserved.", hint="Rename the class.", id="chat.E002")
-        for c in registry.registered_classes()
-        if c.route_name() in RESERVED
+        Error(
+            f"{_name(each)} is served at /agents/{each.route_name()}/…, which is no address of an agent.",
+            hint="Rename the class: in kebab case it has 1 to 200 characters and is not `sub`, as sub-agents' paths.",
+            id="chat.E002",
+        )
+        for each in registry.registered_classes()
+        if not is_root_name(each.route_name()) or len(each.route_name()) > MAX_ROUTE_CHARS
     ]
     return found
 
@@ -363,7 +370,34 @@ def check_numbers(**_: object) -> list[CheckMessage]:
         if kind in (int, float) and (type(value) not in {int, kind} or value < 0):
             words = "whole number" if kind is int else "number"
             found.append(Error(f"{name} must be a {words} from 0, not {value!r}.", id="chat.E104"))
-    return found
+        elif is_dataclass(setting.default) and type(value) is not type(setting.default):
+            problem = _problem_of_limits(name, setting.default, value)
+            found += [Error(problem, id="chat.E104")] if problem else []
+    return found or _check_durable_streams()
+
+
+def _problem_of_limits(name: str, default: Any, value: object) -> str:
+    if not isinstance(value, Mapping):
+        return (
+            f"{name} must be an object with some of {', '.join(each.name for each in fields(default))}, not {value!r}."
+        )
+    try:
+        conf.with_fields(name, default, value)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _check_durable_streams() -> list[CheckMessage]:
+    """Limits of which one makes another one useless."""
+    limits = durable_stream_settings.limits
+    largest = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or limits.append_bytes)
+    found = []
+    if limits.append_bytes > largest:
+        found.append(f"'append_bytes' of {limits.append_bytes}, and no request may have more than {largest} bytes.")
+    if limits.append_bytes > limits.bytes:
+        found.append(f"'append_bytes' of {limits.append_bytes}, and no room for more than {limits.bytes} bytes.")
+    return [Error(f"THINK_DURABLE_STREAMS has {problem}", id="chat.E104") for problem in found]
 
 
 @register("chat")

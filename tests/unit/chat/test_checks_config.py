@@ -1,4 +1,4 @@
-"""What `manage.py check` says about configurations and prices."""
+"""What `manage.py check` says about names, configurations and prices."""
 
 from decimal import Decimal
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from chat.agent import declared
-from chat.checks import check_configs, check_prices
+from chat.checks import check_configs, check_names, check_prices
 from chat.llm.prices import price_table
 from chat.think import Agent
 
@@ -34,6 +34,17 @@ def test_values_that_cannot_be_served(values: dict[str, Any], said: list[str]) -
         declared.unregister(made)
     assert len(found) == len(said)
     assert all(text in message for text, message in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize("name", ["Sub", "_", "A" + "a" * 200])
+def test_a_class_that_no_address_leads_to_is_an_error(name: str) -> None:
+    made = type(name, (Agent,), {})
+    try:
+        [message] = check_names()
+    finally:
+        declared.unregister(made)
+    assert (message.id, f".{name} is served at /agents/" in message.msg) == ("chat.E002", True)
+    assert check_names() == []
 
 
 def test_prices_that_cannot_be_read(settings: Any) -> None:

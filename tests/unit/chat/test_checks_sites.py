@@ -45,6 +45,26 @@ def test_a_time_may_be_part_of_a_second(settings: Any, value: object, count: int
     assert len(check_numbers()) == count
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"streams": 5_000, "sse_seconds": 1.5}, ""),
+        ({"stream": 5_000}, "has no 'stream'. It has streams, bytes,"),
+        ({"streams": 0}, "has 0 for 'streams'; expected a whole number above 0."),
+        ({"readers": True}, "has True for 'readers'"),
+        (5_000, "must be an object with some of streams, bytes,"),
+        ({"append_bytes": 32 * 1024 * 1024}, "no request may have more than 16777216 bytes"),
+        ({"bytes": 1_000_000}, "no room for more than 1000000 bytes"),
+    ],
+)
+def test_limits_of_durable_streams_that_cannot_be_kept_are_errors(settings: Any, value: object, said: str) -> None:
+    settings.THINK_DURABLE_STREAMS = value
+    found = check_numbers()
+    assert [(each.id, each.msg.startswith("THINK_DURABLE_STREAMS "), said in each.msg) for each in found] == (
+        [("chat.E104", True, True)] if said else []
+    )
+
+
 def test_a_removed_setting_is_an_error(settings: Any) -> None:
     assert check_removed_settings() == []
     settings.THINK_SANDBOX_RUNS = 4
