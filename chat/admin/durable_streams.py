@@ -27,9 +27,9 @@ OWNER = f"=owner__{get_user_model().USERNAME_FIELD}"
 class DurableStreamAdmin(ActionAdmin):
     """Streams, newest first."""
 
-    list_display = ("title", "owner", "content_type", "size", "source", "created", "ends", "closed")
+    list_display = ("title", "owner", "content_type", "size", "created", "ends", "closed")
     list_filter = ("created_at", "content_type")
-    list_select_related = ("owner", "forked_from")
+    list_select_related = ("owner",)
     search_fields = ("^path", OWNER)
     search_help_text = _("How the path begins, or the exact owner.")
     fields = (

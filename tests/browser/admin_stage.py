@@ -10,10 +10,13 @@ from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from chat.access import api_tokens
+from chat.durable_streams.subscriptions import put_subscription, read_wanted
+from chat.durable_streams.waking import MAX_FAILURES
+from chat.durable_streams.writing import Creation, create_stream
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
-from chat.models import AgentInstance, AgentRun, StreamSegment, Turn
+from chat.models import AgentInstance, AgentRun, StreamSegment, StreamSubscription, Turn
 from chat.runtime.add_messages import Author, edit_answer
 from fibers.models import Fiber, FiberStep
 from fibers.models.schedules import Schedule, ScheduleRun
@@ -76,6 +79,7 @@ def furnish(user_id: int) -> dict[str, Any]:
         "call": call.pk,
         "tools": _tools(instance, turn),
         "durable": _durable(instance, turn),
+        "streams": _streams(user_id),
     }
 
 
@@ -242,6 +246,23 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
     )
     fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
     return [*fibers, f"think_fibers/schedule/{schedule.pk}", f"think_chat/agentrun/{run.pk}"]
+
+
+def _streams(user_id: int) -> list[str]:
+    """Durable streams, one a fork that will end, and subscriptions, one of them given up; returns their pages."""
+    create_stream(user_id, Creation(path="wakes", content_type="application/json"))
+    row, _ = create_stream(user_id, Creation(path=f"jobs/{LONG_WORD}", content_type="text/plain", body=b"x" * 4000))
+    fork, _ = create_stream(user_id, Creation(path="branch", forked_from=row.path, ttl_seconds=3600, is_closed=True))
+    hook = {"type": "webhook", "pattern": "jobs/**", "webhook": {"url": "https://hooks.example/secret"}}
+    pull = {"type": "pull-wake", "streams": [row.path], "wake_stream": "wakes", "description": LONG_TITLE}
+    made = [
+        put_subscription(user_id, read_wanted(name, body), root="https://here.example/v1/stream")[0]
+        for name, body in (("worker", hook), (LONG_WORD, pull))
+    ]
+    known = {"failures": MAX_FAILURES, "error_text": "The server answered with 503. " * 8}
+    StreamSubscription.objects.filter(pk=made[0].pk).update(**known)
+    streams = [f"think_chat/durablestream/{each.pk}" for each in (row, fork)]
+    return [*streams, *(f"think_chat/streamsubscription/{each.pk}" for each in made)]
 
 
 def _tools(instance: AgentInstance, turn: Turn) -> list[str]:

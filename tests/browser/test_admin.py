@@ -20,7 +20,7 @@ LOOKS = [(WIDE, "light"), (TABLET, "dark"), (PHONE, "dark")]
 LISTS = [
     *("think_chat/agentinstance", "think_sessions/session", "think_sessions/message", "think_chat/attachment"),
     *("think_chat/turn", "think_chat/streamsegment", "think_tools/toolcallrecord", "think_fibers/fiber"),
-    *("think_fibers/schedule", "think_chat/agentrun"),
+    *("think_fibers/schedule", "think_chat/agentrun", "think_chat/durablestream", "think_chat/streamsubscription"),
     *("think_tools/execution", "think_tools/storedworkspace", "think_tools/workspaceentry"),
     *("think_sessions/contextblock", "think_sessions/contextentry", "think_sessions/compaction"),
     *("think_sessions/contextchange", "think_chat/apitoken", "auth/user", "auth/group"),
@@ -117,7 +117,7 @@ def pages_of(ids: dict[str, Any]) -> list[str]:
         *("think_chat/agentinstance/prune/?days=0&include_all=on", "think_chat/agentinstance/storage/"),
         *(f"think_chat/apitoken/{ids['token']}/change/", f"think_chat/attachment/{ids['file']}/change/"),
         *(f"think_tools/{page}/change/" for page in ids["tools"]),
-        *(f"{page}/change/" for page in ids["durable"]),
+        *(f"{page}/change/" for page in (*ids["durable"], *ids["streams"])),
     ]
 
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.acceptance.product import Product, wait_for
+from tests.chaos.durable.postgres import OwnPostgres
 
 ROOT = "/v1/stream/"
 JSON = "application/json"
@@ -79,6 +80,46 @@ def test_a_writer_whose_server_is_killed_leaves_no_gap_and_nothing_twice(make_pr
         reader.join(60)
     wanted = [{"n": number} for number in range(count)]
     assert got == {0: wanted, 1: wanted}
+
+
+def test_a_database_that_is_killed_loses_no_append_that_was_answered(make_product: Callable[..., Product]) -> None:
+    """PostgreSQL is killed three times between appends and in the middle of them, two writers at a time."""
+    own = OwnPostgres()
+    try:
+        product = make_product(workers=0, environ={"DATABASE_URL": own.address})
+        sent = headers(product, Content_Type=JSON)
+        refused: list[int] = []
+
+        def write(path: str) -> None:
+            for number in range(40):
+                claim = {"Producer-Id": path, "Producer-Epoch": "0", "Producer-Seq": str(number)}
+                deadline = time.monotonic() + 100
+                while True:
+                    assert time.monotonic() < deadline, refused[-5:]
+                    reply = httpx.post(product.url(ROOT + path), headers=sent | claim, content=str(number), timeout=30)
+                    if reply.status_code in {200, 204}:  # 204: the answer before was lost, and what it said was not
+                        break
+                    refused.append(reply.status_code)
+                    time.sleep(0.05)
+
+        paths = ("one", "two")
+        for path in paths:
+            assert httpx.put(product.url(ROOT + path), headers=sent, timeout=30).status_code == 201
+        writers = [threading.Thread(target=write, args=(path,)) for path in paths]
+        for writer in writers:
+            writer.start()
+        for _ in range(3):
+            own.restart()
+            time.sleep(0.3)  # so that something is written between two ends
+        for writer in writers:
+            writer.join(120)
+        assert refused, "it was killed while it was asked"
+        assert set(refused) <= {503}
+        for path in paths:
+            reply = httpx.get(product.url(ROOT + path), headers=sent, timeout=30)
+            assert reply.json() == list(range(40))
+    finally:
+        own.close()
 
 
 def test_a_reader_at_another_process_gets_what_is_written(shared_product_of_two: Product) -> None:
