@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from fibers import selectors, services
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.errors import FiberError, FiberKeyTaken, FiberNotFound
-from fibers.models import Fiber
+from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.enqueue import FiberSpec, insert_fiber
 from fibers.queue.leases import Settlement
@@ -192,8 +192,10 @@ def test_only_failed_and_interrupted_fibers_run_again(event: FiberEvent) -> None
 @pytest.mark.parametrize("event", [FiberEvent.FAIL, FiberEvent.SEAL])
 def test_requeue_starts_afresh_over_the_journal(event: FiberEvent) -> None:
     fiber = run_to(event)
+    FiberStep.objects.create(fiber_id=fiber.pk, step_key="call", value={"paid": 5}, attempt=1)
     Fiber.objects.filter(pk=fiber.pk).update(retries=3, recoveries=9)
     assert services.requeue_fiber(fiber.pk) is True
+    assert list(FiberStep.objects.values_list("step_key", "value", "attempt")) == [("call", {"paid": 5}, 1)]
     row = selectors.get_fiber(fiber.pk)
     assert (row.status, row.error, row.retries, row.recoveries, row.finished_at) == ("pending", None, 0, 0, None)
     assert leases.claim(fiber.pk, "w1") is not None
