@@ -130,7 +130,7 @@ async def test_before_the_first_message(several_room: Room) -> None:
     assert [m["id"] for m in await handle.get_history(turn.assistant_id)] == [turn.input_ids[0], turn.assistant_id]
 
 
-async def test_the_current_one_survives_a_restart(several_room: Room) -> None:
+async def test_the_chosen_one_is_stored(several_room: Room) -> None:
     first, _second = await said(several_room, "one"), await said(several_room, "two")
     await several_room.handle.switch_session(first)
     assert await AgentInstance.objects.values_list("session_id", flat=True).aget() == first
