@@ -62,6 +62,16 @@ class Judgement:
         return ToolResult(output=DENIED.format(rule=rule.name), is_error=True, details={RULE: rule.used()})
 
     @property
+    def is_by_tool(self) -> bool:
+        """Whether the tool's own rule alone has a person asked."""
+        return self.must_ask and not self.is_by_guard and self.verdict is None
+
+    @property
+    def opens_secret(self) -> bool:
+        """Whether a rule lets a call run that names a secret: then it may reach that secret."""
+        return self.used is not None and self.facts is not None and any(each.is_secret for each in self.facts.subjects)
+
+    @property
     def used(self) -> JSONObject | None:
         """The rule that lets the call run without a person's decision, for its details; `None` where none does."""
         is_allowed = self.verdict is not None and self.verdict.action is RuleAction.ALLOW and not self.must_ask

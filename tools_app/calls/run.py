@@ -22,6 +22,7 @@ from tools_app.core.execution import to_json
 from tools_app.core.guard.reach import enter
 from tools_app.core.guard.rules import MAX_SOURCES, SeenText
 from tools_app.core.origins import UNTRUSTED, Origin
+from tools_app.core.permissions.file_rules import FileRules, enter_file_rules
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult, details_of
 from tools_app.core.tool_output import Media, ToolOutput
@@ -160,6 +161,7 @@ class _Run:
         enter(self)
         enter_call(context)
         try:
+            enter_file_rules(await _file_rules(self._tool, context))
             async for item in _values(self._tool, self._call, context):
                 self._take(item)
         finally:
@@ -219,6 +221,13 @@ def _forget(task: "asyncio.Task[None]") -> None:
     _left_behind.discard(task)
     if not task.cancelled():
         task.exception()  # read, so that it is not reported as never retrieved
+
+
+async def _file_rules(tool: Tool, context: ToolContext) -> FileRules | None:
+    """The rules for the files that code of others reaches; nothing for tools whose calls are judged by their input."""
+    if context.permissions is None or not tool.runs_code:
+        return None
+    return await context.permissions.for_files(is_approved=context.is_approved)
 
 
 async def _values(tool: Tool, call: ToolCall, context: ToolContext) -> AsyncIterator[Any]:

@@ -27,6 +27,7 @@ from tools_app.core.guard.rules import SeenText
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.origins import NoteOrigin, Origin
 from tools_app.core.output_limits import OutputLimit
+from tools_app.core.permissions.file_rules import FileRules
 from tools_app.core.permissions.rules import CallFacts, RuleSet, RuleVerdict
 from tools_app.core.permissions.subjects import Subject
 from tools_app.core.questions import Editable, check_editable, check_template, check_title
@@ -66,6 +67,7 @@ class ToolContext:
     noter: NoteOrigin | None = None
     guard: "CallGuard | None" = None  # of the conversation
     permissions: "CallPermissions | None" = None  # the rules of the conversation
+    is_approved: bool = False  # a person, or a rule about this very secret, has let the call run
     repeats_outages: bool = False  # the attempt ends with `DatabaseAway` and is made again; otherwise it is an error
 
     async def check_egress(self, target: str) -> None:
@@ -171,6 +173,10 @@ class CallPermissions(Protocol):
         """The rules as they are stored now. A query, or two."""
         ...
 
+    async def for_files(self, *, is_approved: bool) -> FileRules:
+        """The rules as they are now, for files that code reaches. Queries: as `judge`."""
+        ...
+
 
 Attach: TypeAlias = Callable[[Any], None]
 """Takes a part of the reply."""
@@ -240,6 +246,7 @@ class Tool:
     source: Source = Source.AGENT  # of the turn's tools (`tools_app.core.tool_sources`)
     permission: str = ""  # the key of rules about its calls; empty: its name
     patterns: PatternFunction | None = None  # what a call is about; `None`: the pattern `*` alone covers it
+    runs_code: bool = False  # of others: each file that it reaches is judged by the rules, too
     asks_person: bool = False  # its calls are questions to a person: no rule answers them
     takes_self: bool = False  # made in the body of a class, and not bound to an object of it yet
 
@@ -285,6 +292,10 @@ Ask: TypeAlias = Callable[[AskedCall], Awaitable[CallDecision]]
 
 class InnerCalls(Protocol):
     """A turn's part in the calls that one of its calls makes: the `inner` of a `ToolContext`."""
+
+    async def review(self, tool: Tool, call: ToolCall) -> JSONObject | None:
+        """Ask the agent's reviewing model about a call that its tool alone asks about: the rule that lets it run."""
+        ...
 
     def run(
         self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool

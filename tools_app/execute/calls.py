@@ -94,10 +94,11 @@ class CodeCalls:
             except CodeInvalid as error:
                 outcome = CallOutcome(output=self.catalogue.explained(name, error.message), is_error=True)
             except ThinkError as error:
-                outcome = CallOutcome(output=error.message, is_error=True)
+                rule = error.data.get(RULE)
+                outcome = CallOutcome(output=error.message, is_error=True, details={RULE: rule} if rule else {})
         for text in texts:
             note_here(text.origin, text.source)
-        return replace(outcome, details=details_of(origins=texts)) if texts else outcome
+        return replace(outcome, details={**details_of(origins=texts), **outcome.details}) if texts else outcome
 
     async def _run_tool(self, path: str, tool: Tool, value: JSONObject, attempt: Attempt) -> CallOutcome:
         ordinal = attempt.row.ordinal
@@ -159,6 +160,11 @@ class CodeCalls:
             if not judged.must_ask:
                 await self.journal.move(row, ExecutionCallStatus.RUNNING)
                 return _Allowed(call=call, rule=judged.used)
+            inner = self.context.inner
+            reviewed = await inner.review(tool, call) if inner is not None and judged.is_by_tool else None
+            if reviewed is not None:
+                await self.journal.move(row, ExecutionCallStatus.RUNNING)
+                return _Allowed(call=call, rule=reviewed)
             await self.journal.move(row, ExecutionCallStatus.ASKED)
         decision = await self.ask(AskedCall(tool=tool, call=call, ordinal=row.ordinal, context=self.context))
         if decision.refused is not None:

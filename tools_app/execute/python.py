@@ -75,6 +75,7 @@ def create_python_tool(
         arguments=PythonInput,
         context_parameter="context",
         read_only=workspace is None,
+        runs_code=True,
     )
 
 

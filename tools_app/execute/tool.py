@@ -120,6 +120,7 @@ def create_execute_tool(tools: Iterable[Tool], **options: Unpack[ExecuteFields])
         timeout_seconds=limits.seconds + sandbox_settings.limits.queue_seconds + SLACK_SECONDS,
         arguments=CodeInput,
         context_parameter="context",
+        runs_code=True,
         read_only=not has_files,  # its calls are asked about one by one
     )
 

@@ -67,4 +67,5 @@ def _tool(extension: LoadedExtension, surface: ToolSurface, services: HostServic
         context_parameter="context",
         read_only=only_reads(granted, extension.manifest),
         open_world=bool(granted.network),
+        runs_code=True,
     )

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from tools_app.core.files.differences import differences
 from tools_app.core.files.paths import MOUNT, chain, normalise, without_mount
 from tools_app.core.files.workspace import Entry, EntryKind, Operation, Workspace
+from tools_app.core.permissions.file_rules import FileDeed, refused_files
 from tools_app.errors import FileFailed
 from tools_app.processes.isolation import MAX_ENTRIES, NOBODY
 
@@ -33,7 +34,7 @@ Signature: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(slots=True)
 class Copy:
-    """A workspace in a directory. `skipped`: files that are too large, which are not there and are left alone."""
+    """A workspace in a directory. `skipped`: files that are not there and are left alone: too large, or by a rule."""
 
     folder: Path
     base: dict[str, Entry] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Copy:
         links: dict[str, str] = {}
         for path, found in self._found():
             if path in self.skipped:
-                self._complain(path, "was too large to be read, so it is left as it is")
+                self._complain(path, "was not given to the command, so it is left as it is")
             elif stat.S_ISDIR(found.st_mode):
                 kinds[path] = EntryKind.DIRECTORY
             elif stat.S_ISLNK(found.st_mode):
@@ -166,6 +167,8 @@ async def copied(workspace: Workspace, folder: Path, *, most: int) -> Copy:
     if len(entries) == MAX_ENTRIES:
         copy.errors.append(f"The workspace has more than {MAX_ENTRIES} entries; the command saw the first ones.")
     copy.skipped = {entry.path for entry in entries if len(os.fsencode(copy.place(entry.path))) > MAX_PLACE_BYTES}
+    paths = [entry.path for entry in entries if entry.kind is EntryKind.FILE]
+    copy.skipped |= await asyncio.to_thread(refused_files, FileDeed.READ, paths)
     await asyncio.to_thread(copy.make, [entry for entry in entries if entry.path not in copy.skipped])
     left = most
     wanted = []

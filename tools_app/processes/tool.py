@@ -130,6 +130,7 @@ def create_process_tool(workspace: Workspace, **options: Unpack[ProcessFields]) 
         origin=Origin.WEB if chosen.network else Origin.TOOL,
         open_world=chosen.network,
         permission=NAME,
+        runs_code=True,
         patterns=lambda given, _context: [command_subject(str(given["command"]))],
     )
 

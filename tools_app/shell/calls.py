@@ -7,6 +7,7 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import note_here
+from tools_app.core.permissions.file_rules import FileDeed, check_files
 from tools_app.errors import CodeInvalid
 from tools_app.sandbox.contract import Answer
 from tools_app.sandbox.packing import packed, unpacked
@@ -67,6 +68,7 @@ class ShellCalls:
         return [entry.path, _KINDS[entry.kind], entry.size, modified, entry.target, entry.path in self._named]
 
     async def _read(self, paths: list[str]) -> list[JSONObject | None]:
+        check_files(FileDeed.READ, paths[:1])  # the others are read ahead, as far as they may be
         wanted = self.overlay.readable(paths)
         found: dict[str, bytes] = {}
         async for entry, data in self._workspace.read_many(wanted, max_bytes=MAX_FILE_BYTES):
@@ -95,6 +97,8 @@ class ShellCalls:
 
     def _note(self, changes: list[dict[str, Any]]) -> None:
         """Note the changes of a call, as far as can be foreseen all or none: the process makes them afterwards."""
+        check_files(FileDeed.DELETE, (_text(each, "path") for each in changes if each.get("op") == "remove"))
+        check_files(FileDeed.WRITE, (_text(each, "path") for each in changes if each.get("op") != "remove"))
         if len(changes) > 1:
             size = sum(len(_data(each["data"])) for each in changes if "data" in each)
             self.overlay.check([_text(each, "path") for each in changes], size)

@@ -118,6 +118,7 @@ def create_bash_tool(workspace: Workspace, **options: Unpack[BashFields]) -> Too
         arguments=BashInput,
         context_parameter="context",
         permission=NAME,
+        runs_code=True,
         patterns=lambda given, _context: [command_subject(str(given["script"]))],
     )
 

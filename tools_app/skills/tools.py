@@ -77,7 +77,7 @@ def create_skill_tools(library: SkillLibrary, workspace: Workspace | None = None
     return [
         _tool(ACTIVATE, "Read a skill", ActivateInput, activate, names, read_only=True, output_limit=UNCUT),
         _tool(READ, "Read a file of a skill", ReadInput, read, names, read_only=True),
-        _tool(RUN, "Run a script of a skill", RunInput, run, names, timeout_seconds=longest),
+        _tool(RUN, "Run a script of a skill", RunInput, run, names, timeout_seconds=longest, runs_code=True),
     ]
 
 

@@ -37,6 +37,7 @@ from tools_app.core.files.workspace import (
     Put,
     Workspace,
 )
+from tools_app.core.permissions.file_rules import FileDeed, check_files
 from tools_app.errors import ArchiveInvalid, FileFailed
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.stores.tree import PIECE_BYTES, StoredContent
@@ -66,6 +67,7 @@ async def export_zip(workspace: Workspace, prefix: str = "/") -> AsyncGenerator[
         if entry.kind is EntryKind.DIRECTORY:
             archive.writestr(_info(entry, start), b"")
     files = [entry.path for entry in entries if entry.kind is EntryKind.FILE]
+    await asyncio.to_thread(check_files, FileDeed.READ, files)  # an archive has all or is none
     async for entry, data in workspace.read_many(files, max_bytes=_SMALL_BYTES):
         if data is not None:
             await asyncio.to_thread(archive.writestr, _info(entry, start), data)

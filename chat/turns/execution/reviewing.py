@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.core.context.call_review import fits, is_clear, review_request
 from chat.core.model.language_model import ModelMessage, TextContent, UserMessage
@@ -12,7 +13,6 @@ from chat.turns.policies import check_call
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.calls.asking import Judgement
 from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import ToolCall
 
@@ -21,22 +21,21 @@ logger = logging.getLogger(__name__)
 SECONDS = 30.0
 
 
-def may_review(agent: object, tool: Tool, judged: Judgement) -> bool:
-    """Whether a model may answer for the person: only the tool's own rule asks, and about no high risk."""
+def may_review(agent: object, tool: Tool) -> bool:
+    """Whether a model may answer for the person where the tool's own rule alone asks: about no high risk."""
     is_high = tool.action is not None and tool.action.risk == "high"
     has_model = isinstance(agent, Think) and agent.review_model is not None
-    asks_else = judged.is_by_guard or judged.verdict is not None or tool.asks_person or tool.is_client
-    return has_model and not is_high and not asks_else
+    return has_model and not is_high and not tool.asks_person and not tool.is_client
 
 
 async def review(
-    agent: Think, facts: TurnFacts, tool: Tool, call: ToolCall, messages: Sequence[ModelMessage]
+    agent: Agent, facts: TurnFacts, tool: Tool, call: ToolCall, messages: Sequence[ModelMessage]
 ) -> JSONObject | None:
     """The note of a review that lets a call run, for its details; nothing where a person has to decide.
 
     Costs a request, which counts on the session. Never raises for what a model does: its failure asks the person.
     """
-    if not fits(call.input):
+    if not isinstance(agent, Think) or not fits(call.input):
         return None
     request = review_request(_wish(messages), tool.title or tool.name, tool.description, call.input)
     try:

@@ -68,7 +68,7 @@ class TurnTools:
     ) -> None:
         self.view = view
         self._make_agent = make_agent
-        self._agent: Agent = assembled.agent
+        self.agent: Agent = assembled.agent
         self._deferral = assembled.deferral
         self._toolset = assembled.deferral.all
         self._reader = assembled.reader
@@ -78,6 +78,7 @@ class TurnTools:
         self.prompt = assembled.prompt
         self.permissions = TurnRules(facts.instance, facts.key, has_stored=facts.has_rules)
         self._used: dict[str, JSONObject | None] = {}  # the rules that let calls run
+        self._open: set[str] = set()  # calls that may reach the secrets that they name
         self._facts = facts
         self._context = context
         self._reply_room = ReplyRoom(len(recorded_reply(dict(context.records()))))
@@ -119,7 +120,9 @@ class TurnTools:
         result = ToolResult(output=None)
         inner = self._inner(call, turn_id)
         guard = self.guard.for_call(call.call_id, inner.message_id, includes_step=True, is_approved=is_approved)
-        context = self._tool_context(call, attempt, inner, guard)
+        context = replace(
+            self._tool_context(call, attempt, inner, guard), is_approved=is_approved or call.call_id in self._open
+        )
         items = self._run(call, context, inner, is_approved=is_approved) if refused is None else _only(refused)
         async for item in items:
             if isinstance(item, ToolProgress):
@@ -134,7 +137,7 @@ class TurnTools:
     async def report(self, call: ToolCall, result: ToolResult) -> None:
         """Have the agent see how a call ended."""
         await notify_hook(
-            self._agent,
+            self.agent,
             "after_tool_call",
             ToolOutcome(
                 request_id=self._facts.request_id,
@@ -184,20 +187,22 @@ class TurnTools:
         judged = await judge_call(tool, call, context)
         if judged.denied is not None:
             return judged.denied
-        if _is_looping(self._agent, self.view, call):
+        if _is_looping(self.agent, self.view, call):
             has_person = self._facts.key.owner_id is not None
             return _about_loop(await self.question(tool, call, context)) if has_person else _told_of_loop()
         if not judged.must_ask and tool.is_client:
             return ToolPause(status=CallStatus.WAITING)
         if not judged.must_ask:
             self._used[call.call_id] = judged.used
+            if judged.opens_secret:
+                self._open.add(call.call_id)
             return None
-        is_reviewed = may_review(self._agent, tool, judged)
+        is_reviewed = judged.is_by_tool and may_review(self.agent, tool)
         may_have_begun = judged.is_by_guard or judged.verdict is not None or self._facts.has_rules or is_reviewed
         if may_have_begun and await db(has_begun, self._facts.turn_id, call.call_id):
             return None  # it began before the text, or the rule, was there
-        if is_reviewed and isinstance(self._agent, Think):
-            used = await review(self._agent, self._facts, tool, call, self.view.messages)
+        if is_reviewed:
+            used = await review(self.agent, self._facts, tool, call, self.view.messages)
             if used is not None:
                 self._used[call.call_id] = used
                 return None
@@ -212,7 +217,7 @@ class TurnTools:
             refusal = await self._gate(call).refusal(tool.action, call.input)
             if refusal is not None:
                 return ToolResult(output=error_output("ActionDenied", refusal))
-        seconds = self._agent.approval_seconds if isinstance(self._agent, Think) else None
+        seconds = self.agent.approval_seconds if isinstance(self.agent, Think) else None
         seconds = tool.action.pause_seconds or seconds if tool.action is not None else seconds
         seconds = turn_settings.approval_seconds if seconds is None else seconds
         is_guarded = not lets_run(self.guard.rules, tool) and await self.guard.is_guarded(includes_step=True)
@@ -239,7 +244,7 @@ class TurnTools:
             body=facts.body,
         )
         above = functools.partial(asked_above, facts.key, turn, self._make_agent)
-        return ActionGate(agent=self._agent, turn=turn, call_id=call.call_id, is_approved=is_approved, above=above)
+        return ActionGate(agent=self.agent, turn=turn, call_id=call.call_id, is_approved=is_approved, above=above)
 
     async def perform(
         self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool
@@ -324,7 +329,7 @@ class TurnTools:
             step_number=self.view.number,
             messages=self.view.messages,
         )
-        return await ask_hook(self._agent, "before_tool_call", context) or Allow()
+        return await ask_hook(self.agent, "before_tool_call", context) or Allow()
 
     def _tool_context(self, call: ToolCall, attempt: int, inner: TurnInnerCalls, guard: CallGuard) -> ToolContext:
         # The key is that of the turn that made the call: another one may run it, and a further one run it again.

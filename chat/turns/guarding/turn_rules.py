@@ -16,6 +16,7 @@ from chat.agent.think import Think
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
 from tools_app.calls.asking import facts_of
+from tools_app.core.permissions.file_rules import FileRules
 from tools_app.core.permissions.rules import (
     CHANGES,
     CallFacts,
@@ -63,6 +64,10 @@ class TurnRules(CallPermissions):
     async def current(self) -> RuleSet:
         """The rules. A query, or two, where the conversation had stored ones when the turn began."""
         return await self.rules() if self._has_stored else self._of_classes
+
+    async def for_files(self, *, is_approved: bool) -> FileRules:
+        """The rules for files that code reaches. Queries: as `judge`."""
+        return FileRules(rules=await self.current(), now=timezone.now(), is_approved=is_approved)
 
     async def offering(self, question: Question, tool: Tool, call: ToolCall, context: ToolContext) -> Question:
         """The question with the rule that asks it, and the allowances that would answer it and its like for always."""

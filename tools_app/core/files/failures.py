@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
 from tools_app.errors import FileConflict, FileFailed
 
@@ -23,12 +24,18 @@ _REASONS: Final = {
 
 def failed(errno: str, path: str, reason: str = "") -> FileFailed:
     """Build an error such as `ENOENT: no such file or directory: /a.txt`. `reason` replaces the usual words."""
-    shown = path if len(path) <= 300 else path[:300] + "…"
-    shown = shown.encode("unicode_escape").decode("ascii") if not shown.isprintable() else shown
+    shown = _shown(path)
     words = reason or _REASONS[errno]
     return FileFailed(
         Phrase("{errno}: {reason}: {path}", errno=errno, reason=words, path=shown), errno=errno, path=shown
     )
+
+
+def refused(path: str, reason: str, rule: JSONObject) -> FileFailed:
+    """Build the error for a file that a rule keeps from code. Data: also `rule`, as details of calls have it."""
+    shown = _shown(path)
+    words = Phrase("{errno}: {reason}: {path}", errno="EACCES", reason=reason, path=shown)
+    return FileFailed(words, errno="EACCES", path=shown, rule=rule)
 
 
 def conflict(path: str, version: str) -> FileConflict:
@@ -36,3 +43,8 @@ def conflict(path: str, version: str) -> FileConflict:
     return FileConflict(
         Phrase("{path} has changed since it was read.", path=path), errno="EEXIST", path=path, version=version
     )
+
+
+def _shown(path: str) -> str:
+    shown = path if len(path) <= 300 else path[:300] + "…"
+    return shown if shown.isprintable() else shown.encode("unicode_escape").decode("ascii")

@@ -17,6 +17,7 @@ from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import is_reading, note_here
 from tools_app.core.guard.rules import MAX_SOURCES
 from tools_app.core.origins import Origin
+from tools_app.core.permissions.file_rules import FileDeed, check_files, refused_files
 from tools_app.errors import FileFailed
 from tools_app.workspace.ignoring import ignored_ones
 from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
@@ -65,7 +66,10 @@ class Reads(Bridge):
             file.close()
 
     async def read_many(self, paths: Sequence[str], *, max_bytes: int) -> AsyncIterator[tuple[Entry, bytes | None]]:
-        """Files with their bytes, in the order of the paths, whose spelling the entries have (normalised)."""
+        """Files with their bytes, in the order of the paths, whose spelling the entries have (normalised).
+
+        Those that code may not read by a rule are left out.
+        """
         for start in range(0, len(paths), _BATCH_PATHS):
             entries = await self._reading(partial(_files, paths=paths[start : start + _BATCH_PATHS]))
             for batch in _batches(entries, max_bytes):
@@ -187,6 +191,7 @@ def _note(entry: Entry, foreign: Origin | None) -> None:
 def _bytes(tree: Tree, *, path: str, foreign: Origin | None) -> bytes | None:
     entry = _file(tree, path)
     if entry is not None:
+        check_files(FileDeed.READ, [entry.path])
         _note(entry, foreign)
     return None if entry is None else tree.read_all([entry])[0]
 
@@ -195,6 +200,7 @@ def _opened(tree: Tree, *, path: str, foreign: Origin | None) -> IO[bytes]:
     entry = _file(tree, path)
     if entry is None:
         raise failed("ENOENT", path)
+    check_files(FileDeed.READ, [entry.path])
     _note(entry, foreign)
     return tree.open(entry)
 
@@ -218,7 +224,8 @@ def _files(tree: Tree, *, paths: Sequence[str]) -> list[tuple[str, Entry]]:
             continue
         if entry is not None and entry.kind is EntryKind.FILE:
             found.append((path, entry))
-    return found
+    unreadable = refused_files(FileDeed.READ, [entry.path for _, entry in found])
+    return [each for each in found if each[1].path not in unreadable]
 
 
 def _batches(entries: Sequence[tuple[str, Entry]], max_bytes: int) -> list[list[tuple[str, Entry]]]:

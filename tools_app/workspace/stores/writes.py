@@ -17,8 +17,9 @@ from tools_app.core.files.workspace import (
     Remove,
 )
 from tools_app.core.guard.reach import written_as, written_here
+from tools_app.core.permissions.file_rules import FileDeed, check_files, is_judging
 from tools_app.errors import FileConflict
-from tools_app.workspace.stores.planning import PathPlace, Plan, changes_of, is_own_child
+from tools_app.workspace.stores.planning import PathPlace, Plan, changes_of, is_own_child, moved
 from tools_app.workspace.stores.reads import Reads
 from tools_app.workspace.stores.tree import Committed, StoredContent, Tree
 
@@ -106,6 +107,7 @@ class Writes(Reads):
             place = plan.resolve(target)
             if place.path == origin.path or is_own_child(origin.path, place.path):
                 raise failed("EINVAL", place.path, "cannot copy into itself")
+            _check_relocating(tree, origin, place.path, FileDeed.READ)
             before = _make_room(tree, plan, origin, place)
             return None, _joined(before, entries=tree.copy(origin, place.path))
 
@@ -124,6 +126,7 @@ class Writes(Reads):
                 return None, Committed()
             if is_own_child(origin.path, place.path):
                 raise failed("EINVAL", place.path, "cannot move into itself")
+            _check_relocating(tree, origin, place.path, FileDeed.READ, FileDeed.DELETE)
             before = _make_room(tree, plan, origin, place)
             old, new = tree.move(origin, place.path)
             return None, _joined(before, removed=old, entries=new)
@@ -231,7 +234,28 @@ class Writes(Reads):
 
 def _carried_out(tree: Tree, plan: Plan) -> Committed:
     changes = plan.changes()
-    return Committed() if changes is None else tree.commit(changes)
+    if changes is None:
+        return Committed()
+    if is_judging():
+        check_files(FileDeed.DELETE, (path for entry in changes.removed for path in _paths(tree, entry)))
+        check_files(FileDeed.WRITE, (planned.path for planned in changes.planned))
+    return tree.commit(changes)
+
+
+def _check_relocating(tree: Tree, origin: Entry, target: str, *deeds: FileDeed) -> None:
+    """Look whether code may do this to all at and below an entry, and write it at the target. Errors: `EACCES`."""
+    if is_judging():
+        paths = list(_paths(tree, origin))
+        for deed in deeds:
+            check_files(deed, paths)
+        check_files(FileDeed.WRITE, (moved(path, origin.path, target) for path in paths))
+
+
+def _paths(tree: Tree, entry: Entry) -> Iterator[str]:
+    """The paths of an entry and of all below it."""
+    yield entry.path
+    if entry.kind is EntryKind.DIRECTORY:
+        yield from (each.path for each in tree.scan(below(entry.path)))
 
 
 def _existing(place: PathPlace) -> Entry:

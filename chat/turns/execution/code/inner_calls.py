@@ -11,7 +11,9 @@ from functools import partial
 from itertools import count
 from typing import Final, Protocol
 
+from chat.agent.base import Agent
 from chat.core.context.result_files import is_seen
+from chat.core.loop.loop import StepView
 from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, seen_files
 from chat.files.views import files_for_models
 from chat.instances.notifications import notify_conversation
@@ -19,6 +21,7 @@ from chat.turns.admission.continuation import EXPIRED_TEXT
 from chat.turns.conf import turn_settings
 from chat.turns.execution.journal import hand_out
 from chat.turns.execution.prompting import Prompt
+from chat.turns.execution.reviewing import may_review, review
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.turn_guard import TurnGuard
 from fibers.context import FiberContext
@@ -43,6 +46,8 @@ _APPROVED: Final = (CallStatus.APPROVED, CallStatus.RUNNING)
 class TurnCalls(Protocol):
     """The way of a turn with the calls of its model, as far as calls within them share it."""
 
+    agent: Agent
+    view: StepView
     prompt: Prompt
     guard: TurnGuard
 
@@ -93,10 +98,17 @@ class TurnInnerCalls:
         await db(self._begin, row.pk)
         return CallDecision(is_approved=True, edited_input=row.edited_input)
 
+    async def review(self, tool: Tool, call: ToolCall) -> JSONObject | None:
+        """The note of a model's review that lets a call run; nothing where a person has to decide."""
+        if not may_review(self.tools.agent, tool):
+            return None
+        return await review(self.tools.agent, self.facts, tool, call, self.tools.view.messages)
+
     async def run(
         self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         """Run a call between the agent's hooks."""
+        context = replace(context, is_approved=is_approved)
         if is_approved and context.guard is not None:
             context = replace(context, guard=context.guard.approved())
         allowed = await self.tools.allowed(tool, call, context.attempt, is_approved=is_approved)

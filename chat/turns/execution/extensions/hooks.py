@@ -14,11 +14,13 @@ from chat.agent.think import Think
 from chat.core.loop.hooks import ChunkContext, StepRecord, ToolCallContext, ToolOutcome
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.turn_guard import TurnGuard
+from chat.turns.guarding.turn_rules import TurnRules
 from chat.user_code.extension_services import AgentServices
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.core.extensions.snapshots import redacted, snapshot
 from tools_app.core.guard.reach import note_here
+from tools_app.core.permissions.file_rules import FileRules, under_file_rules
 from tools_app.core.tool import CallGuard
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.host import ExtensionPlace
@@ -97,12 +99,20 @@ class ExtensionHooks:
         )
         own = frozenset(extension.tool_names)
         try:
-            return await run_hook(bridge, hook, [redacted(event, extension.granted, own) for event in events])
+            with under_file_rules(await self._file_rules(extension)):
+                return await run_hook(bridge, hook, [redacted(event, extension.granted, own) for event in events])
         except (ThinkError, TimeoutError) as error:
             reason = error.message if isinstance(error, ThinkError) else "it took too long"
             extra = {"action": "extension_hook_failed", "hook": hook, "extension": extension.name, "reason": reason}
             logger.warning("a hook of an extension failed", extra=extra)
             return None
+
+    async def _file_rules(self, extension: LoadedExtension) -> FileRules | None:
+        """The rules for the files that a hook reaches, whose call no person has approved."""
+        if extension.granted.workspace == "none":
+            return None
+        facts = self.facts
+        return await TurnRules(facts.instance, facts.key, has_stored=facts.has_rules).for_files(is_approved=False)
 
     def _guard_of(self, hook: str) -> CallGuard:
         """The guard for what a hook sends: it closes whatever a person has approved."""
