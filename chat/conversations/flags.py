@@ -9,7 +9,7 @@ from django.db.models import Case, CharField, Exists, F, JSONField, OuterRef, Qu
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Concat, JSONObject
 
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, Revert, Turn
 from chat.turns.execution.begin import LEAF
 from chat.turns.state.status import TurnStatus, fiber_statuses
 from thinkproject.kernel.jsonvalue import load
@@ -51,6 +51,7 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
         leaf_id=F("session__active_leaf__message_id"),
         guard=Subquery(Guard.objects.filter(pk=OuterRef("session_id")).values(found=_standing())[:1]),
         plans=Exists(PermissionRule.objects.filter(PLANS, scope=OuterRef("pk"))),
+        undone=_undone(),
         waiting=RawSQL(_WAITING, (instant(),)),  # noqa: S611 - constants
     )
 
@@ -65,6 +66,15 @@ def _standing() -> Any:
     return Concat(seen, Value(" "), "decision", Value(" "), through, output_field=CharField())
 
 
+def _undone() -> Any:
+    """The newest undo that stands and that no turn has followed: `chat.runtime.undo.redoable`, in this statement."""
+    stands = Revert.objects.filter(instance=OuterRef("pk"), redoes=None, redone_by=None)
+    last_turn = Turn.objects.filter(instance=OuterRef("instance")).order_by("-position").values("accepted_at")[:1]
+    row = JSONObject(id="id", session="session_id", files="file_count", messages="includes_messages")
+    standing = stands.filter(created_at__gte=Subquery(last_turn)).order_by("-created_at", "-pk")
+    return Subquery(standing.values(found=row)[:1], output_field=JSONField())
+
+
 def _failure() -> Any:
     """The place of a failed turn in its conversation; nothing of a turn that did not fail."""
     place = JSONObject(answer=F("assistant_id"), options=F("options"))
@@ -75,6 +85,15 @@ def _failure() -> Any:
 def plans(row: AgentInstance) -> bool:
     """Whether the conversation is in plan mode."""
     return bool(getattr(row, "plans", False))
+
+
+def undone(row: AgentInstance) -> dict[str, Any] | None:
+    """The undo that a redo would take back, without its history: `id`, `file_count`, `includes_messages`."""
+    found = getattr(row, "undone", None)
+    found = load(found) if isinstance(found, str) else found
+    if found is None or found["session"] != row.session_id:
+        return None
+    return {"id": found["id"], "file_count": found["files"], "includes_messages": bool(found["messages"])}
 
 
 def is_running(row: AgentInstance) -> bool:

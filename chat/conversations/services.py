@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 
 from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
-from chat.conversations.flags import guard_of, has_failed, is_running, plans, waiting_count, with_flags
+from chat.conversations.flags import guard_of, has_failed, is_running, plans, undone, waiting_count, with_flags
 from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
@@ -62,6 +62,7 @@ class InstanceSummary:
     waiting_count: int  # calls at the end of the shown path that can be answered
     guard: str  # differs after every change of its injection guard; empty without one
     plans: bool  # it is in plan mode
+    undone: dict[str, Any] | None  # the undo that a redo would take back: id, file_count, includes_messages
     has_failed: bool  # the last turn of the shown path failed, and nothing followed
     is_unread: bool  # an answer ended after the owner last looked
     is_read_only: bool  # its agent is not served any more
@@ -219,6 +220,7 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         waiting_count=waiting_count(row),
         guard=guard_of(row),
         plans=plans(row),
+        undone=undone(row),
         has_failed=has_failed(row),
         is_unread=is_unread,
         is_read_only=not is_served(row.agent),

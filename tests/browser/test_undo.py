@@ -52,6 +52,8 @@ def test_an_undo_after_the_person_edited_the_same_file(files: Files) -> None:
     assert files.read("/new.txt") is None
     check(tab.page)
     look(tab, "undo-bar")
+    tab.page.reload()  # the server knows what was undone
+    expect(bar).to_contain_text("The messages and 2 files are taken back.")
     bar.get_by_role("button", name="Redo").click()
     expect(bar).to_have_count(0)
     expect(tab.answers).to_have_count(2)

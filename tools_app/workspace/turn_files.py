@@ -88,10 +88,10 @@ def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
         .annotate(first=Min("pk"), last=Max("pk"))
         .order_by("path_key", "workspace_id")[:limit]
     )
-    rows = _rows([span[end] for span in spans for end in ("first", "last")])
+    rows = rows_of([span[end] for span in spans for end in ("first", "last")])
     lasts = [rows[span["last"]] for span in spans]
-    later = _rows([row.next_id for row in lasts if row.next_id is not None])
-    present = _present(lasts)
+    later = rows_of([row.next_id for row in lasts if row.next_id is not None])
+    present = present_at(lasts)
     found: list[ChangedFile] = []
     for span in spans:
         first, last = rows[span["first"]], rows[span["last"]]
@@ -157,7 +157,7 @@ def _delete(rows: QuerySet[FileBackup]) -> int:
 _SHORT: Final = Case(When(size__lte=MAX_SHOWN_BYTES, storage_name="", then=F("content")), default=Value(None))
 
 
-def _rows(ids: Iterable[int]) -> dict[int, Any]:
+def rows_of(ids: Iterable[int]) -> dict[int, Any]:
     """Rows by their keys with the contents of short files only, and the key of the next row of the path."""
     next_row = FileBackup.objects.filter(
         workspace=OuterRef("workspace"), path_key=OuterRef("path_key"), pk__gt=OuterRef("pk")
@@ -181,7 +181,7 @@ def at_paths(rows: Sequence[FileBackup]) -> Q:
     return some
 
 
-def _present(rows: Sequence[FileBackup]) -> dict[tuple[str, str], Any]:
+def present_at(rows: Sequence[FileBackup]) -> dict[tuple[str, str], Any]:
     """The entries that are at the paths of these rows now, without the contents of large ones."""
     found: dict[tuple[str, str], Any] = {}
     for start in range(0, len(rows), _BATCH):

@@ -5,15 +5,16 @@ replaces is kept like what a turn replaces, under the undo's own id, so to redo 
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Final, Literal
+from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
 from django.db.models import Q
 
 from tools_app.core.files.failures import failed
+from tools_app.core.files.paths import chain
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
@@ -22,7 +23,7 @@ from tools_app.models import FileBackup, StoredWorkspace, WorkspaceEntry
 from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.stores.planning import PathPlace, Plan
 from tools_app.workspace.stores.tree import StoredContent
-from tools_app.workspace.turn_files import FILE_KINDS, ChangedFile, state_of
+from tools_app.workspace.turn_files import FILE_KINDS, ChangedFile, present_at, rows_of, state_of
 
 Hindrance = Literal["", "changed", "too_large", "no_access"]
 """Why a file does not become what it was: another hand changed it, it was too large to be kept, or it may not be
@@ -59,12 +60,38 @@ class Undoable:
         return "deleted" if not self.kind else "created" if not self.kind_now else "updated"
 
 
+class _Kept(NamedTuple):
+    """A backup without its content: of thousands at a time, so plain values."""
+
+    pk: int
+    workspace_id: str
+    path: str
+    path_key: str
+    kind: str
+    media_type: str
+    size: int
+    target: str
+    storage_name: str
+    origin: str
+    is_cut: bool
+    version_before: int | None
+    version_after: int | None
+    kind_after: str
+
+    @property
+    def place(self) -> "_Place":
+        return self.workspace_id, self.path_key
+
+
+_Place: TypeAlias = tuple[str, str]
+
+
 @dataclass(slots=True)
 class _Span:
     """The changes of one path: from the state before the first to what the last one left."""
 
-    first: FileBackup
-    last: FileBackup
+    first: _Kept
+    last: _Kept
     ids: set[int]
     is_broken: bool = False  # another hand was in between
 
@@ -72,18 +99,9 @@ class _Span:
 def undoable(some: Q, *, may_write: Q) -> list[Undoable]:
     """The entries that an undo of this part of the backups is about, by path; those that are as they were are left out.
 
-    `may_write`: condition of the workspaces that may be written to. The number of queries follows that of the entries.
+    `may_write`: condition of the workspaces that may be written to. Three queries for each workspace, and two.
     """
-    spans = _spans(some)
-    _find_others(spans)
-    present = _present(spans)
-    writable = set(
-        StoredWorkspace.objects.filter(may_write, pk__in={span.first.workspace_id for span in spans}).values_list(
-            "pk", flat=True
-        )
-    )
-    found = [_undoable(span, present.get(_place(span.first)), writable) for span in spans]
-    return sorted((each for each in found if each is not None), key=lambda each: (each.path, each.workspace_id))
+    return [each for each, _ in _found(some, may_write)]
 
 
 def undo_files(
@@ -97,83 +115,89 @@ def undo_files(
     ids = FileBackup.objects.filter(some).order_by("workspace_id").values_list("workspace_id", flat=True).distinct()
     held = StoredWorkspace.objects.select_for_update(no_key=True).filter(pk__in=list(ids)).order_by("pk")
     locked = [row.pk for row in held]
-    done: list[Undoable] = []
+    wanted: dict[str, list[tuple[Undoable, _Kept]]] = {workspace_id: [] for workspace_id in locked}
     left: list[Undoable] = []
-    for each in undoable(some, may_write=may_write):
+    for each, kept in _found(some, may_write):
         is_chosen = each.hindrance == "changed" and (choices or {}).get(each.id) == each.version
-        (done if not each.hindrance or is_chosen else left).append(each)
-    for workspace_id in locked:
-        own = [each for each in done if each.workspace_id == workspace_id]
+        if each.hindrance and not is_chosen:
+            left.append(each)
+        else:
+            wanted[each.workspace_id].append((each, kept))
+    done: list[Undoable] = []
+    for workspace_id, own in wanted.items():
         if own:
             workspace = DatabaseWorkspace(workspace_id).in_turn(undo_id)
             blocked = workspace.change_now(partial(_put_back, own))
             left += blocked
             stays = {each.id for each in blocked}
-            done = [each for each in done if each.id not in stays]
-    return done, left
+            done += [each for each, _ in own if each.id not in stays]
+    return sorted(done, key=_by_path), left
 
 
 def differences_of(files: Sequence[Undoable]) -> list[ChangedFile]:
     """For each of these files what is there now, beside what would come back. Contents of short files alone."""
-    rows = {row.pk: row for row in _in_batches([each.id for each in files])}
-    entries = WorkspaceEntry.objects
-    found: list[ChangedFile] = []
-    for each in files:
-        row = rows[each.id]
-        here = entries.filter(workspace_id=each.workspace_id, path_key=row.path_key).defer("content").first()
-        found.append(ChangedFile(path=each.path, before=None if here is None else state_of(here), after=state_of(row)))
-    return found
+    rows = rows_of([each.id for each in files])
+    here = present_at(list(rows.values()))
+    return [
+        ChangedFile(
+            path=each.path,
+            before=state_of(now) if (now := here.get((row.workspace_id, row.path_key))) is not None else None,
+            after=state_of(row),
+        )
+        for each in files
+        if (row := rows[each.id])
+    ]
 
 
-def _place(row: FileBackup) -> tuple[str, str]:
-    return row.workspace_id, row.path_key
+def _by_path(each: Undoable) -> tuple[str, str]:
+    return each.path, each.workspace_id
 
 
-def _spans(some: Q) -> list[_Span]:
-    spans: dict[tuple[str, str], _Span] = {}
-    for row in FileBackup.objects.filter(some).order_by("pk").defer("content").iterator():
-        span = spans.get(_place(row))
+def _found(some: Q, may_write: Q) -> list[tuple[Undoable, _Kept]]:
+    """The entries with their first backups, by path."""
+    spans = _spans(some)
+    workspaces = {span.first.workspace_id for span in spans.values()}
+    writable = set(StoredWorkspace.objects.filter(may_write, pk__in=workspaces).values_list("pk", flat=True))
+    present: dict[_Place, tuple[int, str]] = {}
+    for workspace_id in workspaces:
+        keys = FileBackup.objects.filter(some, workspace_id=workspace_id).values("path_key")
+        at_paths = Q(workspace_id=workspace_id, path_key__in=keys)
+        _find_others(spans, at_paths)
+        here = WorkspaceEntry.objects.filter(at_paths).values_list("path_key", "version", "kind")
+        present.update({(workspace_id, key): (version, kind) for key, version, kind in here.iterator()})
+    found = ((_undoable(span, present.get(place), writable), span.first) for place, span in spans.items())
+    made = [(each, kept) for each, kept in found if each is not None]
+    return sorted(made, key=lambda pair: _by_path(pair[0]))
+
+
+def _spans(some: Q) -> dict[_Place, _Span]:
+    spans: dict[_Place, _Span] = {}
+    rows = FileBackup.objects.filter(some).order_by("pk").values_list(*_Kept._fields)
+    for row in map(_Kept._make, rows.iterator()):
+        span = spans.get(row.place)
         if span is None:
             is_known = row.version_before is not None and row.version_after is not None
-            spans[_place(row)] = _Span(row, row, {row.pk}, is_broken=not is_known)
+            spans[row.place] = _Span(row, row, {row.pk}, is_broken=not is_known)
         else:
             span.is_broken |= row.version_before != span.last.version_after
             span.last = row
             span.ids.add(row.pk)
-    return list(spans.values())
+    return spans
 
 
-def _find_others(spans: Sequence[_Span]) -> None:
+def _find_others(spans: Mapping[_Place, _Span], at_paths: Q) -> None:
     """Mark the paths in whose history another hand appears since."""
-    for batch, paths in _paths(spans):
-        rows = FileBackup.objects.filter(paths, pk__gt=min(span.first.pk for span in batch.values()))
-        for pk, workspace_id, path_key in rows.values_list("pk", "workspace_id", "path_key"):
-            span = batch[workspace_id, path_key]
-            span.is_broken |= pk > span.first.pk and pk not in span.ids
+    since = min(span.first.pk for span in spans.values())
+    rows = FileBackup.objects.filter(at_paths, pk__gt=since).values_list("pk", "workspace_id", "path_key")
+    for pk, workspace_id, path_key in rows.iterator():
+        span = spans[workspace_id, path_key]
+        span.is_broken |= pk > span.first.pk and pk not in span.ids
 
 
-def _present(spans: Sequence[_Span]) -> dict[tuple[str, str], WorkspaceEntry]:
-    found: dict[tuple[str, str], WorkspaceEntry] = {}
-    for _, paths in _paths(spans):
-        for row in WorkspaceEntry.objects.filter(paths).defer("content"):
-            found[row.workspace_id, row.path_key] = row
-    return found
-
-
-def _paths(spans: Sequence[_Span]) -> "Iterable[tuple[dict[tuple[str, str], _Span], Q]]":
-    """The spans in batches, each with a condition of what is at their paths."""
-    for start in range(0, len(spans), _BATCH):
-        batch = {_place(span.first): span for span in spans[start : start + _BATCH]}
-        some = Q(pk__in=[])
-        for workspace_id in {workspace_id for workspace_id, _ in batch}:
-            keys = [path_key for workspace, path_key in batch if workspace == workspace_id]
-            some |= Q(workspace_id=workspace_id, path_key__in=keys)
-        yield batch, some
-
-
-def _undoable(span: _Span, here: WorkspaceEntry | None, writable: set[str]) -> Undoable | None:
+def _undoable(span: _Span, here: tuple[int, str] | None, writable: set[str]) -> Undoable | None:
+    """`here`: version and kind of what is there."""
     first, last = span.first, span.last
-    version, kind_now = (here.version, here.kind) if here is not None else (0, "")
+    version, kind_now = here or (0, "")
     is_of_directories = {first.kind, last.kind_after, kind_now} <= {"", EntryKind.DIRECTORY.value}
     if is_of_directories:
         is_same, is_other = first.kind == kind_now, False
@@ -203,28 +227,41 @@ def _undoable(span: _Span, here: WorkspaceEntry | None, writable: set[str]) -> U
     )
 
 
-def _put_back(files: Sequence[Undoable], plan: Plan) -> list[Undoable]:
+def _put_back(files: Sequence[tuple[Undoable, _Kept]], plan: Plan) -> list[Undoable]:
     """Plan it: what goes from below, then what comes from above. Returns what is in the way of others and stays."""
-    rows = {row.pk: row for row in _in_batches([each.id for each in files if each.kind])}
-    contents = _Contents([row for row in rows.values() if row.kind == EntryKind.FILE and not row.storage_name])
-    plan.prefetch([each.path for each in files])
+    contents = _Contents([kept for _, kept in files if kept.kind == EntryKind.FILE and not kept.storage_name])
+    plan.prefetch([each.path for each, _ in files])
     blocked: list[Undoable] = []
-    going = [each for each in files if each.kind_now and each.kind_now != each.kind]
-    for each in sorted(going, key=lambda each: each.path, reverse=True):
-        place = plan.resolve(each.path, follow=False)
-        with suppress(FileFailed):  # a directory that holds what others made stays
-            plan.check_empty(place)
-            plan.remove(place)
-    for each in sorted(files, key=lambda each: each.path):
+    going = {kept.path: kept for each, kept in files if each.kind_now and each.kind_now != each.kind}
+    for path in sorted(going.keys() - _holding_others(going)):
+        plan.remove(plan.resolve(path, follow=False))
+    for each, kept in sorted(files, key=lambda pair: pair[0].path):
         if each.kind:
             try:
-                _bring_back(plan, rows[each.id], contents)
+                _bring_back(plan, kept, contents)
             except (FileFailed, FileConflict):
                 blocked.append(each)
     return blocked
 
 
-def _bring_back(plan: Plan, row: FileBackup, contents: "_Contents") -> None:
+def _holding_others(going: Mapping[str, _Kept]) -> set[str]:
+    """The directories among these that hold what others made, at any depth: they stay."""
+    found: set[str] = set()
+    for workspace_id, keys in _in_batches(list(going.values())):
+        inside = WorkspaceEntry.objects.filter(workspace_id=workspace_id, parent_key__in=keys)
+        for path in inside.values_list("path", flat=True).iterator():
+            if path not in going:
+                found.update(each for each in chain(path) if each in going)
+    return found
+
+
+def _in_batches(rows: Sequence[_Kept]) -> Iterator[tuple[str, list[str]]]:
+    """Keys of these paths, which are in one workspace, some at a time."""
+    for start in range(0, len(rows), _BATCH):
+        yield rows[0].workspace_id, [row.path_key for row in rows[start : start + _BATCH]]
+
+
+def _bring_back(plan: Plan, row: _Kept, contents: "_Contents") -> None:
     place: PathPlace = plan.resolve(row.path, follow=False)
     if place.path != row.path:
         raise failed("ELOOP", row.path)  # a link leads elsewhere by now
@@ -236,21 +273,16 @@ def _bring_back(plan: Plan, row: FileBackup, contents: "_Contents") -> None:
             plan.link(row.path, row.target, replaces=True)
         else:
             content = StoredContent(size=row.size, media_type=row.media_type, origin=origin)
-            content.object_name = row.storage_name
+            content.object_name, content.backup_id = row.storage_name, row.pk
             content.source = partial(contents.open, row.pk)
             plan.put(row.path, content)
-
-
-def _in_batches(ids: Sequence[int]) -> Iterable[FileBackup]:
-    for start in range(0, len(ids), _BATCH):
-        yield from FileBackup.objects.filter(pk__in=ids[start : start + _BATCH]).defer("content")
 
 
 class _Contents:
     """Contents of backups, read some at a time in the order of their paths, as they are written."""
 
-    def __init__(self, rows: Sequence[FileBackup]) -> None:
-        self._left = [(row.pk, row.size) for row in sorted(rows, key=lambda row: row.path)]
+    def __init__(self, rows: Sequence[_Kept]) -> None:
+        self._left = deque((row.pk, row.size) for row in sorted(rows, key=lambda row: row.path))
         self._held: dict[int, bytes] = {}
 
     def open(self, pk: int) -> IO[bytes]:
@@ -260,11 +292,10 @@ class _Contents:
         return io.BytesIO(self._held.pop(pk))
 
     def _read(self, wanted: int) -> None:
-        ids, room = [wanted], _BATCH_BYTES
+        ids, room = {wanted}, _BATCH_BYTES
         while self._left and len(ids) < _BATCH and room > 0:
-            pk, size = self._left.pop(0)
-            if pk not in ids:
-                ids.append(pk)
+            pk, size = self._left.popleft()
+            ids.add(pk)
             room -= size
         rows = FileBackup.objects.filter(pk__in=ids).values_list("pk", "content")
         self._held.update({pk: bytes(content or b"") for pk, content in rows})

@@ -1,5 +1,6 @@
 """Follows links and works out what operations change, before anything is written. The same for all stores."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -39,6 +40,7 @@ class Plan:
         self._known: dict[str, Entry | None] = {}
         self._planned: dict[str, Planned] = {}
         self._removed: dict[str, Entry] = {}
+        self._going: Counter[str] = Counter()  # removed entries, by their directory
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Look up these paths and the directories above them in few queries."""
@@ -98,9 +100,9 @@ class Plan:
         for path in [each for each in self._planned if each == place.path or each.startswith(inside)]:
             planned = self._planned.pop(path)
             if path == place.path and planned.before is not None:
-                self._removed[path] = planned.before
+                self._remove(planned.before)
         if isinstance(place.found, Entry):
-            self._removed[place.path] = place.found
+            self._remove(place.found)
 
     def make_parents(self, path: str) -> None:
         """Make the directories above a path whose links are followed."""
@@ -124,8 +126,8 @@ class Plan:
             raise failed("ENOTEMPTY", place.path)
         if place.entry is None or place.kind is not EntryKind.DIRECTORY:
             return
-        going = sum(parent_of(path) == place.path for path in self._removed)
-        if any(child.path not in self._removed for child in self._tree.children(place.path, limit=going + 1)):
+        children = self._tree.children(place.path, limit=self._going[place.path] + 1)
+        if any(child.path not in self._removed for child in children):
             raise failed("ENOTEMPTY", place.path)
 
     def changes(self) -> Changes | None:
@@ -160,6 +162,10 @@ class Plan:
         if self._removed and any(each in self._removed for each in chain(path)):
             return None
         return self._known[path]
+
+    def _remove(self, entry: Entry) -> None:
+        self._going[parent_of(entry.path)] += entry.path not in self._removed
+        self._removed[entry.path] = entry
 
     def _look_up(self, paths: Collection[str]) -> None:
         wanted = [path for path in paths if path not in self._known]

@@ -20,7 +20,7 @@ from tools_app.core.files.paths import below, name_of, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import written_here
 from tools_app.core.origins import Origin
-from tools_app.models import StoredWorkspace, WorkspaceEntry
+from tools_app.models import FileBackup, StoredWorkspace, WorkspaceEntry
 from tools_app.workspace import objects
 from tools_app.workspace.quotas import check_room
 from tools_app.workspace.stores.backups import FileBackups
@@ -36,6 +36,9 @@ _RANGES: Final = 20
 _COLUMNS: Final = ("path", "kind", "size", "media_type", "target", "version", "created_at", "modified_at", "origin")
 _KEPT: Final = ("kind", "media_type", "size", "target", "storage_name", "content", "origin")
 _REPLACED: Final = (*_KEPT, "version", "modified_at")
+_REPLACING: Final = "ON CONFLICT (workspace_id, path_key) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in _REPLACED
+)
 _log = logging.getLogger(__name__)
 
 
@@ -138,13 +141,12 @@ class DatabaseTree:
         """As `Tree.commit`. Errors: `EPERM` where only reading is allowed, `ENOSPC`."""
         row = self._writable()
         gone = self._gone(changes)
-        made = [_made(row, each) for each in changes.planned]
-        entries = [_entry([getattr(each, column) for column in _COLUMNS]) for each in made]
+        entries = [_made(row, each) for each in changes.planned]
         delta = _Totals()
         for entry, object_name in gone:
             delta.add(entry, object_name, -1)
-        for entry, each in zip(entries, made, strict=True):
-            delta.add(entry, each.storage_name)
+        for entry, each in zip(entries, changes.planned, strict=True):
+            delta.add(entry, each.object_name)
         old = [entry for entry, _ in gone]
         backups, replaced = self._backups(row), _replaced(changes)
         backups.reserve(old)
@@ -154,12 +156,11 @@ class DatabaseTree:
             backups.keep(_at([before for _, before in pairs]), by=kind)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
-        for batch in _batches(made, changes.planned):
+        self._restore(row, [each for each in changes.planned if each.is_restored])
+        for batch in _batches(row, [each for each in changes.planned if not each.is_restored]):
             WorkspaceEntry.objects.bulk_create(
                 batch, update_conflicts=True, unique_fields=["workspace", "path_key"], update_fields=_REPLACED
             )
-            for each in batch:
-                each.content = None  # not all contents at once
         backups.note_new(entries, [before for _, before in replaced])
         objects.forget([name for _, name in gone])
         return Committed(removed=old, entries=entries)
@@ -240,6 +241,18 @@ class DatabaseTree:
         self._row.modified_at = timezone.now()
         return self._row
 
+    def _restore(self, row: StoredWorkspace, planned: Sequence[Planned]) -> None:
+        """Have entries that are there be what backups have, within the database; one statement for each 500."""
+        ids = [each.content.backup_id for each in planned if each.content is not None]
+        same = ("workspace_id", "path", "path_key", *_KEPT)
+        values: dict[str, Any] = {name: F(name) for name in same}
+        values |= {name: Value("", models.CharField()) for name in ("parent_key", "name")}  # stay as they are
+        values["version"] = Value(row.version, models.BigIntegerField())
+        values |= {name: Value(row.modified_at, models.DateTimeField()) for name in ("created_at", "modified_at")}
+        for start in range(0, len(ids), BATCH_KEYS):
+            rows = FileBackup.objects.filter(pk__in=ids[start : start + BATCH_KEYS])
+            insert_from(rows, WorkspaceEntry, values, on_conflict=_REPLACING)
+
     def _name(self, path: str) -> None:
         """Note whose the new name of an entry is; no statement for one that needs no distrust."""
         origin = written_here()
@@ -282,7 +295,23 @@ def _whole(tree: DatabaseTree, entry: Entry) -> bytes:
         return file.read()
 
 
-def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
+def _made(row: StoredWorkspace, planned: Planned) -> Entry:
+    """The entry that is made."""
+    return Entry(
+        path=planned.path,
+        kind=planned.kind,
+        size=planned.size,
+        media_type=planned.content.media_type if planned.content else "",
+        target=planned.target,
+        version=str(row.version) if planned.kind is not EntryKind.DIRECTORY else "",
+        origin=planned.origin,
+        created_at=planned.before.created_at if planned.before else row.modified_at,
+        modified_at=row.modified_at,
+    )
+
+
+def _row(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
+    """Its row, with the content that it has in itself."""
     content = planned.content
     return WorkspaceEntry(
         workspace_id=row.pk,
@@ -295,7 +324,8 @@ def _made(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
         size=planned.size,
         version=row.version,
         target=planned.target,
-        storage_name=content.object_name if content else "",
+        storage_name=planned.object_name,
+        content=content.open().read() if content is not None and not planned.object_name else None,
         origin=planned.origin.value if planned.origin else "",
         created_at=planned.before.created_at if planned.before else row.modified_at,
         modified_at=row.modified_at,
@@ -319,7 +349,13 @@ def _replaced(changes: Changes) -> list[tuple[EntryKind, Entry]]:
 
 def _removals(entries: Sequence[Entry]) -> Iterator[Q]:
     """Conditions that select these entries and all below them, for few statements."""
-    return itertools.chain(_at(entries), _below(entries))
+    outermost: list[Entry] = []
+    inside = ""
+    for entry in sorted(entries, key=lambda entry: f"{entry.path}/"):
+        if not inside or not entry.path.startswith(inside):
+            outermost.append(entry)
+            inside = below(entry.path) if entry.kind is EntryKind.DIRECTORY else inside
+    return itertools.chain(_at(outermost), _below(outermost))
 
 
 def _at(entries: Sequence[Entry]) -> Iterator[Q]:
@@ -337,18 +373,16 @@ def _below(entries: Sequence[Entry]) -> Iterator[Q]:
         yield some
 
 
-def _batches(made: Sequence[WorkspaceEntry], planned: Sequence[Planned]) -> Iterator[list[WorkspaceEntry]]:
+def _batches(row: StoredWorkspace, planned: Sequence[Planned]) -> Iterator[list[WorkspaceEntry]]:
     """Rows with their contents for one statement each: not too many, and not too many bytes."""
     batch: list[WorkspaceEntry] = []
     size = 0
-    for row, each in zip(made, planned, strict=True):
-        weight = each.size if each.content and not row.storage_name else 0
+    for each in planned:
+        weight = each.size if each.content and not each.object_name else 0
         if batch and (len(batch) >= BATCH_KEYS or size + weight > BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        if each.content and not row.storage_name:
-            row.content = each.content.open().read()
-        batch.append(row)
+        batch.append(_row(row, each))
         size += weight
     if batch:
         yield batch

@@ -22,8 +22,8 @@ OPEN_TRIES: Final = 3  # a file may be replaced between its listing and its open
 class StoredContent:
     """Bytes to be written: in memory, in a temporary file, or from a source that can be opened again.
 
-    `object_name`: where the store has put them already. `origin`: of strangers, as the writer says
-    (`tools_app.core.guard.reach`).
+    `object_name`: where the store has put them already. `backup_id`: of the backup that has them. `origin`: of
+    strangers, as the writer says (`tools_app.core.guard.reach`).
     """
 
     size: int
@@ -32,6 +32,7 @@ class StoredContent:
     file: IO[bytes] | None = field(default=None, repr=False)
     source: Callable[[], IO[bytes]] | None = field(default=None, repr=False)
     object_name: str = ""
+    backup_id: int = 0
     origin: Origin | None = field(default_factory=written_here)
 
     def open(self) -> IO[bytes]:
@@ -64,6 +65,16 @@ class Planned:
     def origin(self) -> Origin | None:
         """The origin of a file's content, or of the name of anything else."""
         return self.content.origin if self.content else self.named_by
+
+    @property
+    def object_name(self) -> str:
+        """The object that has the content; empty for none."""
+        return self.content.object_name if self.content else ""
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether an entry that is there becomes what a backup has: nothing of it leaves the database."""
+        return self.before is not None and self.content is not None and self.content.backup_id > 0
 
     @property
     def size(self) -> int:

@@ -91,12 +91,21 @@ class OriginOut(Schema):
     title: str
 
 
+class UndoneMarkOut(Schema):
+    """The undo that a redo would take back: what it took back."""
+
+    id: str
+    file_count: int
+    includes_messages: bool
+
+
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
     `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
     turn of the shown path failed, and nothing followed. `guard`: differs after every change of its
     injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode.
+    `undone`: there is something to redo.
 
     `session_id`: its current history; `keeps_sessions`: its agent keeps several.
 
@@ -122,6 +131,7 @@ class InstanceOut(Schema):
     waiting_count: int
     guard: str
     plans: bool
+    undone: UndoneMarkOut | None
     has_failed: bool
     is_unread: bool
     is_read_only: bool

@@ -314,7 +314,7 @@ export class App extends Store {
     });
     this.#listen(conversation);
     this.reveal = null;
-    this.undoing?.forget();
+    this.undoing?.show(instance);
     this.setFinding(false);
     this.#unsent.take(instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);

@@ -29,6 +29,7 @@ export function fromInstance(raw: RawInstance): Instance {
     hasFailed: Boolean(raw.has_failed),
     guard: raw.guard,
     plans: Boolean(raw.plans),
+    undone: raw.undone ?? null,
     sessionId: raw.session_id ?? null,
     keepsSessions: Boolean(raw.keeps_sessions),
     origin: origin ? { id: origin.instance_id, messageId: origin.message_id, title: origin.title } : null,

@@ -249,6 +249,8 @@ export interface Instance {
   guard?: string;
   /** It is in plan mode: calls that change anything are refused. */
   plans?: boolean;
+  /** What was taken back and can be brought back; null for nothing. */
+  undone?: { id: string; file_count: number; includes_messages: boolean } | null;
   sessionId: string | null;
   keepsSessions: boolean;
   origin: { id: string; messageId: string; title: string } | null;

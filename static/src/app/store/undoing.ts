@@ -1,12 +1,12 @@
 // Taking back what turns did, and bringing it back: what was undone here last. The verbs are loaded when they are used.
 
 import { Store } from "../lib/store.ts";
-import type { Revert } from "../net/undo_api.ts";
 import type { App } from "./app.ts";
+import type { Instance } from "./types.ts";
 
 export class Undoing extends Store {
-  /** The undo that can be brought back, as far as it was made in this tab; null where there is none. */
-  last: Revert | null = null;
+  /** The undo of the shown conversation that can be brought back; null where there is none. */
+  last: Instance["undone"] = null;
   readonly #app: App;
 
   constructor(app: App) {
@@ -24,13 +24,20 @@ export class Undoing extends Store {
     await (await this.#verbs())?.redo(this.#app);
   }
 
-  /** Another conversation is shown, or this one went on. */
+  /** A conversation is shown: the server knows what was undone there. */
+  show(instance: Instance): void {
+    this.last = instance.undone ?? null;
+    this.changed();
+  }
+
+  /** The conversation went on. */
   forget(): void {
     if (this.last) this.keep(null);
   }
 
-  keep(last: Revert | null): void {
+  keep(last: Instance["undone"]): void {
     this.last = last;
+    this.#app.list.patch(this.#app.conversation.instance.id, { undone: last });
     this.changed();
   }
 

@@ -2,7 +2,7 @@
 
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import type { Revert } from "../net/undo_api.ts";
+import type { Instance } from "../store/types.ts";
 import { useApp } from "./context.ts";
 
 export function UndoneBar() {
@@ -19,7 +19,7 @@ export function UndoneBar() {
   );
 }
 
-function textOf({ file_count: count, includes_messages: isOfMessages }: Revert): string {
+function textOf({ file_count: count, includes_messages: isOfMessages }: NonNullable<Instance["undone"]>): string {
   if (!isOfMessages) return t("undo.bar-files", { count });
   return count ? t("undo.bar-both", { count }) : t("undo.bar-messages");
 }

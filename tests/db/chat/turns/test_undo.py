@@ -63,6 +63,12 @@ async def redo(room: Room, **body: Any) -> Any:
     return await asked(room, "POST", f"/instances/{await instance_id(room)}/redo", {"revert_id": found["id"], **body})
 
 
+async def marks(room: Room) -> list[Any]:
+    """What the conversation and the list of conversations say that can be redone."""
+    [listed] = (await asked(room, "GET", "/instances")).json()["items"]
+    return [(await asked(room, "GET", f"/instances/{listed['id']}")).json()["undone"], listed["undone"]]
+
+
 async def files_of(room: Room) -> dict[str, str]:
     """All entries: texts of files, targets of links, an empty text for directories."""
     workspace = room.handle.workspace
@@ -103,9 +109,12 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
     assert (made.status_code, made.json()["left"]) == (201, [])
     assert await files_of(room) == before
     assert await room.texts() == told
+    mark = {"id": made.json()["revert"]["id"], "file_count": 7, "includes_messages": True}
+    assert await marks(room) == [mark, mark]  # a page that is opened anew offers to redo it
     again = await redo(room)
     assert again.status_code == 201
     assert (await files_of(room), await room.texts()) == (after, said)
+    assert await marks(room) == [None, None]
     assert (await undo(room, first)).status_code == 201
     assert (await files_of(room), await room.texts()) == (before, [])
     assert (await redo(room)).status_code == 201
@@ -175,7 +184,9 @@ async def test_after_another_turn_nothing_is_redone(make_room: MakeRoom) -> None
     turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
     made = (await undo(room, turn)).json()["revert"]
     assert await db(Turn.objects.filter(pk=turn.pk).exists)  # nothing is deleted
+    assert [mark["id"] for mark in await marks(room)] == [made["id"]] * 2
     await room.say("say: something else")
+    assert await marks(room) == [None, None]
     body = {"revert_id": made["id"]}
     assert (await asked(room, "POST", f"/instances/{await instance_id(room)}/redo", body)).json()[
         "code"
