@@ -58,6 +58,7 @@ SECTIONS: Final = (
         name=_("Turns"),
         tables={
             "think_chat.turn": _("Each request and its answer: status, model, tokens, cost, errors."),
+            "think_chat.revert": _("What people took back and brought back: messages, files, and what stayed."),
             "think_chat.agentrun": _("Agents at work for others: what started them, how it ended, what it cost."),
             "think_chat.streamsegment": _("What was streamed, piece by piece, as pages replay it."),
         },

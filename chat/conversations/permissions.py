@@ -4,8 +4,10 @@ The API, the pages and the terminal call the same functions. Whether a person ma
 caller; the rules of the site and of agents are for those who look after it (`chat/admin/tools/rules.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from django.db import transaction
 
@@ -67,12 +69,42 @@ class RuleDraft:
 def add_own_rule(owner_id: int, instance: AgentInstance | None, draft: RuleDraft, actor: Actor) -> RuleView:
     """Add a rule of a person's, for one conversation or for all. Errors: `RuleInvalid`, `RulesFull`."""
     lock_owner(owner_id)
-    place = RulePlace(level=RuleLevel.OWNER, owner_id=owner_id)
-    if instance is not None:
-        place = place_of(instance, RuleLevel.CONVERSATION)
-    [row] = add_rules(place, [draft.permission], author_id=actor.user_id, via=actor.via, expires_at=draft.expires_at)
+    [row] = add_rules(
+        _place(owner_id, instance),
+        [draft.permission],
+        author_id=actor.user_id,
+        via=actor.via,
+        expires_at=draft.expires_at,
+    )
     _notify(row)
     return _view(row)
+
+
+def rules_at(owner_id: int, instance: AgentInstance | None) -> list[RuleDraft]:
+    """A person's own rules of one place, in the order in which they count. One query."""
+    return [
+        RuleDraft(action=RuleAction(row.action), key=row.key, pattern=row.pattern, expires_at=row.expires_at)
+        for row in _place(owner_id, instance).rows()
+    ]
+
+
+@transaction.atomic
+def import_rules(
+    owner_id: int, instance: AgentInstance | None, drafts: Sequence[RuleDraft], actor: Actor, *, replaces: bool
+) -> list[RuleView]:
+    """Add a person's rules in their order, all or none; `replaces` removes those of the place. Errors: as one's."""
+    lock_owner(owner_id)
+    place = _place(owner_id, instance)
+    if replaces:
+        remove_rules(list(place.rows().values_list("pk", flat=True)))
+    rows: list[PermissionRule] = []
+    for expires_at, alike in groupby(drafts, key=lambda draft: draft.expires_at):
+        given = [draft.permission for draft in alike]
+        rows += add_rules(place, given, author_id=actor.user_id, via=actor.via, expires_at=expires_at)
+    if instance is not None:
+        notify_conversation(owner_id, instance.pk)
+    title = instance.title if instance is not None else ""
+    return [RuleView(rule=row.permission, row=row, title=title) for row in rows]
 
 
 @transaction.atomic
@@ -107,6 +139,12 @@ def set_plan_mode(instance: AgentInstance, *, is_on: bool, actor: Actor) -> None
     if is_on:
         add_rules(place, [Permission.deny(CHANGES)], author_id=actor.user_id, via=actor.via)
     notify_conversation(instance.owner_id, instance.pk)
+
+
+def _place(owner_id: int, instance: AgentInstance | None) -> RulePlace:
+    if instance is not None:
+        return place_of(instance, RuleLevel.CONVERSATION)
+    return RulePlace(level=RuleLevel.OWNER, owner_id=owner_id)
 
 
 def _own(owner_id: int, rule_id: str) -> PermissionRule:

@@ -27,18 +27,31 @@ class Screen:
     error: str | None = None
     request_id: str = ""
     has_begun: bool = False
+    _printed: int = 0
+    _skipped: int = 0  # of what comes: it was printed before
     _calls: dict[str, tuple[str, JSONValue]] = field(default_factory=dict)
     _open: str = ""  # what the line that is being written holds: text, reasoning, or nothing
 
     def on_start(self, request_id: str) -> None:
         """A turn was accepted."""
         self.error, self.request_id, self.has_begun = None, request_id, False
+        self._printed = self._skipped = 0
         self._calls.clear()
+
+    def goes_on(self) -> None:
+        """The same turn is followed once more from its beginning: print what is new."""
+        self._skipped = self._printed
 
     def on_event(self, text: str) -> None:
         """Print one chunk."""
         self.has_begun = True
-        chunk: Chunk = load(text)
+        if self._skipped:
+            self._skipped -= 1
+        else:
+            self._printed += 1
+            self._show(load(text))
+
+    def _show(self, chunk: Chunk) -> None:
         kind = str(chunk["type"])
         if kind in {"text-delta", "reasoning-delta"}:
             self._write(kind.removesuffix("-delta"), str(chunk["delta"]))
@@ -61,6 +74,7 @@ class Screen:
 
     def on_reset(self) -> None:
         """Discard the printed answer: it is streamed again from its beginning."""
+        self._printed = self._skipped = 0
         self.note("(the answer begins again)")
 
     def on_done(self) -> None:

@@ -76,21 +76,33 @@ async def run_turn(
         request = replace(request, options={**request.options, "caller_tools": tools.declarations})
     turn = (await db(admit, key, request)).turn
     await call_back(caller.callback, "on_start", turn.request_id)
-    async with _stopping_on(caller.signal, turn.pk), _stopping_with_caller(key, turn.pk), serving(key, turn, tools):
+    async with serving(key, turn, tools):
         if supply_input is not None:
-            await supply_input(turn)
-        await _deliver(turn, caller)
-    ended = await db(snapshots.find_turn, key, turn_id=turn.pk)
-    while ended is not None and (answering := await _answering(ended)) is not None:
-        async with _stopping_on(caller.signal, answering.pk), _stopping_with_caller(key, answering.pk):
-            await _deliver(answering, caller)
-        ended = await db(snapshots.find_turn, key, turn_id=answering.pk)
-    if ended is None:
-        raise TurnNotFound("The conversation was deleted while the turn ran.")
+            async with _stopping_on(caller.signal, turn.pk), _stopping_with_caller(key, turn.pk):
+                await supply_input(turn)
+        ended = await follow_turn(key, turn, caller)
     if is_reading():  # the caller is a call of another conversation, and may return the answer there
         for _, text in await db(texts_of, ended.session_id):
             note_here(text.origin, text.source)
     return ended
+
+
+async def follow_turn(key: InstanceKey, turn: Turn, caller: Caller) -> TurnRef:
+    """Wait for the end of a turn that was admitted; the chunks go to the callback, from its first one on.
+
+    Errors: as of `run_turn` after the admission.
+    """
+    current = turn
+    while True:
+        async with _stopping_on(caller.signal, current.pk), _stopping_with_caller(key, current.pk):
+            await _deliver(current, caller)
+        ended = await db(snapshots.find_turn, key, turn_id=current.pk)
+        if ended is None:
+            raise TurnNotFound("The conversation was deleted while the turn ran.")
+        answering = await _answering(ended)
+        if answering is None:
+            return ended
+        current = answering
 
 
 async def _answering(ended: TurnRef) -> Turn | None:

@@ -5,7 +5,7 @@ import logging
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, TextIO, cast
@@ -17,13 +17,16 @@ from django.test.utils import override_settings
 from chat.agent import declared, registry
 from chat.agent.base import InstanceKey
 from chat.http.health import readiness
-from chat.instance.handle import AgentHandle
+from chat.instance.handle import AgentHandle, ChatResult
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
+from chat.management.questions import ANSWERS, Questions
 from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
+from chat.models import Turn
 from chat.reads import snapshots
+from chat.runtime.turn_callbacks import Caller, follow_turn, report_end
 from chat.runtime.undo import Undone
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
@@ -37,7 +40,8 @@ PROMPT = "> "
 IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 HELP = (
     "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it, "
-    "/undo [files|messages] takes the last answer back, /redo brings it back."
+    "/undo [files|messages] takes the last answer back, /redo brings it back. While an answer is written elsewhere, "
+    "/queue, /steer or /interrupt before a message says what it does. Questions: /once, /always, /reject, /answer."
 )
 PARTS = {"": (True, True), "files": (True, False), "messages": (False, True)}
 HINDRANCES = {
@@ -46,6 +50,7 @@ HINDRANCES = {
     "too_large": "it was too large to be kept",
     "no_access": "its workspace cannot be changed from here",
 }
+DELIVERIES = frozenset({"/queue", "/steer", "/interrupt"})
 COMPACT = frozenset({"/compact", "/summarize", "/summarise"})
 
 
@@ -90,6 +95,7 @@ class Talk:
         self._screen = screen
         self._runner = runner
         self._is_inline = is_inline
+        self._questions = Questions(key=key, screen=screen)
 
     def run(self) -> None:
         """Read lines and answer them until the end. Errors: `CommandError` for a failed turn on a pipe."""
@@ -129,6 +135,8 @@ class Talk:
                 self._report(self._runner.run(self._handle.undo(files=files, messages=messages)), "Undone")
             elif line == "/redo":
                 self._report(self._runner.run(self._handle.redo()), "Redone")
+            elif line.partition(" ")[0] in ANSWERS:
+                self._runner.run(self._reply(line))
             elif line:
                 self._runner.run(self._turn(line))
         except ThinkError as error:
@@ -150,21 +158,57 @@ class Talk:
         self._screen.complain(text)
 
     async def _turn(self, line: str) -> None:
+        """Send a message, and show the answer."""
+        word, _, rest = line.partition(" ")
+        delivery, text = (word[1:], rest.strip()) if word in DELIVERIES else (None, line)
         stop = asyncio.Event()
-        talking = asyncio.ensure_future(self._handle.chat(line, self._screen, signal=stop))
+        await self._talk(self._handle.chat(text, self._screen, signal=stop, delivery=delivery), stop)
+
+    async def _reply(self, line: str) -> None:
+        """Answer the question that was shown, and show how the answer goes on."""
+        turn, was_parked = await self._questions.reply(line)
+        if turn is None:
+            await self._questions.show()
+            return
+        if was_parked:
+            self._screen.goes_on()
+        else:
+            self._screen.on_start(turn.request_id)
+        stop = asyncio.Event()
+        await self._talk(self._followed(turn, stop), stop)
+
+    async def _followed(self, turn: Turn, stop: asyncio.Event) -> ChatResult:
+        ended = await follow_turn(self._key, turn, Caller(callback=self._screen, signal=stop))
+        await report_end(self._screen, ended)
+        return ChatResult(
+            request_id=ended.request_id,
+            turn_id=ended.turn_id,
+            status=ended.status,
+            message=None,
+            error=ended.error_text or None,
+        )
+
+    async def _talk(self, answer: Coroutine[Any, Any, ChatResult], stop: asyncio.Event) -> None:
+        """Wait for an answer, or for a question in the middle of it; then show what is asked."""
+        talking = asyncio.ensure_future(answer)
+        result = None
         async with self._working(), _interrupts(stop, talking):
             watching = asyncio.create_task(self._watch())
+            asking = asyncio.create_task(wait_until(self._questions.in_code, group=group_of(self._key)))
             try:
-                result = await talking
+                await asyncio.wait({talking, asking}, return_when=asyncio.FIRST_COMPLETED)
+                result = await talking if talking.done() else None
             except asyncio.CancelledError:
                 self._screen.end_line()
                 raise Leave from None
             finally:
-                watching.cancel()
-        if result.status is TurnStatus.ERROR:
+                for task in (watching, asking, talking):
+                    task.cancel()  # a turn that waits goes on by itself
+        if result is not None and result.status is TurnStatus.ERROR:
             self._fail(result.error or "The turn failed.")
-        elif result.status is not TurnStatus.COMPLETED:
+        elif result is not None and result.status is not TurnStatus.COMPLETED:
             self._screen.note("(stopped)")
+        await self._questions.show()
 
     async def _compact(self, instructions: str) -> None:
         """Have older messages summarised, and wait for it; Ctrl-C waits no longer."""

@@ -207,6 +207,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/approvals"): None,
     ("GET", "/api/v1/rules"): None,
     ("POST", "/api/v1/rules"): {"action": "deny", "key": "mine"},
+    ("GET", "/api/v1/rules/export"): None,
+    ("POST", "/api/v1/rules/import"): {"rules": [{"action": "deny", "key": "mine"}]},
     ("GET", "/api/v1/actions"): None,
     ("GET", "/api/v1/mcp-servers"): None,
     ("POST", "/api/v1/schedules/preview"): HOURLY,

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from contextlib import ExitStack
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -10,17 +11,42 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from chat.agent.base import InstanceKey
+from chat.agent.methods.turns import to_message
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.management.terminal import Screen
+from chat.models import Turn
 from chat.reads.snapshots import current_transcript
+from chat.think import Think, Tool, tool
+from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.intake import Program
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, dump
+from tools_app.models import PermissionRule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 Say = Callable[..., tuple[str, str]]
+
+
+@tool(needs_approval=True, approval_text="Write to {to}?")
+def letter(to: str) -> str:
+    """Write a letter."""
+    return f"wrote to {to}"
+
+
+class LetterWriter(Think):
+    """Has code over a tool that asks."""
+
+    code_tool = True
+    workspace_tools = False
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [letter]
 
 
 @pytest.fixture
@@ -64,6 +90,50 @@ def test_the_last_answer_is_taken_back_and_brought_back(alice: User, say: Say) -
     assert transcript(alice) == []
     with pytest.raises(CommandError, match="nothing to undo"):
         say("/undo\n")
+
+
+WRITES = 'call tool write {"path": "/.env", "content": "A=1"}\n'
+
+
+def test_a_question_is_answered_once_always_or_refused_with_a_sentence(alice: User, say: Say) -> None:
+    """Each line answers the oldest question; the answer goes on at once, and a rule holds from then on."""
+    _, err = say(f"{WRITES}/reject Use another name.\n{WRITES}/once\n{WRITES}/always\n{WRITES}")
+    lines = err.splitlines()
+    assert [line for line in lines if line.startswith("?")] == [
+        '? write: {"content":"A=1","path":"/.env"}',
+    ] * 3
+    assert lines[1] == "Answer with /once, /always (allows edit /.env), /reject [why] or /reject-all [why]."
+    assert sum(line.startswith("⚙ write") and "Use another name." not in line for line in lines) == 3
+    said = dump(transcript(alice))
+    assert "Use another name." in said
+    assert [rule.name for rule in map(attrgetter("permission"), PermissionRule.objects.all())] == ["allow edit: /.env"]
+    with pytest.raises(CommandError, match="Nothing is asked"):
+        say("/once\n")
+
+
+def test_a_call_of_code_asks_in_the_middle_of_its_answer(alice: User, say: Say) -> None:
+    """The turn is parked meanwhile; what was printed before is not printed again."""
+    code = "async () => await tools.letter({to: 'Ann'})"
+    lines = f"call tool execute {dump({'code': code})} id=one\n/once\n"
+    _, err = say(lines, "letter-writer")
+    asked, how, *after = err.splitlines()
+    assert asked == "? letter: Write to Ann?"
+    assert how.startswith("Answer with /once")
+    assert len([line for line in after if line.startswith("⚙ execute")]) == 1
+    assert "wrote to Ann" in err
+
+
+def test_a_message_says_what_it_does_while_another_answer_is_written(alice: User, say: Say) -> None:
+    """A message that steers stands in the answer that was asked for elsewhere; one that queues gets its own."""
+    key = InstanceKey(owner_id=alice.pk, agent="assistant", name="terminal")
+    elsewhere = "call tool current_time {}\nsay: First."
+    admit(key, TurnRequest(intake=Program(messages=[to_message(elsewhere)]), request_id="elsewhere"))
+    say("/steer say: Second.\n/queue say: Third.\n")
+    assert [turn.delivery for turn in Turn.objects.order_by("position")] == ["queue", "steer", "queue"]
+    answers = [dump(message["parts"]) for message in transcript(alice) if message["role"] == "assistant"]
+    assert len(answers) == 2
+    assert "Second." in answers[0]
+    assert "Third." in answers[1]
 
 
 def test_a_failed_turn_is_an_error_of_the_command(alice: User, say: Say) -> None:

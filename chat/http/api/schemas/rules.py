@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from ninja import Schema
+from ninja import Field, Schema
 from pydantic import StringConstraints
 
 from chat.http.api.schemas.common import Input
@@ -55,6 +55,20 @@ class NewRuleIn(RuleIn):
     """A new rule. `instance_id`: the conversation that it is for; empty for all of yours."""
 
     instance_id: Annotated[str, StringConstraints(max_length=64)] = ""
+
+
+class RulesFileOut(Schema):
+    """Your rules of one place in their order, as `import_rules` takes them."""
+
+    rules: list[RuleIn]
+
+
+class RulesFileIn(Input):
+    """Rules to be added in this order, all or none. `replaces`: those that are there go."""
+
+    rules: Annotated[list[RuleIn], Field(max_length=500)]
+    instance_id: Annotated[str, StringConstraints(max_length=64)] = ""
+    replaces: bool = False
 
 
 class PlanIn(Input):

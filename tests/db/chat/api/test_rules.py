@@ -67,6 +67,24 @@ def test_rules_are_for_ones_own_conversations(
     assert PermissionRule.objects.filter(pk=mine).exists()
 
 
+def test_rules_are_exported_and_imported_all_or_none(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    add(as_alice, action="ask", pattern="*")
+    add(as_alice, key="edit", pattern="/docs/*", expires_at="2999-01-01T00:00:00Z")
+    add(as_alice, instance_id=conversation.pk, action="deny", key="mcp:send")
+    given = as_alice.get("/rules/export").json()
+    assert [(each["action"], each["key"]) for each in given["rules"]] == [("ask", "bash"), ("allow", "edit")]
+    assert len(as_alice.get(f"/rules/export?instance_id={conversation.pk}").json()["rules"]) == 1
+    bad = {"rules": [*given["rules"], {"action": "allow", "key": "nowhere:x"}], "replaces": True}
+    assert as_alice.send("POST", "/rules/import", bad).status_code == 422
+    assert as_alice.get("/rules/export").json() == given  # nothing was changed, nothing removed
+    there = {**given, "instance_id": conversation.pk, "replaces": True}
+    made = as_alice.send("POST", "/rules/import", there).json()["items"]
+    assert [each["level"] for each in made] == ["conversation"] * 2
+    assert as_alice.get(f"/rules/export?instance_id={conversation.pk}").json() == given
+    assert len(as_alice.send("POST", "/rules/import", given).json()["items"]) == 2
+    assert len(as_alice.get("/rules/export").json()["rules"]) == 4  # added behind those that were there
+
+
 def test_a_person_keeps_so_many(as_alice: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "MAX_OF_OWNER", 2)
     assert [add(as_alice, key=key).status_code for key in ("a", "b", "c")] == [201, 201, 409]

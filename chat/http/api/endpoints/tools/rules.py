@@ -1,5 +1,6 @@
 """API operations on rules about calls: yours for all conversations, those of one, and plan mode."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from django.http import HttpRequest
@@ -12,15 +13,17 @@ from chat.conversations.permissions import (
     RuleView,
     add_own_rule,
     change_own_rule,
+    import_rules,
     own_rules,
     plans,
     remove_own_rule,
+    rules_at,
     rules_for,
     set_plan_mode,
 )
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.rules import NewRuleIn, PlanIn, PlanOut, RuleIn, RuleOut, RulesOut
+from chat.http.api.schemas.rules import NewRuleIn, PlanIn, PlanOut, RuleIn, RuleOut, RulesFileIn, RulesFileOut, RulesOut
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleAction
 
@@ -46,6 +49,24 @@ def rule_add(request: HttpRequest, data: NewRuleIn) -> tuple[int, RuleOut]:
     instance = open_instance(user, data.instance_id) if data.instance_id else None
     view = add_own_rule(user.pk, instance, _draft(data), Actor(user_id=user.pk, via="api"))
     return 201, _encode(view, user.pk)
+
+
+@router.get("/rules/export", response=RulesFileOut, operation_id="export_rules", openapi_extra=declares(404))
+def rules_export(request: HttpRequest, instance_id: InstanceId = "") -> RulesFileOut:
+    """Your rules for all conversations, or with `instance_id` those for one, in the form that an import takes."""
+    user = caller_of(request).user
+    rules = rules_at(user.pk, open_instance(user, instance_id) if instance_id else None)
+    return RulesFileOut(rules=[RuleIn(**asdict(each)) for each in rules])
+
+
+@router.post("/rules/import", response=RulesOut, operation_id="import_rules", openapi_extra=declares(404, 409))
+def rules_import(request: HttpRequest, data: RulesFileIn) -> RulesOut:
+    """Add rules in their order, for one conversation or for all of yours. One that is no rule changes nothing."""
+    user = caller_of(request).user
+    instance = open_instance(user, data.instance_id) if data.instance_id else None
+    drafts, actor = [_draft(each) for each in data.rules], Actor(user_id=user.pk, via="api")
+    views = import_rules(user.pk, instance, drafts, actor, replaces=data.replaces)
+    return RulesOut(items=[_encode(view, user.pk) for view in views])
 
 
 @router.put("/rules/{rule_id}", response=RuleOut, operation_id="change_rule")

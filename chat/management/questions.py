@@ -1,0 +1,87 @@
+"""What an agent asks in the terminal, and the lines in which a person answers. The services are those of all doors."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from chat.agent.base import InstanceKey
+from chat.agent.values.approvals import PendingExecution
+from chat.errors import InputInvalid
+from chat.instances.rows import key_of
+from chat.management.terminal import Screen
+from chat.models import AgentInstance, Turn
+from chat.runtime.approvals import InstanceApprovals
+from chat.turns.admission.continuation import Replied, reply_to_call
+from chat.turns.admission.tool_answers import Reply
+from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import dump
+from tools_app.calls.services import Actor
+from tools_app.core.permissions.rules import RuleLevel
+from tools_app.models import ToolCallRecord
+
+ANSWERS: Final = frozenset({"/once", "/always", "/reject", "/reject-all", "/answer"})
+WAYS: Final = "/once, {always}/reject [why] or /reject-all [why]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """The questions of one conversation and its sub-agents, oldest first: a line answers the first."""
+
+    key: InstanceKey
+    screen: Screen
+
+    async def pending(self) -> list[PendingExecution]:
+        """The questions that can be answered."""
+        return await InstanceApprovals(self.key).pending()
+
+    async def in_code(self) -> bool:
+        """Whether code waits in the middle of its run, so that its turn does not end."""
+        return any(each.by_code for each in await self.pending())
+
+    async def show(self) -> None:
+        """Print the first question and how it is answered; nothing where there is none."""
+        pending = await self.pending()
+        if not pending:
+            return
+        first, more = pending[0], f" ({len(pending) - 1} more after this)" if len(pending) > 1 else ""
+        choices = first.descriptor.get("choices") or ()
+        for each in choices:
+            labels = " | ".join(option["label"] for option in each.get("options") or ())
+            self.screen.note(f"? {each['question']}{f' [{labels}]' if labels else ''}")
+        if choices:
+            self.screen.note(f"Answer with /answer first | second, or /reject [why]{more}.")
+            return
+        self.screen.note(f"? {first.title}: {first.sentence or dump(first.input)}")
+        offered = ", ".join(f"{each['key']} {each['pattern']}" for each in first.descriptor.get("offers") or ())
+        self.screen.note(f"Answer with {WAYS.format(always=f'/always (allows {offered}), ' if offered else '')}{more}.")
+
+    async def reply(self, line: str) -> tuple[Turn | None, bool]:
+        """Answer the first question: the turn that goes on, if one does, and whether it was parked meanwhile.
+
+        Errors: `InputInvalid` where nothing is asked; those of `reply_to_call`.
+        """
+        pending = await self.pending()
+        if not pending:
+            raise InputInvalid("Nothing is asked here.")
+        replied, parked = await db(partial(_reply, self.key.owner_id, pending[0], line))
+        if not replied.is_new:
+            self.screen.note("It was answered elsewhere.")
+        return parked if parked is not None else replied.turn, parked is not None
+
+
+def _reply(user_id: int | None, asked: PendingExecution, line: str) -> tuple[Replied, Turn | None]:
+    """The outcome, and the turn that was parked for the answer."""
+    word, _, rest = line.partition(" ")
+    reply = Reply(
+        call_id=asked.call_id,
+        approval_id=asked.id,
+        is_approved=not word.startswith("/reject"),
+        reason=rest.strip() if word.startswith("/reject") else "",
+        denies_all=word == "/reject-all",
+        always=RuleLevel.CONVERSATION if word == "/always" else None,
+        answers=[[text.strip()] for text in rest.split("|")] if word == "/answer" else None,
+    )
+    asking = AgentInstance.objects.get(pk=asked.instance_id)
+    row = ToolCallRecord.objects.get(approval_id=asked.id)
+    replied = reply_to_call(key_of(asking), reply, Actor(user_id=user_id, via="terminal"))
+    return replied, Turn.objects.filter(pk=row.turn_id).first() if asked.by_code else None
