@@ -99,11 +99,9 @@ def test_a_question_is_answered_once_always_or_refused_with_a_sentence(alice: Us
     """Each line answers the oldest question; the answer goes on at once, and a rule holds from then on."""
     _, err = say(f"{WRITES}/reject Use another name.\n{WRITES}/once\n{WRITES}/always\n{WRITES}")
     lines = err.splitlines()
-    assert [line for line in lines if line.startswith("?")] == [
-        '? write: {"content":"A=1","path":"/.env"}',
-    ] * 3
+    assert sum(line.startswith("? Write a file: {") and "/.env" in line for line in lines) == 3
     assert lines[1] == "Answer with /once, /always (allows edit /.env), /reject [why] or /reject-all [why]."
-    assert sum(line.startswith("⚙ write") and "Use another name." not in line for line in lines) == 3
+    assert sum(line.startswith("⚙ write") for line in lines) == 1, lines  # the fourth, by the rule
     said = dump(transcript(alice))
     assert "Use another name." in said
     assert [rule.name for rule in map(attrgetter("permission"), PermissionRule.objects.all())] == ["allow edit: /.env"]
