@@ -4,7 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
-                  │  UndoBusy · UndoImpossible
+                  │  RoleNeeded · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -47,6 +47,24 @@ class InstanceNotFound(ChatError, NotFound):
     """There is no such conversation."""
 
     code = "instance_not_found"
+
+
+class RoleNeeded(ChatError, Denied):
+    """Your role in this conversation does not let you do this. Data: `needs`, the role that does."""
+
+    code = "role_needed"
+
+
+class MemberNotFound(ChatError, NotFound):
+    """There is no such member of this conversation."""
+
+    code = "member_not_found"
+
+
+class InvitationNotFound(ChatError, NotFound):
+    """This invitation is not valid: it was used, taken back or has expired. Ask for another one."""
+
+    code = "invitation_not_found"
 
 
 class TurnNotFound(ChatError, NotFound):

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from chat.http import pages
+from chat.http import join_page, pages
 
 app_name = "chat"
 urlpatterns = [
     path("", pages.home, name="home"),
     path("approvals", pages.approvals, name="approvals"),
     path("c/new", pages.new, name="new"),
+    path("join/<str:secret>", join_page.join, name="join"),
     path("c/<str:instance_id>", pages.conversation, name="conversation"),
 ]

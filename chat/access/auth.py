@@ -42,9 +42,11 @@ from chat.errors import (
     TurnNotFound,
     Unauthenticated,
 )
-from chat.instances.addresses import is_root_name
-from chat.instances.rows import lookup_of
-from chat.models import AgentInstance, AgentRun, ApiToken, ArchiveImport, Attachment, Turn
+from chat.instances.addresses import Address, is_root_name
+from chat.instances.rows import key_of, lookup_of
+from chat.members import policy
+from chat.members.selectors import role_in, role_of
+from chat.models import AgentInstance, AgentRun, ApiToken, ArchiveImport, Attachment, Role, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
 from thinkproject.kernel.errors import ThinkError
@@ -123,45 +125,82 @@ def open_key_for(user_id: int, key: InstanceKey) -> OpenedAgent:
     return open_key(get_user_model().objects.filter(pk=user_id).first() or AnonymousUser(), key)
 
 
-def open_instance(user: User, instance_id: str) -> AgentInstance:
-    """The user's own instance of this id, its session loaded. Errors: `Unauthenticated`, `InstanceNotFound`."""
-    owner = require_user(user)
-    rows = AgentInstance.objects.select_related("session").filter(owner_id=owner.pk)
-    return _find(rows, instance_id, InstanceNotFound)
+def open_shared(user_id: int, instance_id: str, address: Address) -> InstanceKey:
+    """The address of a conversation for the holder of a credential who is in it: the one that was asked for.
+
+    Errors: `AgentNotFound`, for strangers as for what does not exist.
+    """
+    user = get_user_model().objects.filter(pk=user_id).first() or AnonymousUser()
+    try:
+        key = key_of(open_instance(user, instance_id, needs=Role.READER))
+    except InstanceNotFound:
+        raise AgentNotFound from None
+    lineage = [(each.agent, each.name) for each in (*key.ancestors, key)]
+    if lineage != [(address.agent, address.name), *((hop.agent, hop.name) for hop in address.hops)]:
+        raise AgentNotFound
+    return key
 
 
-def open_session(user: User, session_id: str) -> AgentInstance:
-    """The user's own instance that this session belongs to. Errors: `Unauthenticated`, `InstanceNotFound`."""
-    owner = require_user(user)
-    session = _find(Session.objects.filter(owner_id=owner.pk), session_id, InstanceNotFound)
-    return _find(AgentInstance.objects.filter(owner_id=owner.pk), session.scope, InstanceNotFound)
+def open_instance(user: User, instance_id: str, *, needs: Role = Role.OWNER) -> AgentInstance:
+    """The instance of this id, its session loaded, for its owner and members with the role that is needed.
+
+    Errors: `Unauthenticated`, `InstanceNotFound` for strangers, `RoleNeeded` for other members.
+    """
+    person = require_user(user)
+    instance = _find(AgentInstance.objects.select_related("session"), instance_id, InstanceNotFound)
+    policy.require(role_of(person.pk, instance), needs)
+    return instance
 
 
-def open_turn(user: User, turn_id: str) -> Turn:
-    """A turn of the user's own, its instance and fiber loaded. Errors: `Unauthenticated`, `TurnNotFound`."""
-    owner = require_user(user)
-    rows = Turn.objects.select_related("instance", "fiber").filter(instance__owner_id=owner.pk)
-    return _find(rows, turn_id, TurnNotFound)
+def open_session(user: User, session_id: str, *, needs: Role = Role.OWNER) -> AgentInstance:
+    """The instance that this session belongs to. Errors: as `open_instance`."""
+    person = require_user(user)
+    session = _find(Session.objects.all(), session_id, InstanceNotFound)
+    instance = _find(AgentInstance.objects.all(), session.scope, InstanceNotFound)
+    policy.require(role_of(person.pk, instance), needs)
+    return instance
 
 
-def open_run(user: User, run_id: str) -> AgentRun:
-    """A run of an agent for one of the user's own instances. Errors: `Unauthenticated`, `RunNotFound`."""
-    owner = require_user(user)
-    return _find(AgentRun.objects.filter(parent__owner_id=owner.pk), run_id, RunNotFound)
+def open_turn(user: User, turn_id: str, *, needs: Role = Role.OWNER) -> Turn:
+    """A turn, its instance and fiber loaded. Errors: `Unauthenticated`, `TurnNotFound`, `RoleNeeded`."""
+    person = require_user(user)
+    turn = _find(Turn.objects.select_related("instance", "fiber"), turn_id, TurnNotFound)
+    policy.require(role_of(person.pk, turn.instance), needs, TurnNotFound)
+    return turn
 
 
-def open_compaction(user: User, compaction_id: str) -> AgentInstance:
-    """The user's own instance that a compaction belongs to. Errors: `Unauthenticated`, `CompactionNotFound`."""
-    owner = require_user(user)
-    rows = Compaction.objects.select_related("session").filter(session__owner_id=owner.pk)
+def open_run(user: User, run_id: str, *, needs: Role = Role.OWNER) -> AgentRun:
+    """A run of an agent for an instance. Errors: `Unauthenticated`, `RunNotFound`, `RoleNeeded`."""
+    person = require_user(user)
+    run = _find(AgentRun.objects.select_related("parent"), run_id, RunNotFound)
+    policy.require(role_of(person.pk, run.parent), needs, RunNotFound)
+    return run
+
+
+def open_compaction(user: User, compaction_id: str, *, needs: Role = Role.OWNER) -> AgentInstance:
+    """The instance that a compaction belongs to. Errors: `Unauthenticated`, `CompactionNotFound`, `RoleNeeded`."""
+    person = require_user(user)
+    rows = Compaction.objects.select_related("session")
     scope = _find(rows, compaction_id, CompactionNotFound).session.scope
-    return _find(AgentInstance.objects.filter(owner_id=owner.pk), scope, CompactionNotFound)
+    instance = _find(AgentInstance.objects.all(), scope, CompactionNotFound)
+    policy.require(role_of(person.pk, instance), needs, CompactionNotFound)
+    return instance
 
 
-def open_attachment(user: User, attachment_id: str) -> Attachment:
-    """A file of the user's own. Errors: `Unauthenticated`, `AttachmentNotFound`."""
-    owner = require_user(user)
-    return _find(Attachment.objects.filter(owner_id=owner.pk), attachment_id, AttachmentNotFound)
+def open_attachment(user: User, attachment_id: str, *, needs: Role = Role.OWNER) -> Attachment:
+    """A file of the user's own, or one in a message of a conversation where the user has the role that is needed.
+
+    Errors: `Unauthenticated`, `AttachmentNotFound`, `RoleNeeded`.
+    """
+    person = require_user(user)
+    row = _find(Attachment.objects.select_related("instance"), attachment_id, AttachmentNotFound)
+    if row.owner_id != person.pk:
+        role = None if row.instance is None else role_of(person.pk, row.instance)
+        # A file is its owner's alone, also where another one's conversation shows it.
+        policy.require(role, needs, AttachmentNotFound)
+        if needs is Role.OWNER:
+            raise policy.role_needed(needs)
+    return row
 
 
 def open_archive(user: User, import_id: str) -> ArchiveImport:
@@ -242,6 +281,11 @@ def recheck(credential: Credential) -> bool:
         return False
     user = users.first()
     return user is not None and _hash_holds(user, credential.session_hash)
+
+
+def holds_role(credential: Credential, instance: AgentInstance, needs: Role) -> bool:
+    """Whether the credential still holds, and its user's role in this instance is still enough."""
+    return recheck(credential) and policy.allows(role_in(credential.user_id, instance.pk), needs)
 
 
 def holding(credentials: Sequence[Credential]) -> set[Credential]:

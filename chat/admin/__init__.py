@@ -1,6 +1,18 @@
 """Django admin of the chat; importing this package registers its models."""
 
-from chat.admin import access, change_feeds, durable_streams, files, imports, instances, lower_apps, reverts, streams, turns
+from chat.admin import (
+    access,
+    change_feeds,
+    durable_streams,
+    files,
+    imports,
+    instances,
+    lower_apps,
+    members,
+    reverts,
+    streams,
+    turns,
+)
 from chat.admin.durable import runs, schedules
 from chat.admin.tools import executions, extensions, guards, mcp, rules, workspace_files, workspaces
 
@@ -16,6 +28,7 @@ __all__ = [
     "instances",
     "lower_apps",
     "mcp",
+    "members",
     "reverts",
     "rules",
     "runs",

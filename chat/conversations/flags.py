@@ -9,7 +9,7 @@ from django.db.models import Case, CharField, Exists, F, JSONField, OuterRef, Qu
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Concat, JSONObject
 
-from chat.models import AgentInstance, Revert, Turn
+from chat.models import AgentInstance, Membership, Revert, Turn
 from chat.turns.execution.begin import LEAF
 from chat.turns.state.status import TurnStatus, fiber_statuses
 from thinkproject.kernel.jsonvalue import load
@@ -50,6 +50,7 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
         last_failure=Subquery(here.values(found=_failure())[:1]),
         leaf_id=F("session__active_leaf__message_id"),
         guard=Subquery(Guard.objects.filter(pk=OuterRef("session_id")).values(found=_standing())[:1]),
+        is_shared=Exists(Membership.objects.filter(instance=OuterRef("pk"), revoked_at=None)),
         plans=Exists(PermissionRule.objects.filter(PLANS, scope=OuterRef("pk"))),
         undone=_undone(),
         waiting=RawSQL(_WAITING, (instant(),)),  # noqa: S611 - constants

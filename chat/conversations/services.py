@@ -5,6 +5,7 @@ Whether the user may do it was decided in `auth.py`; these functions take what i
 
 import base64
 import binascii
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,7 +22,8 @@ from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, key_of, path_of
-from chat.models import AgentInstance
+from chat.members.selectors import role_in, shared_with
+from chat.models import AgentInstance, Role
 from chat.operations import removal
 from chat.runtime.sessions import keeps_sessions
 from sessions_app.messages.services import select_leaf
@@ -47,6 +49,8 @@ class InstanceSummary:
     """One line of the list of conversations."""
 
     id: str
+    role: Role  # of the person who asks
+    is_shared: bool  # others are members of it
     agent: str
     name: str
     path: str  # behind `/agents/`, encoded
@@ -117,9 +121,12 @@ def rename_instance(instance: AgentInstance, title: str) -> None:
 
 
 def list_line(instance_id: str, owner_id: Any) -> InstanceSummary | None:
-    """One of the user's own conversations as the list shows it; `None` when it is gone or another user's. One query."""
+    """One of a user's conversations as the list shows it; `None` for a stranger. One query for its owner."""
     row = with_flags(AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)).first()
-    return None if row is None else _summary(row)
+    if row is not None:
+        return _summary(row)
+    role = role_in(owner_id, instance_id)
+    return None if role is None else instance_summary(instance_id, role=role)
 
 
 def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
@@ -158,12 +165,16 @@ class InstanceFilter:
     is_archived: bool = False
     is_pinned: bool | None = None  # None: whether or not
 
-    def rows_of(self, owner_id: int) -> QuerySet[AgentInstance]:
-        """The user's rows that it lets through."""
-        rows = AgentInstance.objects.filter(owner_id=owner_id, parent_id=self.parent_id)
-        rows = rows.filter(archived_at__isnull=not self.is_archived)
+    def rows_of(self, owner_id: int, shared: Collection[str] = ()) -> QuerySet[AgentInstance]:
+        """The user's rows that it lets through, and of those `shared`. Pins and archives are the owner's."""
+        mine = Q(owner_id=owner_id, archived_at__isnull=not self.is_archived)
         if self.is_pinned is not None:
-            rows = rows.filter(pinned_at__isnull=not self.is_pinned)
+            mine &= Q(pinned_at__isnull=not self.is_pinned)
+        if shared and not self.is_archived and not self.is_pinned:
+            mine |= Q(pk__in=shared)
+        if self.parent_id is not None:  # opened for this user, so all below it are
+            mine = Q(archived_at__isnull=not self.is_archived)
+        rows = AgentInstance.objects.filter(mine, parent_id=self.parent_id)
         if self.agent:
             rows = rows.filter(agent=self.agent)
         if self.search:
@@ -177,34 +188,44 @@ _EVERYTHING = InstanceFilter()
 def instance_page(
     owner_id: int, wanted: InstanceFilter = _EVERYTHING, *, cursor: str = "", limit: int = 50
 ) -> InstancePage:
-    """The user's conversations, most recently active first. One query, no count.
+    """The user's conversations and those shared with the user, most recently active first. Two queries, no count.
 
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """
-    rows = wanted.rows_of(owner_id)
+    roles = {} if wanted.parent_id else shared_with(owner_id)
+    rows = wanted.rows_of(owner_id, roles)
     if cursor:
         active_at, last_id = _decode_cursor(cursor)
         rows = rows.filter(active_at__lte=active_at).filter(Q(active_at__lt=active_at) | Q(id__gt=last_id))
     found = list(with_flags(rows).order_by("-active_at", "id")[: limit + 1])
     page = found[:limit]
     return InstancePage(
-        items=[_summary(row) for row in page], next_cursor=_encode_cursor(page[-1]) if len(found) > limit else None
+        items=[_summary(row, role=_role(owner_id, row, roles)) for row in page],
+        next_cursor=_encode_cursor(page[-1]) if len(found) > limit else None,
     )
 
 
-def instance_summary(instance_id: str) -> InstanceSummary:
-    """One instance as the list shows it. One query. Errors: `InstanceNotFound`."""
+def _role(user_id: Any, row: AgentInstance, shared: Mapping[str, Role]) -> Role:
+    """Of a sub-agent, which is listed for those who may read it, the least."""
+    return Role.OWNER if row.owner_id == user_id else shared.get(row.pk, Role.READER)
+
+
+def instance_summary(instance_id: str, *, role: Role = Role.OWNER) -> InstanceSummary:
+    """One instance as the list shows it to a person with this role. One query. Errors: `InstanceNotFound`."""
     row = with_flags(AgentInstance.objects.filter(pk=instance_id)).first()
     if row is None:
         raise InstanceNotFound
-    return _summary(row)
+    return _summary(row, role=role)
 
 
-def _summary(row: AgentInstance) -> InstanceSummary:
+def _summary(row: AgentInstance, *, role: Role = Role.OWNER) -> InstanceSummary:
+    is_own = role is Role.OWNER
     last_finished_at: datetime | None = getattr(row, "last_finished_at", None)
     is_unread = last_finished_at is not None and (row.seen_at is None or last_finished_at > row.seen_at)
     return InstanceSummary(
         id=row.id,
+        role=role,
+        is_shared=bool(getattr(row, "is_shared", False)),
         agent=row.agent,
         name=row.name,
         path=path_of(key_of(row)),
@@ -212,8 +233,8 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         title=row.title,
         active_at=row.active_at,
         created_at=row.created_at,
-        pinned_at=row.pinned_at,
-        archived_at=row.archived_at,
+        pinned_at=row.pinned_at if is_own else None,
+        archived_at=row.archived_at if is_own else None,
         session_id=row.session_id,
         keeps_sessions=keeps_sessions(row.agent),
         is_running=is_running(row),
@@ -222,9 +243,9 @@ def _summary(row: AgentInstance) -> InstanceSummary:
         plans=plans(row),
         undone=undone(row),
         has_failed=has_failed(row),
-        is_unread=is_unread,
+        is_unread=is_unread and is_own,
         is_read_only=not is_served(row.agent),
-        forked_from=_origin(row),
+        forked_from=_origin(row) if is_own else None,
         model_choice=stored_choice(row.model_choice).to_json(),
     )
 

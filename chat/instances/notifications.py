@@ -146,6 +146,12 @@ class AuthorityChanged(TypedDict):
     type: Literal["authority.changed"]
 
 
+class PeopleChanged(TypedDict):
+    """A member was added, has another role, or is none any more."""
+
+    type: Literal["people.changed"]
+
+
 class StreamChanged(TypedDict):
     """A durable stream has new entries, was closed or deleted."""
 
@@ -170,6 +176,7 @@ Notification = (
     | McpChanged
     | RunChanged
     | AuthorityChanged
+    | PeopleChanged
     | StreamChanged
 )
 

@@ -25,6 +25,7 @@ from chat.models.durable_streams import (
 )
 from chat.models.feed import FeedChange, FeedHead
 from chat.models.imports import ArchiveImport, ImportedConversation
+from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.reverts import Revert, new_revert_id
 from chat.models.runs import AgentRun
@@ -40,11 +41,14 @@ __all__ = [
     "FeedChange",
     "FeedHead",
     "ImportedConversation",
+    "Invitation",
+    "Membership",
     "MessageCount",
     "OAuthClient",
     "OAuthGrant",
     "OAuthToken",
     "Revert",
+    "Role",
     "SignInLink",
     "StreamEntry",
     "StreamProducer",
@@ -57,6 +61,8 @@ __all__ = [
     "TurnTrigger",
     "new_attachment_id",
     "new_instance_id",
+    "new_invitation_id",
+    "new_member_id",
     "new_revert_id",
     "new_turn_id",
 ]

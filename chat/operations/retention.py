@@ -17,6 +17,7 @@ from chat.access.oauth import clients, grants
 from chat.durable_streams.finding import remove_ended
 from chat.feed.reading import prune_feeds
 from chat.files import attachments
+from chat.members.services import prune_invitations
 from chat.models import Turn
 from chat.operations.archives import prune_archives
 from chat.operations.conf import retention_settings
@@ -77,6 +78,7 @@ POLICIES = (
     Policy(name="grants", count=partial(grants.prune_grants, dry_run=True), prune=grants.prune_grants),
     Policy(name="programs", count=partial(clients.prune_clients, dry_run=True), prune=clients.prune_clients),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
+    Policy(name="invitations", count=partial(prune_invitations, dry_run=True), prune=prune_invitations),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),

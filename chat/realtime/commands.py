@@ -13,8 +13,9 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
-from chat.errors import BUSY, ModelChoiceInvalid, StateRefused, TurnDropped
+from chat.errors import BUSY, ModelChoiceInvalid, RoleNeeded, StateRefused, TurnDropped
 from chat.instance.instance import Instance
+from chat.members import policy
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
@@ -50,7 +51,14 @@ class ClientCommands:
         await self._calls.close()
 
     async def handle(self, frame: frames.ClientFrame | frames.Foreign) -> None:
-        """Carry out one frame."""
+        """Carry out one frame, if the user's role lets it."""
+        needs = policy.role_for_frame(frame)
+        if policy.allows(self._connection.role, needs):
+            await self._carry_out(frame)
+        else:
+            await self._refuse(frame, policy.role_needed(needs))
+
+    async def _carry_out(self, frame: frames.ClientFrame | frames.Foreign) -> None:
         match frame:
             case frames.ChatRequest():
                 await self._submit(frame)
@@ -72,6 +80,25 @@ class ClientCommands:
                 await self._foreign(text)
             case _:
                 logger.debug("frame ignored", extra={"action": "frame_ignored", "kind": type(frame).__name__})
+
+    async def _refuse(self, frame: frames.ClientFrame | frames.Foreign, error: RoleNeeded) -> None:
+        """Answer a frame that the user's role does not let, as its sender waits for it; what it shows is taken back."""
+        connection, text = self._connection, translate(error.phrase)
+        logger.info("frame refused", extra={"action": "frame_refused", "reason": error.message})
+        match frame:
+            case frames.ChatRequest(id=request_id):
+                await connection.send(frames.refusal(request_id, text))
+                await connection.send_transcript()
+            case frames.Clear() | frames.ToolResult() | frames.ToolApproval():
+                await connection.send_transcript()
+            case frames.StateUpdate():
+                await connection.send(frames.state_error(text))
+            case frames.ChooseModel(id=request_id):
+                await connection.send(frames.error(request_id, text))
+            case frames.Rpc(id=call_id):
+                await connection.send(frames.rpc_error(call_id, text))
+            case _:  # nothing is shown for it, and no answer is waited for
+                pass
 
     async def _submit(self, frame: frames.ChatRequest) -> None:
         """Admit a request, or end it with an error."""

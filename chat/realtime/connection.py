@@ -24,9 +24,11 @@ from chat.core.wire.handshake import (
     SendTranscript,
     to_frame,
 )
+from chat.errors import AgentNotFound
 from chat.instance.instance import Instance, make_agent
 from chat.mcp_servers.frames import mcp_state
-from chat.models import TurnTrigger
+from chat.members.selectors import role_in
+from chat.models import Role, TurnTrigger
 from chat.reads import snapshots
 from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
@@ -50,6 +52,8 @@ class Admitted:
         self.user_id = credential.user_id
         self.credential = credential
         self.agent: Agent | None = None
+        self.is_member = key.owner_id != credential.user_id  # of another's conversation
+        self.role: Role | None = Role.READER if self.is_member else Role.OWNER  # as the last check found it
         self._checked_at = time.monotonic()
 
     async def leave(self, code: int) -> None:
@@ -62,7 +66,7 @@ class Admitted:
         self._checked_at = time.monotonic()
 
     async def check_authority(self, *, max_age_seconds: float = 0.0) -> bool:
-        """Check that the user may still be here and close the socket when not.
+        """Check that the user may still be here and close the socket when not. Reads a member's role again.
 
         `max_age_seconds`: how old the last check may be to count.
         """
@@ -70,10 +74,22 @@ class Admitted:
         if now - self._checked_at <= max_age_seconds:
             return True
         self._checked_at = now
-        if await db(recheck, self.credential):
+        if not await db(recheck, self.credential):
+            await self.client.close(UNAUTHENTICATED, "Your session has ended.")
+        elif self.is_member and not await self._has_role():
+            await self._shut()
+            await self.client.close(UNKNOWN, AgentNotFound().message)
+        else:
             return True
-        await self.client.close(UNAUTHENTICATED, "Your session has ended.")
         return False
+
+    async def _has_role(self) -> bool:
+        self.role = await db(role_in, self.user_id, self.key.instance_id or "")
+        return self.role is not None
+
+    async def _shut(self) -> None:
+        """Send nothing more of the conversation, not even what is on its way."""
+        connections.discard(self)
 
     async def send(self, text: str) -> None:
         """Send one frame."""
@@ -136,6 +152,11 @@ class Connection(Admitted):
         if self.agent is not None:
             await notify_hook(self.agent, "on_close", self.client, code)
 
+    async def _shut(self) -> None:
+        await super()._shut()
+        await self.feed.close()
+        await self.runs.close()
+
     async def _give_up(self) -> None:
         """The feed failed. The client reconnects and resumes; an open socket that stays silent would prevent that."""
         await self.client.close(FAILED, "Please connect again.")
@@ -163,7 +184,7 @@ class Connection(Admitted):
 
     async def send_mcp_servers(self, *, has_servers: bool = True) -> None:
         """Send the MCP servers that the conversation has. Without any no query is needed."""
-        state = await db(mcp_state, self.key) if has_servers else None
+        state = await db(mcp_state, self.key) if has_servers and not self.is_member else None  # they are the owner's
         await self.send(extension_frames.mcp_servers(state))
 
     async def send_model_choice(self, instance_id: str | None, view: ChoiceView) -> None:

@@ -12,7 +12,7 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils.translation import activate
 
-from chat.access.auth import Credential, authenticate_scope, check_address, open_key_for
+from chat.access.auth import Credential, authenticate_scope, check_address, open_key_for, open_shared
 from chat.agent.base import InstanceKey
 from chat.agent.connection import ClientConnection
 from chat.agent.registry import is_served
@@ -26,7 +26,14 @@ from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Admitted, Connection
 from chat.realtime.events import InstanceEvents
 from chat.realtime.inbound import AGENTS, Dialect, FrameRefusal, Inbound
-from chat.realtime.resume_memory import client_label, client_query, reads_own_frames, shows_list, zone_of_scope
+from chat.realtime.resume_memory import (
+    client_label,
+    client_query,
+    named_instance,
+    reads_own_frames,
+    shows_list,
+    zone_of_scope,
+)
 from chat.user_code.call_hook import user_facing_error
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.languages import language_of
@@ -96,12 +103,15 @@ class AgentSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is 
             await self._open(credential, key)
 
     async def _opened(self, credential: Credential) -> InstanceKey:
-        """The address that the URL names, which this user may use. Errors: as `resolve` and `open_key`.
+        """The address that the URL names, which this user may use. Errors: as `resolve`, `open_key` and `open_shared`.
 
+        With `?instance=` a member opens another's conversation, whose address it is.
         The credential was read a moment ago. Where code of a developer's took its time since, or an instance has to
         exist because its class is gone, the rows are read again.
         """
         address = parse_address(raw_path(self.scope))
+        if instance_id := named_instance(self.scope):
+            return await db(open_shared, credential.user_id, instance_id, address)
         key = resolve_now(credential.user_id, address)
         if key is not None and is_served(key.agent):
             check_address(credential.user_id, key, exists=False)
@@ -168,7 +178,8 @@ class AgentSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is 
         """Close the socket of a client that sends too much, or whose user may not be here any more."""
         assert self.connection is not None
         if refusal is None:
-            return not await self.connection.check_authority(max_age_seconds=AUTHORITY_SECONDS)
+            seconds = 0.0 if self.connection.is_member else AUTHORITY_SECONDS  # a role may be revoked at any moment
+            return not await self.connection.check_authority(max_age_seconds=seconds)
         logger.info("socket closed", extra={"action": "frame_refused", "reason": refusal.reason})
         await self.close(refusal.code, refusal.reason)
         return True

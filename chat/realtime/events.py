@@ -14,6 +14,7 @@ from chat.instances.notifications import (
     MessageChanged,
     ModelChosen,
     Notification,
+    PeopleChanged,
     RunChanged,
     SessionFailed,
     SessionPhaseChanged,
@@ -132,6 +133,11 @@ class InstanceEvents:
     async def run_changed(self, event: RunChanged) -> None:
         """A run of another agent for this one was started or has ended."""
         await self._connection.runs.changed(event["run_id"])
+
+    async def people_changed(self, _event: PeopleChanged) -> None:
+        """A member came or left, or has another role: clients that read the product's own frames ask who is there."""
+        if self._connection.reads_own_frames:
+            await self._connection.send(extension_frames.people_changed())
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""

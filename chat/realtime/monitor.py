@@ -35,6 +35,7 @@ class Authorised(Protocol):
     """A connection whose authority is monitored."""
 
     credential: Credential
+    is_member: bool
 
     def authority_held(self) -> None:
         """Note that the credential was read, and holds."""
@@ -148,7 +149,7 @@ class Connections:
         if connection not in self._live:
             return
         self._live[connection] = now
-        if is_held:
+        if is_held and not connection.is_member:  # a member's role is another row
             connection.authority_held()
         else:
             self._start("authority", connection, self._check(connection))

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 86_400
 MAX_LABEL = 64
-_OURS = frozenset({"_pk", "_list", "_frames", "token"})
+_OURS = frozenset({"_pk", "_list", "_frames", "token", "instance"})
 
 
 class ResumeMemory:
@@ -71,6 +71,11 @@ def client_query(scope: dict[str, Any]) -> Mapping[str, str]:
 def shows_list(scope: dict[str, Any]) -> bool:
     """Whether a client shows the list of conversations and is to be notified of its changes (`_list=1`)."""
     return _query(scope).get("_list") == "1"
+
+
+def named_instance(scope: dict[str, Any]) -> str:
+    """The id of a conversation that a client opens as its member; empty for an address of the client's own."""
+    return _query(scope).get("instance", "")
 
 
 def reads_own_frames(scope: dict[str, Any]) -> bool:

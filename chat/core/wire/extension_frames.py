@@ -217,6 +217,14 @@ def model_chosen(value: ModelChosen) -> str:
     return dump({"type": "think_model_choice", **value.model_dump(by_alias=True)})
 
 
+# People
+
+
+def people_changed() -> str:
+    """Notify that a member was added, has another role, or is none any more. The API has who is there."""
+    return dump({"type": "think_people"})
+
+
 # The session
 
 

@@ -19,7 +19,7 @@ _RETRY_AFTER: Final[JSONObject] = {
 _DESCRIPTIONS: Final[dict[int, str]] = {
     400: "The request is malformed, for instance no JSON.",
     401: "There are no credentials, or they are not valid any more.",
-    403: "The caller may not do this, or the CSRF token of a cookie is missing.",
+    403: "The caller's role does not allow this, or the CSRF token of a cookie is missing.",
     404: "There is no such object, or it belongs to another user.",
     409: "The present state does not allow this.",
     413: "The request is larger than this server accepts.",
@@ -59,7 +59,7 @@ def _usual(path: str, method: str, operation: JSONObject) -> set[int]:
     if method not in _SAFE:
         found.add(403)
     if "{" in path:
-        found.add(404)
+        found |= {403, 404}
     if operation.get("parameters"):
         found.add(422)
     if "requestBody" in operation:

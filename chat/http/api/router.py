@@ -24,6 +24,7 @@ from chat.http.api.endpoints import (
     events,
     files,
     instances,
+    members,
     memory,
     preview,
     programs,
@@ -78,6 +79,7 @@ def build_router() -> Router:
     router = Router(auth=[TokenAuth(), SessionAuth()])
     router.add_router("", instances.router)
     router.add_router("", agents.router)
+    router.add_router("", members.router)
     router.add_router("", state.router)
     router.add_router("", sessions.router)
     router.add_router("", archives.router)

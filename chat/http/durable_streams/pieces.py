@@ -1,9 +1,10 @@
 """The pieces that a read delivers, and the three ways to send it: at once, by long poll, as events."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -38,11 +39,12 @@ Pieces = AsyncGenerator[ReadPiece, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One read. `is_now`: from the end, whose first piece says where that is."""
+    """One read. `is_now`: from the end, whose first piece says where that is. `may_go_on`: asked while it is live."""
 
     pieces: Pieces
     content_type: str
     is_now: bool
+    may_go_on: Callable[[], bool] | None = None  # by default the credential holds
 
 
 def read_mode(request: HttpRequest) -> tuple[str, str]:
@@ -102,7 +104,7 @@ def _events(request: HttpRequest, caller: Caller, reading: Reading) -> Streaming
         headers["Stream-SSE-Data-Encoding"] = "base64"
 
     async def still_allowed() -> bool:
-        return await db(recheck, caller.credential)
+        return await db(reading.may_go_on or partial(recheck, caller.credential))
 
     body = event_body(_encoded(reading.pieces, caller, as_text=as_text, cursor=cursor), still_allowed=still_allowed)
     return StreamingHttpResponse(body, content_type="text/event-stream", headers=headers)

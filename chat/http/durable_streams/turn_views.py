@@ -8,18 +8,19 @@ import hashlib
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from chat.access.auth import open_turn
+from chat.access.auth import holds_role, open_turn
 from chat.durable_streams import wire
 from chat.durable_streams.errors import DurableStreamGone, StreamReadOnly, StreamRequestInvalid
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, empty, stream_caller, stream_door
 from chat.http.durable_streams.pieces import Pieces, Reading, ReadPiece, answer_read, read_mode
-from chat.models import Turn
+from chat.models import Role, Turn
 from chat.reads.snapshots import is_final
 from chat.streams.logs.database_log import RETENTION_SECONDS
 from chat.streams.reader import find_end, follow
@@ -51,13 +52,14 @@ async def turn_stream(request: HttpRequest, turn_id: str) -> HttpResponseBase:
         pieces=_pieces(turn.pk, _position(offset, end, life), epoch),
         content_type=CONTENT_TYPE,
         is_now=offset == wire.NOW and not live,
+        may_go_on=partial(holds_role, caller.credential, turn.instance, Role.READER),
     )
     return await answer_read(request, caller, reading, live)
 
 
 def _open(request: HttpRequest, turn_id: str) -> tuple[Caller, Turn]:
     caller = stream_caller(request)
-    return caller, open_turn(caller.user, turn_id)
+    return caller, open_turn(caller.user, turn_id, needs=Role.READER)
 
 
 async def _pieces(turn_id: str, position: int, epoch: str | None) -> Pieces:

@@ -195,10 +195,49 @@ GUARDED |= {
     ("POST", FIBERS + "/{fiber_id}/restart"): None,
     ("POST", FIBERS + "/{fiber_id}/resolve"): {"status": "completed"},
 }
+PEOPLE = "/api/v1/instances/{instance_id}/members"
+INVITATIONS = "/api/v1/instances/{instance_id}/invitations"
+GUARDED |= {
+    ("GET", PEOPLE): None,
+    ("POST", PEOPLE): {"name": "carol", "role": "approver"},
+    ("PATCH", PEOPLE + "/{member_id}"): {"role": "approver"},
+    ("DELETE", PEOPLE + "/{member_id}"): None,
+    ("POST", "/api/v1/instances/{instance_id}/leave"): None,
+    ("GET", INVITATIONS): None,
+    ("POST", INVITATIONS): {"role": "approver"},
+    ("DELETE", INVITATIONS + "/{invitation_id}"): None,
+}
+# Operations on a conversation, by the role that they need. All others need its owner.
+READERS = {
+    ("GET", "/api/v1/instances/{instance_id}"),
+    ("GET", "/api/v1/instances/{instance_id}/messages"),
+    ("GET", "/api/v1/instances/{instance_id}/sessions"),
+    ("GET", "/api/v1/sessions/{session_id}/messages"),
+    ("GET", "/api/v1/instances/{instance_id}/turns"),
+    ("GET", "/api/v1/instances/{instance_id}/guard"),
+    ("GET", "/api/v1/instances/{instance_id}/plan-mode"),
+    ("GET", "/api/v1/instances/{instance_id}/calls"),
+    ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"),
+    ("GET", "/api/v1/turns/{turn_id}"),
+    ("GET", "/api/v1/turns/{turn_id}/steps"),
+    ("GET", "/api/v1/turns/{turn_id}/stream"),
+    ("GET", "/api/v1/sessions/{session_id}/summary"),
+    ("GET", "/api/v1/instances/{instance_id}/compactions"),
+    ("GET", "/api/v1/sessions/{session_id}/compactions"),
+    ("GET", "/api/v1/compactions/{compaction_id}"),
+    ("GET", "/api/v1/files/{file_id}"),
+    ("GET", "/api/v1/files/{file_id}/view"),
+    ("GET", "/api/v1/instances/{instance_id}/runs"),
+    ("GET", "/api/v1/instances/{instance_id}/runs/tree"),
+    ("GET", "/api/v1/runs/{run_id}"),
+    ("GET", PEOPLE),
+    ("POST", "/api/v1/instances/{instance_id}/leave"),
+}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,
     ("GET", "/api/v1/agents"): None,
+    ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},
     ("GET", "/api/v1/agents/{name}"): None,
     ("GET", "/api/v1/model"): None,
     ("GET", "/api/v1/models"): None,

@@ -27,7 +27,8 @@ from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
-from chat.models import AgentInstance, AgentRun, Attachment, Turn
+from chat.members.services import add_member, invite
+from chat.models import AgentInstance, AgentRun, Attachment, Membership, Role, Turn
 from chat.schedules.service import draft_of
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
@@ -38,7 +39,7 @@ from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_calls import call, client_of
-from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES, STREAMS
+from tests.db.chat.access_operations import ASYNC, GUARDED, HELLO, OWN, QUERIES, READERS, STREAMS
 from tests.db.chat.access_rows import all_rows, keep, unpacked
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
@@ -74,6 +75,8 @@ class Hers:
     workspace_id: str
     import_id: str
     rule_id: str
+    member_id: str
+    invitation_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -99,6 +102,8 @@ class Hers:
             "import_id": self.import_id,
             "rule_id": self.rule_id,
             "content_id": self.content_id,
+            "member_id": self.member_id,
+            "invitation_id": self.invitation_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",
@@ -137,6 +142,7 @@ PUBLIC = {
     ".well-known/oauth-authorization-server": "tells nothing of anybody",
     ".well-known/oauth-protected-resource/mcp/<str:agent>": "tells nothing of anybody",
     "mcp/<str:agent>": "says that there is no MCP; the endpoint is in front of Django",
+    "join/<str:secret>": "guarded by the secret of an invitation; tests in members/test_invitations.py",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
@@ -157,6 +163,7 @@ PAGES = {
 
 
 NOT_NOW = {
+    ("POST", "/api/v1/instances/{instance_id}/leave"): "member_not_found",
     ("PATCH", "/api/v1/turns/{turn_id}/message"): "turn_conflict",
     ("POST", "/api/v1/turns/{turn_id}/undo"): "undo_busy",
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"): "undo_impossible",
@@ -250,6 +257,8 @@ def hers(
         grant_id=grant_of(alice),
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
+        member_id=add_member(instance, User.objects.create_user("carol").username, Role.READER, by=alice.pk).pk,
+        invitation_id=invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
         fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,
@@ -326,6 +335,34 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, power: st
         assert reply.status_code == 404, (method, path)
         assert SECRET not in reply.content.decode(), (method, path)
     assert all_rows() == before
+
+
+ROLES = {Role.READER: READERS, Role.WRITER: READERS, Role.APPROVER: READERS}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("role", [Role.READER, Role.WRITER, Role.APPROVER])
+def test_a_member_may_what_the_role_lets(hers: Hers, alice: User, bob: User, role: Role) -> None:
+    """The others of a conversation are refused by name of the role; what is a person's own is unknown to a member."""
+    add_member(hers.instance, bob.username, role, by=alice.pk)
+    client = client_of(bob)
+    lets = ROLES[role]
+    before = all_rows()
+    for (method, path), body in GUARDED.items():
+        if (method, path) not in lets:
+            reply = call(client, method, hers.address(method, path), hers.filled(body))
+            assert reply.status_code in {403, 404}, (method, path, reply.status_code)
+            assert SECRET not in reply.content.decode(), (method, path)
+            if "{instance_id}" in path or "{session_id}" in path or "{turn_id}" in path:
+                problem = json.loads(reply.content)
+                assert problem["code"] == "role_needed", (method, path)
+                assert problem["data"]["needs"] != role, (method, path)
+    assert all_rows() == before
+    for method, path in sorted(lets, key=lambda row: row[1].endswith("/leave")):
+        reply = call(client, method, hers.address(method, path), hers.filled(GUARDED[method, path]))
+        assert reply.status_code < 400, (method, path, reply.content)
+    assert client.get(f"/api/v1/instances/{hers.instance.id}").status_code == 404  # having left
+    assert not Membership.objects.filter(user=bob, revoked_at=None).exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,10 +8,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
+from django.utils import timezone
 
 from chat.access import api_tokens
 from chat.core.wire import frames, sdk_frames
-from chat.models import AgentInstance, Turn
+from chat.members.services import add_member, remove_member
+from chat.models import AgentInstance, Membership, Role, Turn
 from chat.realtime import consumer
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say, text_message
@@ -98,6 +100,67 @@ async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, h
     assert SECRET not in "".join(texts)
     assert "alices-answer" not in "".join(texts)
     assert keep(before, await sync_to_async(all_rows)()) == before
+
+
+READ = {"cf_agent_stream_resume_request", "cf_agent_stream_resume_ack", "think_ping", "cf_agent_chat_messages"}
+LETS = {Role.READER: READ, Role.WRITER: READ, Role.APPROVER: READ}
+
+
+async def opened(user: User, turn: Turn) -> tuple[Any, str]:
+    """A socket at Alice's conversation by its id, and what the handshake has shown."""
+    path, query = "/agents/assistant/talk", f"instance={turn.instance_id}"
+    socket = connection(path, cookie=await sync_to_async(cookie_of)(user), query=query)
+    connected, _ = await socket.connect(timeout=5)
+    assert connected
+    return socket, "".join(await received(socket))
+
+
+@pytest.mark.parametrize("role", [Role.READER, Role.WRITER, Role.APPROVER])
+async def test_a_members_frame_does_what_the_role_lets(alice: User, bob: User, her_turn: Turn, role: Role) -> None:
+    await sync_to_async(add_member)(her_turn.instance, bob.username, role, by=alice.pk)
+    socket, shown = await opened(bob, her_turn)
+    assert her_turn.request_id in shown
+    before = await sync_to_async(all_rows)()
+    for frame in (frame for frame in FRAMES if frame["type"] not in LETS[role]):
+        await socket.send_to(text_data=json.dumps(frame).replace("{request_id}", her_turn.request_id))
+    assert "taken" not in "".join(await received(socket))
+    assert await sync_to_async(all_rows)() == before
+    await socket.send_to(text_data=json.dumps({"type": "think_ping"}))
+    assert await received(socket)
+    await socket.disconnect()
+
+
+async def test_a_stranger_gets_the_answer_of_what_is_missing(alice: User, bob: User, her_turn: Turn) -> None:
+    cookie = await sync_to_async(cookie_of)(bob)
+    answers = []
+    for query in (f"instance={her_turn.instance_id}", "instance=ins_unknown", "instance=%00"):
+        socket = connection("/agents/assistant/talk", cookie=cookie, query=query)
+        assert await socket.connect(timeout=5) == (True, None)
+        answers.append(await socket.receive_output(timeout=5))
+    assert answers == [{"type": "websocket.close", "code": 4404, "reason": "There is no agent of this name."}] * 3
+    await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
+    elsewhere = connection("/agents/assistant/else", cookie=cookie, query=f"instance={her_turn.instance_id}")
+    assert await elsewhere.connect(timeout=5) == (True, None)
+    assert await elsewhere.receive_output(timeout=5) == answers[0]
+
+
+async def test_a_revoked_member_is_out_at_once(alice: User, bob: User, her_turn: Turn) -> None:
+    member = await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
+    socket, _ = await opened(bob, her_turn)
+    await sync_to_async(remove_member)(her_turn.instance, member.pk)
+    closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
+
+
+async def test_a_revocation_that_was_not_notified_counts_at_the_next_frame(
+    alice: User, bob: User, her_turn: Turn
+) -> None:
+    member = await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
+    socket, _ = await opened(bob, her_turn)
+    await sync_to_async(Membership.objects.filter(pk=member.pk).update)(revoked_at=timezone.now())
+    await socket.send_to(text_data=json.dumps({"type": "think_ping"}))
+    closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
 
 
 async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:

@@ -35,4 +35,4 @@ def agent_detail(request: HttpRequest, name: str) -> object:  # noqa: ARG001 - t
 def sub_agent_open(request: HttpRequest, instance_id: str, data: SubAgentIn) -> object:
     """Open a sub-agent of a conversation, one that its class lets clients open, or the existing one of this name."""
     parent = open_instance(caller_of(request).user, instance_id)
-    return Status(201, shown_instance(abilities.open_sub_agent(parent, data.agent, data.name)))
+    return Status(201, shown_instance(abilities.open_sub_agent(parent, data.agent, data.name), parent.owner_id))

@@ -12,6 +12,7 @@ from chat.conversations import compactions
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import Input
+from chat.models import Role
 from chat.turns.state.compaction_queue import MAX_INSTRUCTIONS, request_compaction
 from sessions_app.compactions.services import MAX_SUMMARY_CHARS, CompactionView, get_compaction
 from sessions_app.compactions.services import compactions as compactions_of
@@ -78,21 +79,21 @@ def instance_compact(request: HttpRequest, instance_id: str, data: CompactIn) ->
 @router.get("/instances/{instance_id}/compactions", response=list[CompactionOut], operation_id="list_compactions")
 def compaction_list(request: HttpRequest, instance_id: str, undone: bool = False) -> object:
     """Compactions of the current session, oldest first; `undone` includes undone ones."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     return compactions_of(instance.session_id or "", with_undone=undone)
 
 
 @router.get("/sessions/{session_id}/compactions", response=list[CompactionOut], operation_id="list_session_compactions")
 def session_compactions(request: HttpRequest, session_id: str, undone: bool = False) -> object:
     """Summaries of one history, as of the current one."""
-    open_session(caller_of(request).user, session_id)
+    open_session(caller_of(request).user, session_id, needs=Role.READER)
     return compactions_of(session_id, with_undone=undone)
 
 
 @router.get("/compactions/{compaction_id}", response=CompactionOut, operation_id="get_compaction")
 def compaction_detail(request: HttpRequest, compaction_id: str) -> CompactionView:
     """One summary."""
-    open_compaction(caller_of(request).user, compaction_id)
+    open_compaction(caller_of(request).user, compaction_id, needs=Role.READER)
     return get_compaction(compaction_id)
 
 

@@ -14,7 +14,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import file_response, view_response
 from chat.http.api.schemas.common import FileOut
-from chat.models import Attachment
+from chat.models import Attachment, Role
 
 router = Router(tags=["files"])
 
@@ -40,7 +40,7 @@ def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> 
 )
 def file_get(request: HttpRequest, file_id: str) -> HttpResponseBase:
     """Bytes of a file; `Range` and `If-None-Match` are honoured. Never served as something a browser runs."""
-    return file_response(request, open_attachment(caller_of(request).user, file_id))
+    return file_response(request, open_attachment(caller_of(request).user, file_id, needs=Role.READER))
 
 
 @router.get(
@@ -53,7 +53,7 @@ def file_view(request: HttpRequest, file_id: str) -> HttpResponseBase:
 
     Where there is neither, a sentence in parentheses has the reason. Models that read PDF documents get the PDF.
     """
-    return view_response(open_attachment(caller_of(request).user, file_id))
+    return view_response(open_attachment(caller_of(request).user, file_id, needs=Role.READER))
 
 
 @router.delete("/files/{file_id}", response={204: None}, operation_id="delete_file")

@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest
@@ -48,7 +48,8 @@ from chat.instance.instance import Instance
 from chat.instances.model_choice import store_choice
 from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
-from chat.models import AgentInstance
+from chat.members.selectors import role_of
+from chat.models import AgentInstance, Role
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import Author, add_messages, edit_answer
@@ -116,7 +117,7 @@ def instance_list(
     chosen = services.InstanceFilter(
         agent=wanted.agent,
         search=wanted.search,
-        parent_id=_opened(request, wanted.parent).id if wanted.parent else None,
+        parent_id=_opened(request, wanted.parent, Role.READER).id if wanted.parent else None,
         is_archived=wanted.archived,
         is_pinned=wanted.pinned,
     )
@@ -139,13 +140,13 @@ def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     instance = services.create_instance(
         opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
     )
-    return Status(201, shown_instance(instance))
+    return Status(201, shown_instance(instance, instance.owner_id))
 
 
 @router.get("/instances/{instance_id}", response=InstanceDetailOut, operation_id="get_instance", tags=["conversations"])
 def instance_detail(request: HttpRequest, instance_id: str) -> object:
     """One conversation, and the model that answers next."""
-    return shown_instance(_opened(request, instance_id))
+    return shown_instance(_opened(request, instance_id, Role.READER), caller_of(request).user.pk)
 
 
 @router.patch(
@@ -168,7 +169,7 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
         services.archive_instance(instance, is_archived=data.archived)
     if data.seen:
         services.mark_seen(instance)
-    return shown_instance(instance)
+    return shown_instance(instance, instance.owner_id)
 
 
 @router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
@@ -191,7 +192,9 @@ def message_list(
 
     The answer of the running turn is not in it yet: follow its stream from the beginning.
     """
-    return _encode(transcripts.transcript(lambda: _opened(request, instance_id), page.parsed(), limit=limit))
+    return _encode(
+        transcripts.transcript(lambda: _opened(request, instance_id, Role.READER), page.parsed(), limit=limit)
+    )
 
 
 @router.post(
@@ -251,20 +254,20 @@ def session_messages(
     """A page of one history, as of the current one."""
 
     def find() -> AgentInstance:
-        instance = open_session(caller_of(request).user, session_id)
+        instance = open_session(caller_of(request).user, session_id, needs=Role.READER)
         instance.session_id = session_id
         return instance
 
     return _encode(transcripts.transcript(find, page.parsed(), limit=limit))
 
 
-def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
-    return open_instance(caller_of(request).user, instance_id)
+def _opened(request: HttpRequest, instance_id: str, needs: Role = Role.OWNER) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id, needs=needs)
 
 
-def shown_instance(instance: AgentInstance) -> InstanceDetailOut:
-    """A conversation as the API shows it, with the model that answers next."""
-    summary = services.instance_summary(instance.id)
+def shown_instance(instance: AgentInstance, user_id: Any) -> InstanceDetailOut:
+    """A conversation as the API shows it to a user, with the model that answers next."""
+    summary = services.instance_summary(instance.id, role=role_of(user_id, instance) or Role.READER)
     view = async_to_sync(Instance(key_of(instance)).model_choice.view)(summary.model_choice)
     return InstanceDetailOut(**asdict(summary), model=view.model, model_notice=view.notice)
 

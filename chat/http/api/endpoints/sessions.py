@@ -20,7 +20,7 @@ from chat.http.api.file_response import begun
 from chat.http.api.schemas.common import InstanceOut, Name, Title
 from chat.http.api.schemas.sessions import ForkIn, ImportedOut, SessionChoiceIn, SessionIn, SessionOut, SessionPatch
 from chat.instances.rows import key_of
-from chat.models import AgentInstance
+from chat.models import AgentInstance, Role
 from chat.runtime import sessions as runtime_sessions
 from sessions_app.messages import services as messages_services
 from sessions_app.messages import sessions as messages_sessions
@@ -42,7 +42,7 @@ _FILE = {"schema": {"type": "string", "format": "binary"}}
 @router.get("/instances/{instance_id}/sessions", response=list[SessionOut], operation_id="list_sessions")
 def session_list(request: HttpRequest, instance_id: str) -> object:
     """Histories inside a conversation: pinned ones first, then the newest change. Most agents keep one."""
-    return runtime_sessions.stored_sessions(_opened(request, instance_id))
+    return runtime_sessions.stored_sessions(_opened(request, instance_id, Role.READER))
 
 
 @router.post(
@@ -179,8 +179,8 @@ def session_import(request: HttpRequest, instance_id: str, file: Annotated[Uploa
     return Status(201, importing.import_history(_opened(request, instance_id), file))
 
 
-def _opened(request: HttpRequest, instance_id: str) -> AgentInstance:
-    return open_instance(caller_of(request).user, instance_id)
+def _opened(request: HttpRequest, instance_id: str, needs: Role = Role.OWNER) -> AgentInstance:
+    return open_instance(caller_of(request).user, instance_id, needs=needs)
 
 
 async def _download(pieces: Iterator[bytes], count: int, *, name: str, media_type: str) -> StreamingHttpResponse:

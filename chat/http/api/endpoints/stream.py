@@ -5,9 +5,10 @@ from typing import Annotated
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Header, Query, Router
 
-from chat.access.auth import open_turn, recheck
+from chat.access.auth import holds_role, open_turn
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.sse import CONTENT_TYPE, HEADERS, MAX_OFFSET, event_body, start_offset, turn_events
+from chat.models import Role
 from chat.reads.snapshots import is_final
 from chat.reads.transcripts import turn_end
 from thinkproject.kernel.aio import db
@@ -36,13 +37,13 @@ async def turn_stream(
 ) -> StreamingHttpResponse:
     """Follow a turn from an offset until it is final."""
     caller = caller_of(request)
-    turn = await db(open_turn, caller.user, turn_id)
+    turn = await db(open_turn, caller.user, turn_id, needs=Role.READER)
 
     async def is_over() -> bool:
         return await db(is_final, turn.id)
 
     async def still_allowed() -> bool:
-        return await db(recheck, caller.credential)
+        return await db(holds_role, caller.credential, turn.instance, Role.READER)
 
     async def describe_end() -> JSONObject:
         return await db(turn_end, turn.id)

@@ -12,7 +12,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import Input
 from chat.instances.notifications import notify_conversation
-from chat.models import AgentInstance
+from chat.models import AgentInstance, Role
 from chat.turns.background.summaries import request_summary, summary_work
 from sessions_app.compactions.summaries import find_summary
 from sessions_app.compactions.summaries import write_summary as store_own_words
@@ -75,7 +75,7 @@ class SummaryAskedOut(Schema):
 @router.get("/sessions/{session_id}/summary", response=SessionSummaryOut, operation_id="get_session_summary")
 def summary_detail(request: HttpRequest, session_id: str) -> SessionSummaryOut:
     """The summary for people of a session, and its changes of memory as diffs."""
-    open_session(caller_of(request).user, session_id)
+    open_session(caller_of(request).user, session_id, needs=Role.READER)
     return _encode(session_id)
 
 

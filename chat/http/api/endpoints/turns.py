@@ -14,6 +14,7 @@ from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, ResumedOut, StepOut, TurnIn, TurnOut, TurnPageOut
 from chat.http.api.schemas.waiting import QueueIn, WaitingMessageIn, WaitingMessageOut
 from chat.instances.rows import key_of
+from chat.models import Role
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
@@ -57,7 +58,7 @@ def turn_list(
     limit: Limit = 50,
 ) -> TurnPageOut:
     """Turns of a conversation, newest first."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     views = transcripts.turn_page(instance.id, before=cursor, limit=limit + 1)
     page = views[:limit]
     has_more = len(views) > limit
@@ -71,7 +72,7 @@ def turn_list(
 @router.get("/turns/{turn_id}", response=TurnOut, operation_id="get_turn")
 def turn_detail(request: HttpRequest, turn_id: str) -> object:
     """One turn: its status, usage and error."""
-    return transcripts.turn_view(open_turn(caller_of(request).user, turn_id))
+    return transcripts.turn_view(open_turn(caller_of(request).user, turn_id, needs=Role.READER))
 
 
 @router.post("/turns/{turn_id}/cancel", response=CancelOut, operation_id="cancel_turn")
@@ -115,7 +116,7 @@ def turn_resume(request: HttpRequest, turn_id: str) -> ResumedOut:
 @router.get("/turns/{turn_id}/steps", response=list[StepOut], operation_id="list_turn_steps")
 def turn_steps(request: HttpRequest, turn_id: str) -> object:
     """The settled steps of a turn: model calls and tool calls."""
-    return transcripts.turn_steps(open_turn(caller_of(request).user, turn_id))
+    return transcripts.turn_steps(open_turn(caller_of(request).user, turn_id, needs=Role.READER))
 
 
 def _turn_request(data: TurnIn, key: str | None) -> TurnRequest:

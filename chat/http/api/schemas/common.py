@@ -8,6 +8,7 @@ from ninja import Field, Schema
 from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
 from chat.core.model.chosen_model import MAX_EFFORT, MAX_NAME, MAX_OUTPUT_TOKENS, MAX_TEMPERATURE
+from chat.models import Role
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
@@ -111,11 +112,16 @@ class InstanceOut(Schema):
 
     `model_choice`: what was chosen for it, null for nothing.
 
+    `role`: yours in it: reader, writer, approver or owner. `is_shared`: others than its owner are members. What the
+    owner keeps for the list (pins, what was seen) is not shown to others.
+
     `path` is what stands behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents,
     of which `parent_id` is the one right above it.
     """
 
     id: str
+    role: Role
+    is_shared: bool
     agent: str
     name: str
     path: str

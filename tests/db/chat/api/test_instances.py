@@ -104,7 +104,7 @@ def test_the_list_costs_the_same_for_any_length(as_alice: ApiClient, alice: User
     few = cost()
     for _ in range(20):
         make_turn(make_instance(alice), status="running")
-    assert cost() == few == 3  # the session, the user, the list
+    assert cost() == few == 4  # the session, the user, what is shared with the user, the list
 
 
 def test_a_title_is_cleaned_and_bounded(as_alice: ApiClient, conversation: AgentInstance) -> None:

@@ -14,7 +14,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import RunIn
 from chat.http.api.schemas.runs import RunOut, RunPageOut, RunTreeOut, StopOut
-from chat.models import AgentRun
+from chat.models import AgentRun, Role
 from chat.sub_agents import views as runs
 from chat.turns.delegation.stopping import stop_run
 
@@ -26,7 +26,7 @@ Cursor = Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")]
 @router.get("/instances/{instance_id}/runs", response=RunPageOut, operation_id="list_runs")
 def run_list(request: HttpRequest, instance_id: str, cursor: Cursor = "", limit: Limit = 50) -> object:
     """Runs of other agents for a conversation, newest first. Those that were cleared away are left out."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     page = runs.run_page(instance.pk, cursor=cursor, limit=limit)
     return RunPageOut(items=[RunOut(**asdict(run)) for run in page.items], next_cursor=page.next_cursor)
 
@@ -55,7 +55,7 @@ def run_start(request: HttpRequest, instance_id: str, data: RunIn) -> object:
 @router.get("/instances/{instance_id}/runs/tree", response=RunTreeOut, operation_id="get_run_tree")
 def run_tree(request: HttpRequest, instance_id: str) -> object:
     """The newest runs of a conversation with the runs below them; 200 at most."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     found = runs.run_tree(instance.pk)
     return RunTreeOut(items=[RunOut(**asdict(run)) for run in found], is_complete=len(found) < runs.MAX_TREE)
 
@@ -63,7 +63,7 @@ def run_tree(request: HttpRequest, instance_id: str) -> object:
 @router.get("/runs/{run_id}", response=RunOut, operation_id="get_run")
 def run_detail(request: HttpRequest, run_id: str) -> object:
     """One run, by its `id`."""
-    found = runs.run_with_counts(_opened(request, run_id).pk)
+    found = runs.run_with_counts(_opened(request, run_id, Role.READER).pk)
     if found is None:
         raise RunNotFound
     return RunOut(**asdict(found))
@@ -76,5 +76,5 @@ def run_stop(request: HttpRequest, run_id: str) -> object:
     return StopOut(stopped=run.outcome is None and stop_run(run))
 
 
-def _opened(request: HttpRequest, run_id: str) -> AgentRun:
-    return open_run(caller_of(request).user, run_id)
+def _opened(request: HttpRequest, run_id: str, needs: Role = Role.OWNER) -> AgentRun:
+    return open_run(caller_of(request).user, run_id, needs=needs)

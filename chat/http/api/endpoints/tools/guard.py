@@ -7,6 +7,7 @@ from chat.access.auth import open_instance
 from chat.conversations.guarding import GuardState, decide_guard, guard_state
 from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.guard import GuardIn, GuardOut, GuardTextOut, RelaxedOut
+from chat.models import Role
 from tools_app.calls.services import Actor
 from tools_app.core.guard.rules import ON, GuardDecision
 
@@ -16,7 +17,7 @@ router = Router(tags=["guard"])
 @router.get("/instances/{instance_id}/guard", response=GuardOut, operation_id="get_guard")
 def guard_detail(request: HttpRequest, instance_id: str) -> GuardOut:
     """Whether text of strangers is in the conversation, which, and what was decided about it."""
-    return _encode(guard_state(open_instance(caller_of(request).user, instance_id)))
+    return _encode(guard_state(open_instance(caller_of(request).user, instance_id, needs=Role.READER)))
 
 
 @router.post("/instances/{instance_id}/guard", response=GuardOut, operation_id="decide_guard")

@@ -24,6 +24,7 @@ from chat.conversations.permissions import (
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.rules import NewRuleIn, PlanIn, PlanOut, RuleIn, RuleOut, RulesFileIn, RulesFileOut, RulesOut
+from chat.models import Role
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleAction
 
@@ -86,7 +87,7 @@ def rule_remove(request: HttpRequest, rule_id: str) -> tuple[int, None]:
 @router.get("/instances/{instance_id}/plan-mode", response=PlanOut, operation_id="get_plan_mode")
 def plan_detail(request: HttpRequest, instance_id: str) -> PlanOut:
     """Whether the conversation is in plan mode."""
-    return PlanOut(is_on=plans(open_instance(caller_of(request).user, instance_id)))
+    return PlanOut(is_on=plans(open_instance(caller_of(request).user, instance_id, needs=Role.READER)))
 
 
 @router.put("/instances/{instance_id}/plan-mode", response=PlanOut, operation_id="set_plan_mode")

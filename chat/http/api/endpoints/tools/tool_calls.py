@@ -25,7 +25,7 @@ from chat.http.api.schemas.calls import (
     SourceOut,
 )
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, Turn
+from chat.models import AgentInstance, Role, Turn
 from chat.reads.actions import own_effects
 from chat.reads.approvals import PendingApproval, pending_approvals
 from chat.turns.admission.continuation import Replied, reply_to_call, require_call
@@ -66,7 +66,7 @@ def action_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) ->
 @router.get("/instances/{instance_id}/calls", response=list[OpenCallOut], operation_id="list_open_calls")
 def call_list(request: HttpRequest, instance_id: str) -> list[OpenCallOut]:
     """Calls that wait for a decision or for a client's result, oldest first."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     rows = pending_calls(instance)
     turns = dict(Turn.objects.filter(pk__in={row.turn_id for row in rows}).values_list("pk", "assistant_id"))
     return [_open_call(row, turns.get(row.turn_id, "")) for row in rows]
@@ -118,7 +118,7 @@ def call_answer(request: HttpRequest, instance_id: str, call_id: str, data: Resu
 )
 def call_events(request: HttpRequest, instance_id: str, call_id: str) -> object:
     """Audit events of a call's approval, oldest first: requested, decided, expired, with author and reason."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
     require_call(instance, call_id)
     return approval_events(instance.pk, call_id)
 

@@ -1,0 +1,99 @@
+"""Reading who is a member of what. The owner's role costs no query; sub-agents have the members of their root."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from chat.models import AgentInstance, Invitation, Membership, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A person in a conversation. `id`: of the membership, nothing for the owner; `since`: when it began."""
+
+    id: str | None
+    user_id: Any
+    name: str
+    role: Role
+    invited_by: str | None
+    since: datetime
+
+
+def role_of(user_id: Any, instance: AgentInstance) -> Role | None:
+    """The role of a user in a conversation, `None` for a stranger. Two queries for others than the owner."""
+    if instance.owner_id == user_id:
+        return Role.OWNER
+    if instance.owner_id is None:
+        return None
+    rows = Membership.objects.filter(instance_id=root_id_of(instance), user_id=user_id, revoked_at=None)
+    role = rows.values_list("role", flat=True).first()
+    return None if role is None else Role(role)
+
+
+def role_in(user_id: Any, instance_id: str) -> Role | None:
+    """The same by the conversation's id; also `None` where it is gone."""
+    instance = AgentInstance.objects.filter(pk=instance_id).only("pk", "owner_id", "parent_id").first()
+    return None if instance is None else role_of(user_id, instance)
+
+
+def root_id_of(instance: AgentInstance) -> str:
+    """The id of the conversation that a sub-agent works for, over all of its parents. A query for each of them."""
+    root_id, parent_id = instance.pk, instance.parent_id
+    while parent_id is not None:
+        root_id = parent_id
+        parent_id = AgentInstance.objects.filter(pk=root_id).values_list("parent_id", flat=True).first()
+    return root_id
+
+
+def shared_with(user_id: Any) -> dict[str, Role]:
+    """The conversations of others in which a user has a role, by id. One query."""
+    rows = Membership.objects.filter(user_id=user_id, revoked_at=None).values_list("instance_id", "role")
+    return {instance_id: Role(role) for instance_id, role in rows}
+
+
+def people_in(instance: AgentInstance) -> list[Person]:
+    """The owner, then the members in the order in which they came. Of a sub-agent: its root's. Two queries."""
+    root_id = root_id_of(instance)
+    root = AgentInstance.objects.select_related("owner").get(pk=root_id)
+    rows = Membership.objects.filter(instance_id=root_id, revoked_at=None).select_related("user", "invited_by")
+    members = [_person(row) for row in rows.order_by("created_at", "pk")]
+    if root.owner is None:
+        return members
+    owner = Person(
+        id=None,
+        user_id=root.owner_id,
+        name=root.owner.get_username(),
+        role=Role.OWNER,
+        invited_by=None,
+        since=root.created_at,
+    )
+    return [owner, *members]
+
+
+def open_invitations(instance: AgentInstance) -> list[Invitation]:
+    """Invitations of a conversation that can be accepted, newest first."""
+    rows = Invitation.objects.filter(instance=instance, ended_at=None, expires_at__gt=timezone.now())
+    return list(rows.select_related("made_by").order_by("-created_at", "pk"))
+
+
+def names_of(user_ids: Iterable[Any]) -> dict[Any, str]:
+    """Names of users; those that are gone are left out. No query without any."""
+    wanted = set(user_ids) - {None}
+    if not wanted:
+        return {}
+    return {user.pk: user.get_username() for user in get_user_model().objects.filter(pk__in=wanted)}
+
+
+def _person(row: Membership) -> Person:
+    return Person(
+        id=row.pk,
+        user_id=row.user_id,
+        name=row.user.get_username(),
+        role=Role(row.role),
+        invited_by=None if row.invited_by is None else row.invited_by.get_username(),
+        since=row.created_at,
+    )
