@@ -4,7 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
-                  │  RoleNeeded · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
+                  │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -53,6 +53,12 @@ class RoleNeeded(ChatError, Denied):
     """Your role in this conversation does not let you do this. Data: `needs`, the role that does."""
 
     code = "role_needed"
+
+
+class AnswerDenied(ChatError, Denied):
+    """Another person has to answer this question."""
+
+    code = "answer_denied"
 
 
 class MemberNotFound(ChatError, NotFound):

@@ -215,7 +215,10 @@ class Message(models.Model):
     role = models.CharField(max_length=16)  # user, assistant, system
     content: "models.TextField[Content, Content]" = JSONText()  # {"parts": [...], "metadata": {...}?}
     byte_size = models.PositiveIntegerField(default=0)  # of the whole UI message's JSON
-    turn_id = models.CharField(_("turn"), max_length=64, blank=True, default="")  # opaque: who wrote it
+    turn_id = models.CharField(_("turn"), max_length=64, blank=True, default="")  # opaque: what wrote it
+    author = models.CharField(
+        _("author"), max_length=64, blank=True, default=""
+    )  # opaque: the person who wrote it, also once that person is gone; empty: the owner of the session
     change_seq = models.PositiveBigIntegerField(
         _("number of its last change"), default=0
     )  # of the session, when last changed

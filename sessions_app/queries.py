@@ -39,10 +39,10 @@ SELECT id FROM path
 WINDOW: Final = TAIL.replace(
     "SELECT id FROM path",
     """
-SELECT m.message_id, m.role, m.content, m.turn_id, 0 AS waits, m.depth AS place, m.id, path.floor
+SELECT m.message_id, m.role, m.content, m.turn_id, m.author, 0 AS waits, m.depth AS place, m.id, path.floor
 FROM path JOIN think_sessions_message m ON m.id = path.id
 UNION ALL
-SELECT m.message_id, m.role, m.content, m.turn_id, 1, m.queued_position, m.id, 0
+SELECT m.message_id, m.role, m.content, m.turn_id, m.author, 1, m.queued_position, m.id, 0
 FROM think_sessions_message m WHERE m.session_id = %s AND m.placed_at IS NULL
 ORDER BY waits, place, id
 """,

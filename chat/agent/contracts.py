@@ -20,6 +20,8 @@ from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.permissions.rules import Permission
 from tools_app.core.tool import Tool
 
+APPROVED_BY: Final = ("approver", "requester", "another")
+
 
 @dataclass(frozen=True, slots=True)
 class Contract:
@@ -226,6 +228,7 @@ VALUES: Final[Mapping[str, Contract]] = {
     "compaction_model": _OTHER_MODEL,
     "stall_timeout_seconds": _SECONDS,
     "approval_seconds": _SECONDS,
+    "approved_by": Contract("approver, requester or another", lambda value: value in APPROVED_BY),
     "workspace_tools": _SWITCH,
     "workspace_in_prompt": _SWITCH,
     "title_model": _OTHER_MODEL,

@@ -357,10 +357,12 @@ class ExtensionsPort(Protocol):
 class InstancePort(Protocol):
     """An instance, by topic. Methods are async and safe in hooks.
 
-    `turn_id`: the turn that the agent object works for; empty outside of one. `extension_state`: of the agent object.
+    `turn_id`: the turn that the agent object works for; empty outside of one. `asked_by`: the key of the member who
+    asked for it, `None` for the owner. `extension_state`: of the agent object.
     """
 
     turn_id: str
+    asked_by: Any
     extension_state: ExtensionState
 
     @property

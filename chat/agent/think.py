@@ -131,6 +131,10 @@ class Think(
     approval_seconds: ClassVar[float | None] = None
     """How long a person may take to approve a tool call; 0 is for ever, `None` asks settings."""
 
+    approved_by: ClassVar[str] = "approver"
+    """Who may answer a question about a call, where several people share the conversation: any `approver`, the
+    `requester` of the turn, if that person is one, or `another` than the requester. The owner is an approver."""
+
     workspace_tools: ClassVar[bool] = True
     """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete,
     and bash, a shell over them without access to the machine."""

@@ -15,13 +15,17 @@ from tools_app.core.toolset import ToolSource
 from tools_app.extensions.host import ExtensionPlace
 from tools_app.extensions.load_tools import LIST, LOAD, load_tools
 from tools_app.extensions.tools import extension_tools
+from tools_app.models.extensions import ExtensionLevel
 
 
 async def tools_of_extensions(request: ToolRequest) -> ToolSource:
     """Give them. A name that another source has already stays that one's: no extension gets its calls."""
     agent = request.agent
     loaded = await extensions_of(agent)
-    ours = model_tools(agent, request.taken) if agent.extensions else []
+    asked_by = agent.instance.asked_by
+    if asked_by is not None:  # extensions of the owner's own conversations are not a member's
+        loaded = [each for each in loaded if each.level != ExtensionLevel.USER]
+    ours = model_tools(agent, request.taken) if agent.extensions and asked_by is None else []
     if not loaded:
         return ours
     place = ExtensionPlace(owner_id=agent.key.owner_id, scope=agent.key.instance_id, turn_id=agent.instance.turn_id)

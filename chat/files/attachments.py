@@ -296,8 +296,9 @@ def _kept_in(key: InstanceKey, digests: Iterable[str]) -> list[Attachment]:
     wanted = set(digests)
     if not wanted:
         return []
-    rows = Attachment.objects.filter(owner_id=key.owner_id, sha256__in=wanted)
-    return list(rows.filter(Q(**lookup_of(key, "instance__")) | _SHARED).order_by("claimed_at", "id"))
+    shared = _SHARED & Q(owner_id=key.owner_id)
+    rows = Attachment.objects.filter(Q(**lookup_of(key, "instance__")) | shared, sha256__in=wanted)
+    return list(rows.order_by("claimed_at", "id"))
 
 
 def claim(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) -> None:
@@ -315,7 +316,7 @@ def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) 
     wanted = set(attachment_ids)
     if not wanted:
         return
-    rows = Attachment.objects.filter(pk__in=wanted, owner_id=owner_id)
+    rows = Attachment.objects.filter(Q(owner_id=owner_id) | Q(instance=instance), pk__in=wanted)
     count = rows.filter(instance=None, claimed_at=None).update(instance=instance, claimed_at=timezone.now())
     if count != len(wanted):
         count = rows.filter(Q(instance=instance) | _SHARED).count()
@@ -334,18 +335,23 @@ def load_for_model(url: str, owner_id: int | None) -> FileContent:
     Errors: `AttachmentNotFound` for a foreign URL, another owner, a file that is gone. Never fetches from the network.
     """
     found = attachment_id(url)
-    row = None if found is None else Attachment.objects.filter(pk=found, owner_id=owner_id).first()
+    row = None if found is None else Attachment.objects.filter(_seen_by(owner_id), pk=found).first()
     if row is None:
         raise AttachmentNotFound
     return FileContent(media_type=row.media_type, data=read_bytes(row), filename=row.name)
 
 
 def rows_of(urls: Sequence[str], owner_id: int | None) -> dict[str, Attachment]:
-    """The files of these URLs that belong to a user, by their id. One query at most."""
+    """The files of these URLs that a user has or was sent by members, by their id. One query at most."""
     ids = {found for url in urls if (found := attachment_id(url)) is not None}
     if owner_id is None or not ids:
         return {}
-    return {row.id: row for row in Attachment.objects.filter(pk__in=ids, owner_id=owner_id)}
+    return {row.id: row for row in Attachment.objects.filter(_seen_by(owner_id), pk__in=ids)}
+
+
+def _seen_by(owner_id: int | None) -> Q:
+    """Files of a user, and those that members sent into the user's conversations."""
+    return Q(owner_id=owner_id) | Q(instance__owner_id=owner_id, instance__owner__isnull=False)
 
 
 def read_bytes(row: Attachment) -> bytes:

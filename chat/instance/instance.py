@@ -1,6 +1,7 @@
 """An instance for agents, handles, API and admin alike, and the agent objects that are made of its class."""
 
 from functools import cached_property
+from typing import Any
 
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.registry import get_agent_class, is_served
@@ -46,6 +47,7 @@ class Instance:
         self.key = key
         self.served = served
         self.turn_id = ""
+        self.asked_by: Any = None
         self.extension_state = ExtensionState()
         self._context: SessionContext | None = None  # of the turn that the agent object works for
 

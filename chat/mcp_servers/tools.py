@@ -38,6 +38,7 @@ async def tools_of_servers(request: ToolRequest) -> ToolSource:
     """
     agent, key = request.agent, request.agent.key
     is_turn = bool(agent.instance.turn_id)
+    user_id = agent.instance.asked_by or key.owner_id  # whose sign-ins are used
     shared = await db(shares_servers_of, key.instance_id) if key.parent is not None else ()
     if is_overridden(agent, "get_mcp_servers"):
         if is_turn:
@@ -45,12 +46,12 @@ async def tools_of_servers(request: ToolRequest) -> ToolSource:
     elif not request.has_mcp_servers and not shared:
         return ()
     instance_ids = (key.instance_id, *shared)
-    servers, signed_in = await db(_read, instance_ids, key.owner_id)
-    targets = _usable(servers, signed_in, key.owner_id)
+    servers, signed_in = await db(_read, instance_ids, user_id)
+    targets = _usable(servers, signed_in, user_id)
     unknown = [target for target in targets if _is_to_be_read(target.server)]
     if is_turn and unknown and await _wait(agent, unknown):
-        servers, signed_in = await db(_read, instance_ids, key.owner_id)
-        targets = _usable(servers, signed_in, key.owner_id)
+        servers, signed_in = await db(_read, instance_ids, user_id)
+        targets = _usable(servers, signed_in, user_id)
     known = [target for target in targets if target.server.catalogue]
     if request.guard is not None:
         await _note_descriptions(request.guard, [target.server for target in known])

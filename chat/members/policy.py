@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from chat.core.wire import frames
-from chat.errors import InstanceNotFound, RoleNeeded
+from chat.errors import AnswerDenied, InstanceNotFound, RoleNeeded
 from chat.models import Role
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.phrases import Phrase
@@ -22,6 +22,10 @@ FRAMES: Final[Mapping[type, Role]] = {
     frames.ResumeAck: Role.READER,
     frames.Ping: Role.READER,
     frames.PushMessages: Role.READER,  # ignored
+    frames.ChatRequest: Role.WRITER,
+    frames.Cancel: Role.WRITER,
+    frames.ToolResult: Role.WRITER,
+    frames.ToolApproval: Role.APPROVER,
 }
 """Role that a frame of a client needs; the owner's where it is not here."""
 
@@ -47,6 +51,20 @@ def role_needed(needs: Role) -> RoleNeeded:
         Phrase("Your role in this conversation does not let you do this. Ask its owner for another one."),
         needs=needs.value,
     )
+
+
+ANY_APPROVER: Final = "approver"
+REQUESTER: Final = "requester"
+ANOTHER: Final = "another"
+"""The approvers who may answer a question: any, the one who asked for the turn, or one who did not."""
+
+
+def require_answerer(rule: str, *, is_requester: bool) -> None:
+    """Hold an approver to the rule of the agent's class. Errors: `AnswerDenied`."""
+    if rule == REQUESTER and not is_requester:
+        raise AnswerDenied("Only the person who asked for this turn may answer this question.")
+    if rule == ANOTHER and is_requester:
+        raise AnswerDenied("You asked for this turn: another approver has to answer this question.")
 
 
 def role_for_frame(frame: object) -> Role:

@@ -74,10 +74,27 @@ def people_in(instance: AgentInstance) -> list[Person]:
     return [owner, *members]
 
 
+def former_in(instance: AgentInstance) -> dict[Any, str]:
+    """Names of those who were members and are none now, by their keys: they may have written. One query, or a few."""
+    rows = Membership.objects.filter(instance_id=root_id_of(instance)).select_related("user")
+    present = {row.user_id for row in rows if row.revoked_at is None}
+    return {row.user_id: row.user.get_username() for row in rows if row.user_id not in present}
+
+
 def open_invitations(instance: AgentInstance) -> list[Invitation]:
     """Invitations of a conversation that can be accepted, newest first."""
     rows = Invitation.objects.filter(instance=instance, ended_at=None, expires_at__gt=timezone.now())
     return list(rows.select_related("made_by").order_by("-created_at", "pk"))
+
+
+def user_key(author: str) -> Any:
+    """The key of the user whom a row names as its author; `None` for the owner."""
+    return get_user_model()._meta.pk.to_python(author) if author else None
+
+
+def author_of(user_id: Any, owner_id: Any) -> str:
+    """The author that rows of a conversation name for a user; empty for its owner, and for the server."""
+    return "" if user_id is None or user_id == owner_id else str(user_id)
 
 
 def names_of(user_ids: Iterable[Any]) -> dict[Any, str]:

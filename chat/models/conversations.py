@@ -151,6 +151,9 @@ class Turn(models.Model):
     position = models.PositiveBigIntegerField(
         _("place in the conversation")
     )  # order of acceptance in the instance, from 1
+    author = models.CharField(
+        _("author"), max_length=64, blank=True, default=""
+    )  # key of the member who asked, also once that person is gone; empty: the owner
     request_id = models.CharField(_("request id"), max_length=128)
     idempotency_key = models.CharField(_("idempotency key"), max_length=128, null=True, blank=True)
     trigger = models.CharField(max_length=32, choices=TurnTrigger.choices)

@@ -111,6 +111,7 @@ class ClientCommands:
             body=frame.body,
             origin=connection.client.id,
             via="socket",
+            actor_id=connection.user_id,
             client_tools=tools_of(frame),
             delivery=delivery_of(frame.delivery),
         )

@@ -64,8 +64,9 @@ class CancelInput(BaseModel):
 
 
 async def tools_of_schedules(request: ToolRequest) -> ToolSource:
-    """Give them; none for a class without `schedule_tools`."""
-    return schedule_tools(request.agent.instance.schedules) if request.agent.schedule_tools else ()
+    """Give them; none for a class without `schedule_tools`, and none where a member asks: plans run as the owner's."""
+    instance = request.agent.instance
+    return schedule_tools(instance.schedules) if request.agent.schedule_tools and instance.asked_by is None else ()
 
 
 def schedule_tools(schedules: SchedulesPort) -> list[Tool]:

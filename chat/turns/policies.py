@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from django.utils.module_loading import import_string
 
@@ -42,6 +42,19 @@ def delegating() -> Iterator[None]:
         yield
     finally:
         _delegating.reset(token)
+
+
+_asked_by: ContextVar[Any] = ContextVar("think_asked_by", default=None)
+
+
+@contextmanager
+def asked_by(user_id: Any) -> Iterator[None]:
+    """Have the turn that is admitted within the block count for this member, and not for the owner. None: the owner."""
+    token = _asked_by.set(user_id)
+    try:
+        yield
+    finally:
+        _asked_by.reset(token)
 
 
 @contextmanager
@@ -102,10 +115,11 @@ class TurnsPerMinute:
         """
         is_own = not is_delegated()
         limit = turn_settings.turns_per_minute if is_own else turn_settings.delegated_turns_per_minute
-        if not limit or instance.owner_id is None:
+        user_id = _asked_by.get() or instance.owner_id
+        if not limit or user_id is None:
             return
-        lock_owner(instance.owner_id)
-        lately = _asked_lately(instance.owner_id, is_delegated=not is_own)
+        lock_owner(user_id)
+        lately = _asked_lately(user_id, is_delegated=not is_own)
         if lately >= limit and not is_own:
             raise QuotaExceeded(
                 Phrase("Agents have started {limit} turns for you within a minute, as many as they may.", limit=limit)

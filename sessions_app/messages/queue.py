@@ -20,7 +20,10 @@ def withdraw_queued(session_id: str, ids: Sequence[str]) -> list[shapes.Message]
         if rows:
             Message.objects.filter(pk__in=[row.pk for row in rows]).erase()
             writer.changed = True
-        return [{**to_ui(row.message_id, row.role, row.content), "sentAt": row.created_at.isoformat()} for row in rows]
+        return [
+            {**to_ui(row.message_id, row.role, row.content, row.author), "sentAt": row.created_at.isoformat()}
+            for row in rows
+        ]
 
 
 def edit_queued(session_id: str, message: shapes.Message, *, version: int) -> int | None:

@@ -206,6 +206,7 @@ _MESSAGE: Final = Columns(
         "content",
         "depth",
         "turn_id",
+        "author",
         "queued_position",
         "change_seq",
         "session_id",
@@ -235,9 +236,10 @@ def _read_tail(found: Sequence[tuple[Any, ...]]) -> tuple[list[StoredMessage], l
     stretch: list[StoredMessage] = []
     byte_sizes: list[int] = []
     for values, row in zip(_MESSAGE.table(found), found, strict=True):
-        message_id, role, content, depth, turn_id, queued_position, change_seq, session_id, pruned, byte_size = values
+        message_id, role, content, depth, turn_id, author, queued_position, change_seq, *marks = values
+        session_id, pruned, byte_size = marks
         created_at, parent_id = read_instant(row[-5]), row[-4]
-        place = (parent_id, depth, turn_id, queued_position, created_at, change_seq, session_id, pruned)
+        place = (parent_id, depth, turn_id, author, queued_position, created_at, change_seq, session_id, pruned)
         stretch.append(_message((message_id, role, content, *place)))
         byte_sizes.append(byte_size)
     return stretch, byte_sizes
@@ -452,6 +454,7 @@ _STORED: Final = (
     "parent__message_id",
     "depth",
     "turn_id",
+    "author",
     "queued_position",
     "created_at",
     "change_seq",
@@ -472,8 +475,8 @@ def _stored(rows: MessageQuerySet, limit: int | None = None) -> list[StoredMessa
 
 
 def _message(values: tuple[Any, ...]) -> StoredMessage:
-    (message_id, role, content, parent_id, depth, turn_id, queued_position, created_at, change_seq, *marks) = values
-    session_id, pruned_calls = marks
+    (message_id, role, content, parent_id, depth, turn_id, author, queued_position, created_at, *marks) = values
+    change_seq, session_id, pruned_calls = marks
     return StoredMessage(
         id=message_id,
         role=role,
@@ -488,4 +491,5 @@ def _message(values: tuple[Any, ...]) -> StoredMessage:
         change_seq=change_seq,
         session_id=session_id,
         pruned_calls=tuple(pruned_calls),
+        author=author,
     )

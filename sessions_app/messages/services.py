@@ -98,10 +98,16 @@ def set_auto_compaction(session_id: str, is_on: bool | None) -> None:
 
 
 def queue_messages(
-    session_id: str, messages: Sequence[shapes.Message], *, turn_id: str = "", spill: Spill | None = None
+    session_id: str,
+    messages: Sequence[shapes.Message],
+    *,
+    turn_id: str = "",
+    author: str = "",
+    spill: Spill | None = None,
 ) -> list[str]:
     """Accept messages without placing them; `place_messages` does that when their turn starts. Safe to repeat.
 
+    `author`: of the person who wrote them, opaque here; empty for the owner of the session.
     Returns the ids of all of them in order, also of those that were there already (their stored content stays).
     **Errors:** `SessionNotFound`; `MessageInvalid`, also for a role other than user and system.
     """
@@ -111,7 +117,7 @@ def queue_messages(
             raise MessageInvalid("An assistant's message cannot be queued.")
     with queueing(session_id) as writer:
         for message in prepared:
-            writer.insert_queued(message, turn_id)
+            writer.insert_queued(message, turn_id, author)
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 

@@ -28,16 +28,17 @@ class StoredText(NamedTuple):
     content: str
     turn_id: str
     placed: bool
+    author: str = ""
 
     def ui_text(self) -> str:
         """JSON of the message as clients know it; equal to `dump(self.to_ui())`."""
-        if self.content.startswith(_PARTS_FIRST) and not self.content.endswith(_NO_METADATA):
+        if not self.author and self.content.startswith(_PARTS_FIRST) and not self.content.endswith(_NO_METADATA):
             return f'{{"id":{dump(self.id)},"role":{dump(self.role)},{self.content[1:]}'
         return dump(self.to_ui())
 
     def to_ui(self) -> Message:
         """Parse the message."""
-        return to_ui(self.id, self.role, load(self.content))
+        return to_ui(self.id, self.role, load(self.content), self.author)
 
 
 def window_texts(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1024) -> list[StoredText]:
@@ -48,8 +49,8 @@ def window_texts(session_id: str, *, max_messages: int = 500, max_bytes: int = 5
         cursor.execute(WINDOW, (None, session_id, *limits, session_id))
         rows = cursor.fetchall()
     texts = [
-        StoredText(message_id, role, content, turn_id, not waits)
-        for message_id, role, content, turn_id, waits, *_ in rows
+        StoredText(message_id, role, content, turn_id, not waits, author)
+        for message_id, role, content, turn_id, author, waits, *_ in rows
     ]
     if not texts or not texts[0].placed:
         return texts

@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.messages import Role, is_message_id, message_ids, to_content
+from sessions_app.core.messages.messages import Role, is_message_id, message_ids, to_content, without_author
 from sessions_app.core.messages.oversized import Spill, fit_row, sanitise
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
@@ -42,7 +42,7 @@ def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Messa
         raise MessageInvalid(Phrase("Message {id!r} needs a role and a list of parts.", id=message["id"]))
     known: shapes.Message = {"id": message["id"], "role": message["role"], "parts": message["parts"]}
     if message.get("metadata") is not None:
-        known["metadata"] = message["metadata"]
+        known["metadata"] = without_author(message["metadata"])
     try:
         return fit_row(sanitise(known), spill=spill)
     except (TypeError, ValueError, RecursionError) as error:
@@ -92,6 +92,7 @@ _INSERT: Final = Insert(
     "content",
     "byte_size",
     "turn_id",
+    "author",
     "change_seq",
     "queued_position",
     "pruned_calls",
@@ -243,11 +244,11 @@ class Writer:
             return self._leaf
         return None if after is None else self.placed(after)
 
-    def insert_queued(self, message: shapes.Message, turn_id: str) -> bool:
+    def insert_queued(self, message: shapes.Message, turn_id: str, author: str = "") -> bool:
         """Store a message without a place; false when the session has one of this id, which stays as it is."""
         if self._session.forked_from_id is not None and self.find([message["id"]]):
             return False
-        return self._insert(message, turn_id, queued_position=self.change_seq) is not None
+        return self._insert(message, turn_id, author=author, queued_position=self.change_seq) is not None
 
     def insert(self, message: shapes.Message, parent: Message | None, turn_id: str) -> Message | None:
         """Store a message below another, or as a root; nothing when the session has one of this id."""
@@ -341,6 +342,7 @@ class Writer:
                 content=old.content,
                 byte_size=old.byte_size,
                 turn_id=old.turn_id,
+                author=old.author,
                 change_seq=self.change_seq,
                 placed_at=old.placed_at,
             )

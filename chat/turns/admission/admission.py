@@ -32,7 +32,8 @@ from chat.instances.rows import (
     lock_root,
 )
 from chat.instances.runs import note_turn_end
-from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, new_turn_id
+from chat.members.selectors import author_of, user_key
+from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, TurnTrigger, new_turn_id
 from chat.turns import policies
 from chat.turns.admission.intake import (
     Continue,
@@ -84,7 +85,8 @@ RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
 class TurnRequest:
     """One request for a turn. `origin` labels the connection that sent it, which gets no notification.
 
-    Shape: `via` is the way it came in: socket, api, admin, server. `actor_id`: who asks, where it is not the owner.
+    Shape: `via` is the way it came in: socket, api, admin, server. `actor_id`: who asks, where it is not the owner: the
+    author of the turn, unless staff acts through the admin.
     `client_tools` replaces the tools that clients run. `is_stopped`: accept what it says and never run it.
     `awaits_input`: what it says is given when its turn starts. `delivery`: what its message does while another turn
     runs; `None` leaves it to the class.
@@ -123,13 +125,15 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    intake, file_ids = adopt_files_of(key, request.intake)  # objects first, rows second
-    intake, original_ids = fit_intake(key, intake)
+    author = _author_of(key, request)
+    files_of = user_key(author)
+    intake, file_ids = adopt_files_of(key, request.intake, files_of)  # objects first, rows second
+    intake, original_ids = fit_intake(key, intake, files_of)
     request, file_ids = replace(request, intake=in_current_zone(intake)), [*file_ids, *original_ids]
     if isinstance(intake, Program) and len(intake.messages) > 1:
         recount_if_due(key.owner_id, intake.messages)
     try:
-        return _admit(key, request, file_ids)
+        return _admit(key, request, file_ids, author)
     except (IntegrityError, ThinkError) as error:
         # The request id is unique, so the first try does not ask whether this request is known. It may be: from this
         # client, or from another process at the same moment. What is refused now may have been accepted then.
@@ -138,7 +142,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
             return Admission(turn=present, is_new=False)
         if isinstance(error, ThinkError):
             raise
-    return _admit(key, request, file_ids)
+    return _admit(key, request, file_ids, author)
 
 
 def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
@@ -146,7 +150,7 @@ def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
     return None if instance is None else _find_accepted(instance, request)
 
 
-def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> Admission:
+def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], author: str) -> Admission:
     fibers = ended_fibers(key.agent, request.intake, request.delivery) or _none
     with _holding(key, fibers, tries=ADMIT_TRIES, message_id=last_message_id(request.intake)) as locked:
         instance = locked.row
@@ -159,15 +163,32 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str]) -> A
                 instance, request.intake, Actor(user_id=request.actor_id or key.owner_id, via=request.via)
             )
         placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
-        overlap = decide_overlap(instance, request.intake, placement, request.delivery)
+        if placement.trigger is TurnTrigger.CONTINUE:
+            author = _continued_author(session_id)
+        overlap = decide_overlap(instance, request.intake, placement, request.delivery, author)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
-            attachments.bind(instance.owner_id, file_ids, instance)
-        turn = _accept(instance, request, placement, overlap)
+            attachments.bind(user_key(author) or instance.owner_id, file_ids, instance)
+        turn = _accept(instance, request, placement, overlap, author)
         if not isinstance(request.intake, Program | Continue) and instance.last_body != request.body:
             AgentInstance.objects.filter(pk=instance.pk).update(last_body=request.body)
         if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
             notify_settled(turn)
         return Admission(turn=turn, is_new=True)
+
+
+def _author_of(key: InstanceKey, request: TurnRequest) -> str:
+    """The member who asks; empty for the owner. What a turn has admitted while it runs is asked by who asked for it."""
+    if request.actor_id is not None:
+        return "" if request.via == "admin" else author_of(request.actor_id, key.owner_id)
+    fiber = current_fiber()
+    is_within = fiber is not None and fiber.name == TURN_FIBER
+    return author_of(fiber.owner_id, key.owner_id) if fiber is not None and is_within else ""
+
+
+def _continued_author(session_id: str) -> str:
+    """The author of the last turn: what goes on without a new message goes on with the rights of who asked."""
+    rows = Turn.objects.filter(session_id=session_id).order_by("-position").values_list("author", flat=True)
+    return rows.first() or ""
 
 
 def _speaks_later(request: TurnRequest) -> bool:
@@ -180,13 +201,19 @@ def accept_turn(instance: AgentInstance, request: TurnRequest, placement: Placem
 
     Errors: `QuotaExceeded`.
     """
-    return _accept(lock_instance(instance), request, placement, Overlap(), parent)
+    return _accept(lock_instance(instance), request, placement, Overlap(), parent.author, parent)
 
 
 def _accept(
-    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None = None
+    instance: AgentInstance,
+    request: TurnRequest,
+    placement: Placement,
+    overlap: Overlap,
+    author: str,
+    parent: Turn | None = None,
 ) -> Turn:
-    policies.check_admission(instance)
+    with policies.asked_by(user_key(author)):
+        policies.check_admission(instance)
     added = [*placement.new_messages, *placement.later_messages]
     if len(added) > 1:  # a turn counts for its first message
         count_added(instance.owner_id, added)
@@ -196,7 +223,7 @@ def _accept(
     for stopped in overlap.stopped:
         if cancel_fiber(stopped.fiber_id, reason="stopped"):
             notify_settled(stopped)
-    turn = _write_turn(instance, request, placement, overlap, parent)
+    turn = _write_turn(instance, request, placement, overlap, author, parent)
     if overlap.behind is not None:
         order_queue(turn.session_id, [turn.pk, *overlap.ahead_of])
     notify_on_commit(
@@ -221,15 +248,20 @@ def _find_accepted(instance: AgentInstance, request: TurnRequest) -> Turn | None
 
 
 def _write_turn(
-    instance: AgentInstance, request: TurnRequest, placement: Placement, overlap: Overlap, parent: Turn | None
+    instance: AgentInstance,
+    request: TurnRequest,
+    placement: Placement,
+    overlap: Overlap,
+    author: str,
+    parent: Turn | None,
 ) -> Turn:
     turn_id, request_id = new_turn_id(), request.request_id or new_id("req")
     fiber = start_fiber(
         TURN_FIBER,
         {"turn_id": turn_id},
         lane=lane_of(instance.pk),
-        share=_share_of(instance),
-        owner_id=instance.owner_id,
+        share=_share_of(instance, author),
+        owner_id=user_key(author) or instance.owner_id,  # whose quota it counts in, and whose rights it has
         delay_seconds=overlap.delay_seconds,
         behind=overlap.behind,
         max_retries=3,
@@ -240,12 +272,13 @@ def _write_turn(
             "request_id": request_id,
             **({input_reservation.AWAITS: True} if request.awaits_input else {}),
             **(policies.DELEGATED if policies.is_delegated() else {}),
+            **({LISTED_FOR: str(instance.owner_id)} if author else {}),
         },
     )
     # What goes on by itself stays in its session, whichever is current by now.
     session_id = ensure_session(instance) if parent is None else parent.session_id
     if placement.new_messages:
-        queue_messages(session_id, list(placement.new_messages), turn_id=turn_id)
+        queue_messages(session_id, list(placement.new_messages), turn_id=turn_id, author=author)
     turn = Turn(
         id=turn_id,
         instance_id=instance.pk,
@@ -253,6 +286,7 @@ def _write_turn(
         fiber_id=fiber.pk,
         parent_id=None if parent is None else parent.pk,
         position=instance.turn_count,
+        author=author,
         request_id=request_id,
         idempotency_key=request.idempotency_key or None,
         trigger=placement.trigger,
@@ -277,11 +311,15 @@ def _write_turn(
 _INSERT_TURN: Final = Insert(Turn)
 
 
-def _share_of(instance: AgentInstance) -> str | None:
+LISTED_FOR: Final = "listed_for"
+"""In the metadata of a member's turn: the owner, in whose list the conversation is."""
+
+
+def _share_of(instance: AgentInstance, author: str) -> str | None:
     """The share in whose limit this turn counts. Delegated turns have none: their parent may wait for them."""
     if instance.owner_id is None or instance.parent_id is not None or current_fiber() is not None:
         return None
-    return f"user:{instance.owner_id}"
+    return f"user:{author or instance.owner_id}"
 
 
 def _options(key: InstanceKey, request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:

@@ -7,7 +7,7 @@ transaction, after the instance's row is locked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import client_intent
@@ -86,16 +86,16 @@ class Placement:
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
 
 
-def adopt_files_of(key: InstanceKey, intake: Intake) -> tuple[Intake, list[str]]:
+def adopt_files_of(key: InstanceKey, intake: Intake, user_id: Any = None) -> tuple[Intake, list[str]]:
     """Make the new message's files references to storage; returns the ids of its attachments.
 
     A file that the conversation has already stays the same file: published clients send what they attached as a data
-    URL again and again. Writes objects, so it runs before the admission transaction. Errors: `AttachmentInvalid`,
-    `QuotaExceeded`.
+    URL again and again. `user_id`: whose the files are, the owner's by default. Writes objects, so it runs before the
+    admission transaction. Errors: `AttachmentInvalid`, `QuotaExceeded`.
     """
     if key.owner_id is None:
         return intake, []
-    return with_new_messages(intake, partial(adopt_files, key.owner_id, key=key))
+    return with_new_messages(intake, partial(adopt_files, user_id or key.owner_id, key=key))
 
 
 def with_new_messages(

@@ -74,9 +74,17 @@ def _begun_fibers(instance: AgentInstance) -> list[str]:
 
 
 def decide_overlap(
-    instance: AgentInstance, intake: Intake, placement: Placement, delivery: Delivery | None = None
+    instance: AgentInstance,
+    intake: Intake,
+    placement: Placement,
+    delivery: Delivery | None = None,
+    author: str = "",
 ) -> Overlap:
-    """Decide about a request; the instance's row is locked. `delivery`: as it asks for. Errors: `TurnDropped`."""
+    """Decide about a request; the instance's row is locked. `delivery`: as it asks for. Errors: `TurnDropped`.
+
+    `author`: of the request. Turns of others are neither replaced, merged nor steered: a turn has the rights of the
+    one who asked for it.
+    """
     is_plain = placement.trigger is TurnTrigger.PROGRAM or _is_plain(placement.trigger, placement.base_is_explicit)
     if not _is_concerned(intake, delivery) or not is_plain:
         return Overlap()
@@ -85,8 +93,9 @@ def decide_overlap(
         return Overlap()
     active = _active_turns_of(instance)
     if policy.strategy in AHEAD:
-        return _ahead(active, Delivery(policy.strategy.value)) if active else Overlap()
-    waiting = {turn.pk: turn for turn in active if _waits(turn)}
+        is_alone = policy.strategy is Strategy.INTERRUPT or all(turn.author == author for turn in active)
+        return _ahead(active, Delivery(policy.strategy.value)) if active and is_alone else Overlap()
+    waiting = {turn.pk: turn for turn in active if _waits(turn) and turn.author == author}
     decision = decide(policy, is_submit=True, is_busy=bool(active), waiting=tuple(waiting))
     if not decision.is_accepted:
         raise TurnDropped

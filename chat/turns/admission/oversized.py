@@ -6,7 +6,7 @@ has no owner, so it is swept.
 
 import logging
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.db import DatabaseError
 
@@ -26,9 +26,10 @@ NAME: Final = "message.json"
 class _Original:
     """Keeps a whole message once, when the first of its pieces is cut."""
 
-    def __init__(self, key: InstanceKey, message: Message, *, is_vital: bool) -> None:
+    def __init__(self, key: InstanceKey, message: Message, user_id: Any, *, is_vital: bool) -> None:
         self.ids: list[str] = []
         self._key = key
+        self._user_id = user_id
         self._message = message
         self._is_vital = is_vital
         self._url: str | None = None
@@ -53,19 +54,20 @@ class _Original:
 
     def _row(self, data: bytes) -> Attachment:
         """The whole message as a file: the one that is there, when a client sends it again."""
-        assert self._key.owner_id is not None, "only an owner has files"
         kept = attachments.find_kept(self._key, data, name=NAME)
-        return kept or attachments.store_original(self._key.owner_id, data, name=NAME)
+        return kept or attachments.store_original(self._user_id, data, name=NAME)
 
 
-def fit_message(key: InstanceKey, message: Message, *, is_vital: bool) -> tuple[Message, list[str]]:
+def fit_message(
+    key: InstanceKey, message: Message, user_id: Any = None, *, is_vital: bool
+) -> tuple[Message, list[str]]:
     """The message reduced to row size, with attachments for the removed content. Not inside a transaction.
 
     Shape: `metadata.spilled` names the URL of the original. Errors: with `is_vital` what storage raises; else none.
     """
     if key.owner_id is None:
         return message, []
-    original = _Original(key, message, is_vital=is_vital)
+    original = _Original(key, message, user_id or key.owner_id, is_vital=is_vital)
     fitting = fit_row(sanitise(message), spill=original)
     return fitting, [found for found in original.ids if found]
 
@@ -75,18 +77,18 @@ def fit_answer(key: InstanceKey, message: Message) -> tuple[Message, list[str]]:
     return fit_message(key, message, is_vital=False)
 
 
-def fit_intake(key: InstanceKey, intake: Intake) -> tuple[Intake, list[str]]:
+def fit_intake(key: InstanceKey, intake: Intake, user_id: Any = None) -> tuple[Intake, list[str]]:
     """The same for user messages: none of their content may be lost, so a storage failure refuses them.
 
-    Errors: `QuotaExceeded`.
+    `user_id`: whose the originals are, the owner's by default. Errors: `QuotaExceeded`.
     """
-    return with_new_messages(intake, partial(_fit_message, key))
+    return with_new_messages(intake, partial(_fit_message, key, user_id))
 
 
-def _fit_message(key: InstanceKey, message: MessageT) -> tuple[MessageT, list[str]]:
+def _fit_message(key: InstanceKey, user_id: Any, message: MessageT) -> tuple[MessageT, list[str]]:
     parts: JSONValue = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return message, []  # admission says what is wrong with it
     whole: Message = {"id": "", "role": "user", **message}
-    fitting, ids = fit_message(key, whole, is_vital=True)
+    fitting, ids = fit_message(key, whole, user_id, is_vital=True)
     return (message if not ids else {**fitting, "id": message.get("id", "")}), ids

@@ -13,8 +13,18 @@ from django.utils import timezone
 
 from chat.errors import CallDecided, InputInvalid
 from chat.instances.rows import key_of
-from chat.models import AgentInstance
-from chat.turns.admission.tool_answers import AnsweredCalls, Reply, answer, find_answered, hold_turn_of
+from chat.members import policy
+from chat.members.selectors import role_of
+from chat.models import AgentInstance, Role, Turn
+from chat.turns.admission.tool_answers import (
+    BY_PEOPLE,
+    AnsweredCalls,
+    Reply,
+    answer,
+    find_answered,
+    hold_turn_of,
+    may_answer,
+)
 from chat.turns.guarding.turn_rules import rules_of_instance
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
@@ -52,6 +62,8 @@ def add_offered(instance: AgentInstance, reply: Reply, actor: Actor) -> list[Per
     offers = () if row is None else question_of(row.question).offers
     if not reply.is_approved or reply.edited_input is not None or reply.always not in LEVELS or not offers:
         raise InputInvalid("This call cannot be allowed for always.")
+    if actor.user_id is not None and actor.via in BY_PEOPLE:  # a rule decides about calls that others will ask for
+        policy.require(role_of(actor.user_id, instance), Role.OWNER)
     if row is None or row.status != CallStatus.ASKED:
         raise CallDecided
     if instance.parent_id is not None and reply.always is RuleLevel.OWNER:
@@ -72,7 +84,8 @@ def answer_others(instance: AgentInstance, reply: Reply, actor: Actor) -> Iterat
     """Settle the other open questions of the conversation that a decision reaches; gives their call ids."""
     if reply.denies_all and not reply.is_approved:
         for row in _asked(instance):
-            yield row.call_id, answer(instance, replace(_about(row, reply), is_approved=False), actor)
+            if may_answer(instance, row, actor):
+                yield row.call_id, answer(instance, replace(_about(row, reply), is_approved=False), actor)
     elif reply.always is not None and reply.is_approved:
         yield from answer_covered(instance, reply, actor)
 
@@ -80,10 +93,14 @@ def answer_others(instance: AgentInstance, reply: Reply, actor: Actor) -> Iterat
 def answer_covered(instance: AgentInstance, reply: Reply, actor: Actor) -> Iterator[tuple[str, AnsweredCalls]]:
     """Approve the open questions of a conversation whose calls would not be asked about any more."""
     rows = [row for row in _asked(instance) if _may_be_covered(row)]
-    rules = rules_of_instance(instance, key_of(instance)) if rows else None
+    authors = (
+        dict(Turn.objects.filter(pk__in={row.turn_id for row in rows}).values_list("pk", "author")) if rows else {}
+    )
+    rules = {author: rules_of_instance(instance, key_of(instance), author) for author in set(authors.values())}
     for row in rows:
         facts = question_of(row.question).facts
-        verdict = None if rules is None or facts is None else rules.judge(facts, timezone.now())
+        known = rules.get(authors.get(row.turn_id, ""))
+        verdict = None if known is None or facts is None else known.judge(facts, timezone.now())
         if verdict is not None and verdict.action is RuleAction.ALLOW:
             reason = str(Phrase("Allowed by the rule {rule!r}.", rule=verdict.rule.name))
             yield row.call_id, answer(instance, replace(_about(row, reply), is_approved=True, reason=reason), actor)

@@ -15,12 +15,16 @@ from functools import reduce
 from typing import Final
 
 from chat.agent.base import InstanceKey
+from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
 from chat.core.wire import frames
 from chat.core.wire.client_intent import Known, call_answers
-from chat.errors import CallChanged, CallDecided, InputInvalid
+from chat.errors import AnswerDenied, CallChanged, CallDecided, InputInvalid, RoleNeeded
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import find_instance, key_of
-from chat.models import AgentInstance, Turn
+from chat.members import policy
+from chat.members.selectors import author_of, role_of
+from chat.models import AgentInstance, Role, Turn
 from chat.turns.admission.intake import ClientArray, Intake
 from chat.turns.state.active import active_turns
 from fibers.core.states import TERMINAL, FiberStatus
@@ -89,7 +93,8 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
 
     Durability: committed with that transaction; the first answer wins. Errors: `CallChanged` when the answerer was
     shown other arguments. Of a decision that changes arguments: `CallDecided` when it comes too late, `EditInvalid`
-    when they may not be changed like this, `InputInvalid` when it does not approve.
+    when they may not be changed like this, `InputInvalid` when it does not approve. `RoleNeeded`, `AnswerDenied`: as
+    `require_may_answer`.
     """
     row = find_answered(instance, reply)
     if row is None and _keep_early(instance, reply):
@@ -97,6 +102,7 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
     row = row or find_answered(instance, reply)
     if row is None or reply.approval_id not in ("", row.approval_id):
         return AnsweredCalls(is_new=False)
+    require_may_answer(instance, row, actor)
     turn = Turn.objects.select_related("fiber").filter(pk=row.turn_id).first()
     if row.wait_key:
         return _answer_inner(row, turn, reply, actor)
@@ -106,6 +112,39 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
         return AnsweredCalls(is_new=True)  # its end takes this up
     show_answers(instance, turn, [row])
     return AnsweredCalls(is_new=True, ready=turn if is_ready(turn) else None)
+
+
+BY_PEOPLE: Final = ("socket", "api")
+"""Ways in on which an answer is a person's own. Staff answer through the admin with a permission of theirs."""
+
+
+def require_may_answer(instance: AgentInstance, row: ToolCallRecord, actor: Actor) -> None:
+    """Refuse the answer of a person whose role, or the agent's class, does not let that person give it.
+
+    No query for the owner where the class lets all approvers answer. Errors: `RoleNeeded`, `AnswerDenied`.
+    """
+    if actor.user_id is None or actor.via not in BY_PEOPLE:
+        return
+    is_question = row.status == CallStatus.ASKED
+    policy.require(role_of(actor.user_id, instance), Role.APPROVER if is_question else Role.WRITER)
+    rule = _approved_by(instance.agent) if is_question else policy.ANY_APPROVER
+    if rule != policy.ANY_APPROVER:
+        author = Turn.objects.filter(pk=row.turn_id).values_list("author", flat=True).first() or ""
+        policy.require_answerer(rule, is_requester=author == author_of(actor.user_id, instance.owner_id))
+
+
+def may_answer(instance: AgentInstance, row: ToolCallRecord, actor: Actor) -> bool:
+    """Whether `require_may_answer` refuses nothing."""
+    try:
+        require_may_answer(instance, row, actor)
+    except (RoleNeeded, AnswerDenied):
+        return False
+    return True
+
+
+def _approved_by(agent: str) -> str:
+    cls = get_agent_class(agent) if is_served(agent) else None
+    return cls.approved_by if cls is not None and issubclass(cls, Think) else policy.ANY_APPROVER
 
 
 def find_answered(instance: AgentInstance, reply: Reply) -> ToolCallRecord | None:
@@ -328,7 +367,9 @@ def settle_open_calls(instance: AgentInstance, intake: Intake, actor: Actor) -> 
                 is_approved=found.is_approved,
                 continues=False,
             )
-            answer(instance, reply, actor)
+            row = find_answered(instance, reply)
+            if row is None or may_answer(instance, row, actor):  # what a person may not answer is not answered
+                answer(instance, reply, actor)
     if rows:
         supersede_open_calls(instance, actor, session_id=instance.session_id)
 

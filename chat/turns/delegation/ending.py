@@ -17,6 +17,7 @@ from chat.core.model.language_model import FinishReason
 from chat.core.wire.accumulator import fold, tool_name
 from chat.instances.notifications import notify_conversation, notify_run, notify_waiters
 from chat.instances.rows import key_of
+from chat.members.selectors import user_key
 from chat.models import AgentInstance, Turn, TurnOptions
 from chat.models.runs import AgentRun
 from chat.streams.logs.database_log import cold_records
@@ -204,16 +205,22 @@ def wake_parent(run: AgentRun) -> None:
     about: JSONObject = {"agentRun": {"runId": run.run_id, "agent": run.agent}}
     words: Any = {"role": "user", "parts": [{"type": "text", "text": _report(run)}], "metadata": about}
     intake = Program(messages=[words], enters_at_start=True)
-    request = TurnRequest(intake=intake, idempotency_key=f"wake:{run.pk}", body=about, options=_denied_to_starter(run))
+    starter = Turn.objects.filter(pk=run.parent_turn_id).first()
+    request = TurnRequest(
+        intake=intake,
+        idempotency_key=f"wake:{run.pk}",
+        body=about,
+        options=_denied_to_starter(starter),
+        actor_id=None if starter is None else user_key(starter.author),
+    )
     with delegating():
         turn = admit(key_of(parent), request).turn
     place = GuardScope(session_id=turn.session_id, scope=parent.pk, owner_id=parent.owner_id, turn_id=turn.pk)
     see(place, _texts_of_child(run), at=Spot(name=f"run {run.pk}"))
 
 
-def _denied_to_starter(run: AgentRun) -> TurnOptions:
+def _denied_to_starter(turn: Turn | None) -> TurnOptions:
     """Options with the lists from above of the turn that has started the run: the turn that goes on gets them, too."""
-    turn = Turn.objects.filter(pk=run.parent_turn_id).first()
     return {"denied": turn.options["denied"]} if turn is not None and "denied" in turn.options else {}
 
 

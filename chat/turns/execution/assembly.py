@@ -7,7 +7,7 @@ what `before_turn` adds comes on top, and its `active_tools` limit all of them.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from django.utils import timezone
 
@@ -81,16 +81,21 @@ class Assembled:
 
 
 async def make_think(
-    key: InstanceKey, make_agent: MakeAgent, model_choice: JSONObject | None = None, *, turn_id: str = ""
+    key: InstanceKey,
+    make_agent: MakeAgent,
+    model_choice: JSONObject | None = None,
+    *,
+    turn_id: str = "",
+    asked_by: Any = None,
 ) -> Think:
     """Make the agent object of an instance and run its `on_start`. `model_choice`: the conversation's.
 
-    `turn_id`: the turn that it works for, if it is one.
+    `turn_id`: the turn that it works for, if it is one. `asked_by`: the member who asked for it; None: the owner.
     """
     agent = make_agent(key)
     assert isinstance(agent, Think), "admission refuses agents that do not chat"
     agent.model_choice = stored_choice(model_choice)
-    agent.instance.turn_id = turn_id
+    agent.instance.turn_id, agent.instance.asked_by = turn_id, asked_by
     await notify_hook(agent, "on_start")
     await reconcile_if_declared(agent)
     return agent

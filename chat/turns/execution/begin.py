@@ -153,7 +153,7 @@ def _begin(context: FiberContext, found: _Found) -> TurnFacts:
         facts,
         has_guard=found.has_guard,
         has_rules=found.has_rules,
-        has_mcp_servers=found.has_mcp_servers,
+        has_mcp_servers=found.has_mcp_servers or bool(facts.author),  # a member has others than the owner
         has_extensions=found.has_extensions,
         last_request=found.last_request,
     )

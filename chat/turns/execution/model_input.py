@@ -29,6 +29,7 @@ from chat.turns.conf import turn_settings
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.code.code_tool import code_tool
 from chat.turns.execution.deferring import deferral_of
+from chat.turns.execution.naming import author_in, with_names
 from chat.turns.execution.prompting import Prompt
 from chat.turns.guarding.handed_down import denied_above
 from chat.turns.guarding.turn_guard import TurnGuard
@@ -311,6 +312,8 @@ async def history_at(agent: Think, place: ConversationPoint) -> list[Message]:
     history = place.history
     if history is None:
         history = await db(read_history, place.session_id, place.leaf_id)
+    if any(author_in(message) for message in history):
+        history = await db(with_names, history, agent.key.owner_id)
     history = await _merged(place.session_id, history if agent.tells_time else without_instants(history))
     if is_overridden(agent, "assemble_context"):
         chosen: list[Message] | None = await call_hook(agent, "assemble_context", history)

@@ -36,9 +36,11 @@ from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnTimeout
 from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
+from chat.members.selectors import user_key
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from chat.turns import policies
+from chat.turns.admission.admission import LISTED_FOR
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries
@@ -169,7 +171,11 @@ class TurnRun:
 
     async def _answer(self, writer: StreamWriter) -> None:
         self._agent = agent = await make_think(
-            self._facts.key, self._make_agent, self._facts.model_choice, turn_id=self._turn_id
+            self._facts.key,
+            self._make_agent,
+            self._facts.model_choice,
+            turn_id=self._turn_id,
+            asked_by=user_key(self._facts.author),
         )
         if records := list(self._context.records()):
             before = await db(sent_before, self._facts.session_id, self._facts.position, records)
@@ -393,7 +399,7 @@ class TurnRun:
             self._notify_recovering(False)
         known = self._context.metadata
         send_notification(known["address"], {"type": "turn.settled", "turn_id": self._turn_id})
-        send_conversation(self._context.owner_id, known["instance_id"])
+        send_conversation(known.get(LISTED_FOR, self._context.owner_id), known["instance_id"])
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

@@ -76,7 +76,7 @@ class TurnTools:
         self.key = facts.key
         self._runnable = Toolset(self._toolset, [] if assembled.reader is None else [assembled.reader])
         self.prompt = assembled.prompt
-        self.permissions = TurnRules(facts.instance, facts.key, has_stored=facts.has_rules)
+        self.permissions = TurnRules(facts.instance, facts.key, has_stored=facts.has_rules, author=facts.author)
         self._used: dict[str, JSONObject | None] = {}  # the rules that let calls run
         self._open: set[str] = set()  # calls that may reach the secrets that they name
         self._facts = facts
@@ -239,7 +239,7 @@ class TurnTools:
         turn = AuthorizationContext(
             request_id=facts.request_id,
             turn_id=facts.turn_id,
-            user_id=facts.key.owner_id,
+            user_id=facts.user_id,
             continuation=facts.is_continuation,
             body=facts.body,
         )
@@ -336,7 +336,7 @@ class TurnTools:
         return ToolContext(
             call_id=call.call_id,
             tool_name=call.tool_name,
-            user_id=self._facts.key.owner_id,
+            user_id=self._facts.user_id,
             agent=self._facts.key.agent,
             instance_name=self._facts.key.name,
             turn_id=self._facts.turn_id,

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.core.loop.request_records import NOTHING_SENT, ChainEnd, SentRequest
 from chat.instances.rows import key_of
+from chat.members.selectors import user_key
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.background.costs import usage_of_turn
 from chat.turns.background.titles import needs_title
@@ -23,6 +25,7 @@ class TurnFacts:
     turn_id: str
     request_id: str
     key: InstanceKey
+    author: str = ""  # the member who asked; empty: the owner
     session_id: str
     generation: int  # at its begin; one of the instance's other sessions may be cleared since
     trigger: TurnTrigger
@@ -51,6 +54,11 @@ class TurnFacts:
     sent_before: SentRequest = NOTHING_SENT  # the whole of it, where an earlier attempt has gone on from it
 
     @property
+    def user_id(self) -> Any:
+        """Key of who asked: calls run with the rights of that person, however they are approved."""
+        return user_key(self.author) or self.key.owner_id
+
+    @property
     def is_continuation(self) -> bool:
         """Whether the turn goes on without a new message."""
         return self.trigger is TurnTrigger.CONTINUE
@@ -69,6 +77,7 @@ def facts_of(
         turn_id=turn.pk,
         request_id=turn.request_id,
         key=key_of(turn.instance),
+        author=turn.author,
         session_id=turn.session_id,
         generation=turn.generation,
         trigger=TurnTrigger(turn.trigger),

@@ -38,9 +38,10 @@ from tools_app.permissions.rows import stored_rules
 class TurnRules(CallPermissions):
     """The rules for one attempt at a turn."""
 
-    def __init__(self, instance: AgentInstance, key: InstanceKey, *, has_stored: bool) -> None:
-        """No query. `has_stored`: a rule is stored that may concern the conversation."""
+    def __init__(self, instance: AgentInstance, key: InstanceKey, *, has_stored: bool, author: str = "") -> None:
+        """No query. `has_stored`: a rule is stored that may concern the conversation. `author`: of the turn."""
         self._instance = instance
+        self._author = author
         self._key = key
         self._has_stored = has_stored
         self._of_classes = rule_set(key, (), ())
@@ -82,7 +83,7 @@ class TurnRules(CallPermissions):
 
     async def rules(self) -> RuleSet:
         """The rules as they are stored now. A query, or two."""
-        return await db(rules_of_instance, self._instance, self._key)
+        return await db(rules_of_instance, self._instance, self._key, self._author)
 
 
 PLAN_TEXT: Final = (
@@ -99,19 +100,25 @@ def is_planning(rules: Sequence[Permission]) -> bool:
     return bool(of_all) and of_all[-1].action is RuleAction.DENY
 
 
-def rules_of_instance(instance: AgentInstance, key: InstanceKey) -> RuleSet:
-    """The rules for the calls of a conversation, as they are stored now. One query, and one for each above it."""
+def rules_of_instance(instance: AgentInstance, key: InstanceKey, author: str = "") -> RuleSet:
+    """The rules for the calls of a conversation, as they are stored now. One query, and one for each above it.
+
+    `author`: the member who asks; the owner's allowances for all of the owner's conversations are not a member's.
+    """
     above = _ids_above(instance)
     agents = {key.agent, *(each.agent for each in key.ancestors)}
-    return rule_set(key, above, stored_rules(key.owner_id, agents, [instance.pk, *above]), instance.pk)
+    stored = stored_rules(key.owner_id, agents, [instance.pk, *above])
+    return rule_set(key, above, stored, instance.pk, author)
 
 
-def rule_set(key: InstanceKey, above: Sequence[str], rows: Sequence[PermissionRule], scope: str = "") -> RuleSet:
+def rule_set(
+    key: InstanceKey, above: Sequence[str], rows: Sequence[PermissionRule], scope: str = "", author: str = ""
+) -> RuleSet:
     """The rules of classes and these stored ones. `above`: the ids of the conversations above, root first."""
     own = [row.permission for row in rows if row.level == RuleLevel.SITE]
     own += _of_class(key.agent, rows)
     mine = [row.permission for row in rows if row.level == RuleLevel.OWNER]
-    own += mine if not key.ancestors else [rule for rule in mine if rule.action is not RuleAction.ALLOW]
+    own += mine if not key.ancestors and not author else [rule for rule in mine if rule.action is not RuleAction.ALLOW]
     own += [row.permission for row in rows if row.scope and row.scope == scope]
     sets = []
     for at, parent in enumerate(key.ancestors):

@@ -21,7 +21,8 @@ def add_deferred_messages(turn: Turn) -> None:
     if DEFERRED not in turn.options:
         return
     row = Turn.objects.select_for_update().only("options").get(pk=turn.pk)
-    turn.input_ids = queue_messages(turn.session_id, row.options.get(DEFERRED, ()), turn_id=turn.pk)
+    later = row.options.get(DEFERRED, ())
+    turn.input_ids = queue_messages(turn.session_id, later, turn_id=turn.pk, author=turn.author)
     turn.options = _without_later(row.options)
     turn.save(update_fields=["input_ids", "options"])
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sessions_app.core.messages.parts import part_problem
-from sessions_app.core.messages.shapes import Content, Message, Part
+from sessions_app.core.messages.shapes import AUTHOR, Content, Message, Part
 from sessions_app.errors import MessageInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from thinkproject.kernel.phrases import Phrase
@@ -51,22 +51,33 @@ class StoredMessage:
     change_seq: int
     session_id: str | None = None
     pruned_calls: tuple[str, ...] = ()
+    author: str = ""  # opaque; empty: the owner of the session
 
     def to_ui(self) -> Message:
         """Give the message as clients know it."""
         message: Message = {"id": self.id, "role": self.role, "parts": list(self.parts)}
         if self.metadata is not None:
             message["metadata"] = self.metadata
-        return message
+        return by_author(message, self.author)
 
 
-def to_ui(message_id: str, role: str, content: Content) -> Message:
+def by_author(message: Message, author: str) -> Message:
+    """The message with its author in its metadata, where that is not the owner of the session."""
+    return {**message, "metadata": {**(message.get("metadata") or {}), AUTHOR: author}} if author else message
+
+
+def without_author(metadata: JSONObject) -> JSONObject:
+    """Metadata as it is stored: an author is known from the row alone, never from what was sent."""
+    return {key: value for key, value in metadata.items() if key != AUTHOR}
+
+
+def to_ui(message_id: str, role: str, content: Content, author: str = "") -> Message:
     """Build a UI message from a row."""
     message: Message = {"id": message_id, "role": role, "parts": content["parts"]}
     metadata = content.get("metadata")
     if metadata is not None:
         message["metadata"] = metadata
-    return message
+    return by_author(message, author)
 
 
 def to_content(message: Message) -> Content:

@@ -9,6 +9,9 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 OURS: Final = "think"
 """The key of this product in a part's `providerMetadata`; what is below it is never sent to a provider."""
 
+AUTHOR: Final = "thinkAuthor"
+"""The key in a message's metadata of who wrote it, where that is not the owner of the session. Read, never stored."""
+
 CALLED_BY: Final = "calledBy"
 """Below `OURS` in a call's metadata: the tool through which the model made the call (`tools_app.core.deferral`)."""
 

@@ -233,6 +233,13 @@ READERS = {
     ("GET", PEOPLE),
     ("POST", "/api/v1/instances/{instance_id}/leave"),
 }
+WRITERS = READERS | {
+    ("POST", "/api/v1/instances/{instance_id}/turns"),
+    ("POST", "/api/v1/turns/{turn_id}/cancel"),
+    ("PUT", "/api/v1/instances/{instance_id}/leaf"),
+    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"),
+}
+APPROVERS = WRITERS | {("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval")}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,

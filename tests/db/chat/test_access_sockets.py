@@ -103,7 +103,8 @@ async def test_his_frame_with_her_ids_reaches_nothing_of_hers(his_socket: Any, h
 
 
 READ = {"cf_agent_stream_resume_request", "cf_agent_stream_resume_ack", "think_ping", "cf_agent_chat_messages"}
-LETS = {Role.READER: READ, Role.WRITER: READ, Role.APPROVER: READ}
+WRITE = READ | {"cf_agent_use_chat_request", "cf_agent_chat_request_cancel", "cf_agent_tool_result"}
+LETS = {Role.READER: READ, Role.WRITER: WRITE, Role.APPROVER: WRITE | {"cf_agent_tool_approval"}}
 
 
 async def opened(user: User, turn: Turn) -> tuple[Any, str]:

@@ -230,7 +230,7 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
 @router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
 def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
     """Select another sibling: the newest path below that message becomes active."""
-    return LeafOut(leaf_id=services.show_message(_opened(request, instance_id), data.message_id))
+    return LeafOut(leaf_id=services.show_message(_opened(request, instance_id, Role.WRITER), data.message_id))
 
 
 @router.post(

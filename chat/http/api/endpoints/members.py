@@ -30,12 +30,14 @@ _INVITATIONS = "/instances/{instance_id}/invitations"
 def member_list(request: HttpRequest, instance_id: str) -> PeopleOut:
     """The people in a conversation. Those of a sub-agent are those of the conversation that it works for."""
     user = caller_of(request).user
-    people = selectors.people_in(open_instance(user, instance_id, needs=Role.READER))
+    instance = open_instance(user, instance_id, needs=Role.READER)
+    people = selectors.people_in(instance)
     return PeopleOut(
         role=next(each.role for each in people if each.user_id == user.pk),
         items=[
             PersonOut(
                 id=each.id,
+                author="" if each.role is Role.OWNER else str(each.user_id),
                 name=each.name,
                 role=each.role,
                 is_you=each.user_id == user.pk,
@@ -44,6 +46,7 @@ def member_list(request: HttpRequest, instance_id: str) -> PeopleOut:
             )
             for each in people
         ],
+        former={str(key): name for key, name in selectors.former_in(instance).items()},
     )
 
 

@@ -1,6 +1,6 @@
 """API operations on turns: start, list, look, cancel. The stream of a turn is in `stream.py`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, cast
 
 from django.http import HttpRequest
@@ -44,8 +44,9 @@ def turn_create(
 
     The same `Idempotency-Key` or `request_id` again gives the same turn.
     """
-    instance = open_instance(caller_of(request).user, instance_id)
-    admission = admit(key_of(instance), _turn_request(data, idempotency_key))
+    user = caller_of(request).user
+    instance = open_instance(user, instance_id, needs=Role.WRITER)
+    admission = admit(key_of(instance), replace(_turn_request(data, idempotency_key), actor_id=user.pk))
     view = transcripts.turn_view_of(admission.turn.id)
     return Status(202, AdmittedTurnOut(**asdict(view), accepted=admission.is_new))
 
@@ -78,7 +79,7 @@ def turn_detail(request: HttpRequest, turn_id: str) -> object:
 @router.post("/turns/{turn_id}/cancel", response=CancelOut, operation_id="cancel_turn")
 def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
     """Stop a turn; its partial answer is kept. Safe to call twice, and on a turn that has ended."""
-    return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id).id))
+    return CancelOut(cancelled=cancel_turn(open_turn(caller_of(request).user, turn_id, needs=Role.WRITER).id))
 
 
 @router.patch(

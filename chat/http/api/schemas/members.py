@@ -13,9 +13,13 @@ GivenRole = Literal["reader", "writer", "approver"]
 
 
 class PersonOut(Schema):
-    """A person in a conversation. `id`: of the membership, null for the owner. `is_you`: the caller."""
+    """A person in a conversation. `id`: of the membership, null for the owner. `is_you`: the caller.
+
+    `author`: as `thinkAuthor` in the metadata of this person's messages names it; those of the owner name none.
+    """
 
     id: str | None
+    author: str
     name: str
     role: Role
     is_you: bool
@@ -24,10 +28,14 @@ class PersonOut(Schema):
 
 
 class PeopleOut(Schema):
-    """The owner, then the members in the order in which they came. `role`: yours."""
+    """The owner, then the members in the order in which they came. `role`: yours.
+
+    `former`: names of those who were members, by what messages name as their author.
+    """
 
     role: Role
     items: list[PersonOut]
+    former: dict[str, str]
 
 
 class MemberIn(Schema):

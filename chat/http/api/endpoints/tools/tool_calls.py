@@ -85,7 +85,7 @@ def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: Appr
     call runs with those arguments instead: 422 where its tool does not let people change them like this, 409 where the
     call has been decided already. Then nothing is changed.
     """
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.APPROVER)
     shown = None if data.input is None else fingerprint(data.input)
     reply = Reply(
         call_id=call_id,
@@ -104,7 +104,7 @@ def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: Appr
 @router.post("/instances/{instance_id}/calls/{call_id}/result", response=AnsweredOut, operation_id="answer_call")
 def call_answer(request: HttpRequest, instance_id: str, call_id: str, data: ResultIn) -> AnsweredOut:
     """Give the result of a call that a client runs: an `output`, or an `error_text`. The first result counts."""
-    instance = open_instance(caller_of(request).user, instance_id)
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.WRITER)
     if data.error_text is not None and "output" in data.model_fields_set:
         raise InputInvalid("A result is an `output` or an `error_text`, not both.")
     reply = Reply(call_id=call_id, output=data.output, error_text=data.error_text, continues=data.continues)
