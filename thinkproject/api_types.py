@@ -1,8 +1,9 @@
 """The API's schemas as TypeScript types of the page: `static/src/app/net/openapi.d.ts`.
 
 Only those that the page's scripts name, and what these consist of. `python -m thinkproject.api_types --write` (part of
-`make fix`) has openapi-typescript write them when one of them has changed; only then is it fetched. The first line of the file holds hashes of the document and of the
-types, so that a house test sees without it, and without Deno, that both are in step.
+`make fix`) has openapi-typescript write them when one of them has changed; only then is it fetched. The first line of
+the file holds hashes of the document and of the types, so that a house test sees without it, and without Deno, that
+both are in step.
 """
 
 import hashlib

@@ -15,6 +15,6 @@ def remove(_apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("think_tools", "0017_rules_about_calls"), ("think_sessions", "0008_append_only")]
+    dependencies = [("think_tools", "0017_rules_about_calls"), ("think_sessions", "0009_append_only")]
 
     operations = [migrations.RunPython(install, remove)]

@@ -15,6 +15,6 @@ def remove(_apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("think_sessions", "0007_field_names")]
+    dependencies = [("think_sessions", "0008_message_author")]
 
     operations = [migrations.RunPython(install, remove)]
