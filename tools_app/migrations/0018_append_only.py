@@ -2,16 +2,17 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from tools_app.apps import APPEND_ONLY
 from thinkproject.kernel import append_only
+
+TABLES = ("think_tools_approvalevent", "think_tools_guardevent")
 
 
 def install(_apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
-    append_only.install(editor.connection, APPEND_ONLY)
+    append_only.install(editor.connection, TABLES)
 
 
 def remove(_apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
-    append_only.remove(editor.connection, APPEND_ONLY)
+    append_only.remove(editor.connection, TABLES)
 
 
 class Migration(migrations.Migration):
