@@ -125,7 +125,7 @@ def of_a_turn(frame: dict[str, Any]) -> tuple[str, str] | None:
 
 def newest_feed() -> TurnFeed:
     """The turns of the connection that came last."""
-    return list(monitor.connections._live)[-1].feed
+    return list(monitor.connections._following.values())[-1].feed
 
 
 async def told_one(socket: Any) -> tuple[str, str]:
