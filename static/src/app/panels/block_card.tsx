@@ -8,6 +8,7 @@ import { useApp } from "../ui/context.ts";
 import { Editor } from "../ui/editor.tsx";
 import { keepFocusIn, useReturnFocus } from "../ui/return_focus.ts";
 import { ChangeList } from "./change_list.tsx";
+import { EditVerbs } from "./edit_verbs.tsx";
 import { EntryList } from "./entry_list.tsx";
 
 interface Props {
@@ -70,25 +71,13 @@ export function BlockCard({ block, store, changed }: Props) {
           : <Content block={block} isText={isText} hasEntries={hasEntries} />}
         {hasEntries && <EntryList store={store} block={block} changed={changed} />}
       </div>
-      {!isEditing && (canEdit || canDelete) && (
-        <p class="block-buttons">
-          {canEdit && (
-            <button
-              type="button"
-              class="quiet"
-              ref={editButton}
-              aria-label={t("memory.edit-label", { label })}
-              onClick={() => setEditing(true)}
-            >
-              {t("common.edit")}
-            </button>
-          )}
-          {canDelete && (
-            <button type="button" class="quiet" aria-label={t("memory.delete-label", { label })} onClick={remove}>
-              {t("common.delete")}
-            </button>
-          )}
-        </p>
+      {!isEditing && (
+        <EditVerbs
+          label={label}
+          editButton={editButton}
+          edit={canEdit ? () => setEditing(true) : null}
+          remove={canDelete ? remove : null}
+        />
       )}
       {isKept && (
         <ChangeList store={store} subject={`block:${label}`} of={label} current={block.content} restore={write} />

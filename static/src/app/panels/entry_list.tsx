@@ -7,6 +7,7 @@ import { useApp } from "../ui/context.ts";
 import { Editor } from "../ui/editor.tsx";
 import { keepFocusIn, useReturnFocus } from "../ui/return_focus.ts";
 import { ChangeList } from "./change_list.tsx";
+import { EditVerbs } from "./edit_verbs.tsx";
 
 interface Props {
   store: Remembered;
@@ -142,20 +143,7 @@ function Body({ entry, store, isWritable, write, remove }: RowProps) {
       <p class="block-text" dir="auto">{entry.content}</p>
       {isWritable && (
         <>
-          <p class="block-buttons">
-            <button
-              type="button"
-              class="quiet"
-              ref={editButton}
-              aria-label={t("memory.edit-label", { label })}
-              onClick={() => setEditing(true)}
-            >
-              {t("common.edit")}
-            </button>
-            <button type="button" class="quiet" aria-label={t("memory.delete-label", { label })} onClick={ask}>
-              {t("common.delete")}
-            </button>
-          </p>
+          <EditVerbs label={label} editButton={editButton} edit={() => setEditing(true)} remove={ask} />
           <ChangeList
             store={store}
             subject={`entry:${store.label}/${entry.key}`}

@@ -7,7 +7,7 @@ import { withoutTricks } from "../lib/readable.ts";
 import { type ChangedFile, joined, type TurnFile } from "../store/changed_files.ts";
 import type { FilesApi } from "../net/files_api.ts";
 import type { Conversation } from "../store/conversation.ts";
-import { DiffView } from "../ui/diff.tsx";
+import { CountedDiff } from "../ui/diff.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Failure } from "./panel.tsx";
 import { useReading } from "./reading.ts";
@@ -71,15 +71,5 @@ function Change({ change: { path, fate, changes }, open }: { change: ChangedFile
 function Difference({ item: { path, kind, diff, added, removed, is_cut } }: { item: TurnFile }) {
   if (!diff) return <p class="muted">{t(is_cut ? "files.change-too-large" : "files.change-not-shown")}</p>;
   const lines = diffLines(diff).filter((line) => kind === "updated" || line.kind !== "place"); // a whole text begins at its beginning
-  return (
-    <div>
-      <p class="muted tool-note">
-        {t("calls.lines-changed", {
-          added: t("calls.lines-added", { count: added }),
-          removed: t("calls.lines-removed", { count: removed }),
-        })}
-      </p>
-      <DiffView lines={lines} label={t("calls.diff-of", { path })} />
-    </div>
-  );
+  return <CountedDiff path={path} lines={lines} added={added} removed={removed} />;
 }

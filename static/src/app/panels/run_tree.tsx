@@ -1,6 +1,5 @@
 // Agents that work for a conversation, and those that work for them: state and counts, the way into each, and stopping.
 
-import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import { stopRun } from "../net/runs_api.ts";
@@ -9,7 +8,7 @@ import { textIn } from "../store/tool_details.ts";
 import { AgentMark } from "../ui/agent_mark.tsx";
 import { useApp } from "../ui/context.ts";
 import { Elapsed } from "../ui/elapsed.tsx";
-import { FollowLink } from "../ui/follow_link.tsx";
+import { RunVerbs } from "../ui/runs/run_verbs.tsx";
 import type { Background } from "./background.tsx";
 
 interface Props {
@@ -38,22 +37,17 @@ function Level({ background, nodes }: Props) {
 
 function Node({ background, node: { run, below } }: { background: Background; node: RunNode }) {
   const app = useApp();
-  const [isBusy, setBusy] = useState(false);
   const agent = app.agentOf(run);
   const name = withoutTricks(textIn(run.display ?? {}, "name") || agent.title);
   const { text, mood } = treeStanding(run);
   const why = whyOf(run);
-  const childId = run.child_id;
   const goesOn = runGoesOn(run);
   const stop = async () => {
-    setBusy(true);
     try {
       await stopRun(app.api, run.id);
-    } catch (error) {
-      app.notices.fail(error);
+    } finally {
+      await background.reading.again();
     }
-    await background.reading.again();
-    setBusy(false);
   };
   return (
     <li>
@@ -68,28 +62,12 @@ function Node({ background, node: { run, below } }: { background: Background; no
         <span class={`tools-state ${mood}`}>{text}</span>
       </div>
       {why && <p class={run.status === "error" ? "run-why is-error" : "run-why"} dir="auto">{withoutTricks(why)}</p>}
-      <p class="run-verbs">
-        {childId && (
-          <FollowLink
-            class="quiet"
-            href={app.router.address({ page: "conversation", id: childId, place: null })}
-            go={() => app.open(childId)}
-          >
-            {t("runs.open")}
-          </FollowLink>
-        )}
-        {goesOn && !background.isReadOnly && (
-          <button
-            type="button"
-            class="quiet"
-            aria-label={t("runs.stop-one", { name })}
-            disabled={isBusy}
-            onClick={stop}
-          >
-            {t("runs.stop")}
-          </button>
-        )}
-      </p>
+      <RunVerbs
+        class="run-verbs"
+        name={name}
+        childId={run.child_id}
+        stop={runGoesOn(run) && !background.isReadOnly ? stop : null}
+      />
       {below.length > 0 && <Level background={background} nodes={below} />}
     </li>
   );

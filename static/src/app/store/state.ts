@@ -4,7 +4,7 @@
 import { batch, type Signal, signal } from "@preact/signals-core";
 import { ANSWER, Due } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
-import type { Outcome, RunFrame, SessionFrame } from "../net/frames.ts";
+import type { ConversationFrame, Outcome, RunFrame, SessionFrame } from "../net/frames.ts";
 import type { Delegated } from "./delegated.ts";
 import type { Compacting, Merge, Update } from "./path.ts";
 import { TurnStream } from "./stream.ts";
@@ -13,15 +13,7 @@ import type { Failure, Instance, Message, Place } from "./types.ts";
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
 
 /** News of any conversation of the person; what is not said has not changed. */
-export interface Listed {
-  id: string;
-  title?: string;
-  isRunning?: boolean;
-  waitingCount?: number;
-  hasFailed?: boolean;
-  guard?: string;
-  plans?: boolean;
-}
+export type Listed = Omit<ConversationFrame, "type">;
 
 export interface ConversationEvents {
   /** The list is about to grow at its beginning or end, to show another place, or its newest page again. */

@@ -26,3 +26,25 @@ export function DiffView({ lines, label }: { lines: readonly DiffLine[]; label: 
     </>
   );
 }
+
+interface Counted {
+  path: string;
+  lines: readonly DiffLine[];
+  added: number;
+  removed: number;
+}
+
+/** The diff of a file below the number of its lines that came and went. */
+export function CountedDiff({ path, lines, added, removed }: Counted) {
+  return (
+    <div>
+      <p class="muted tool-note">
+        {t("calls.lines-changed", {
+          added: t("calls.lines-added", { count: added }),
+          removed: t("calls.lines-removed", { count: removed }),
+        })}
+      </p>
+      <DiffView lines={lines} label={t("calls.diff-of", { path })} />
+    </div>
+  );
+}

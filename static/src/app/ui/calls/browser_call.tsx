@@ -3,12 +3,12 @@
 
 import { duration } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
-import { fileText, terminalText, withoutTricks } from "../../lib/readable.ts";
+import { fileText, withoutTricks } from "../../lib/readable.ts";
 import { type BrowserStep, browserVisit, isWebAddress } from "../../store/browser_calls.ts";
 import { Icon } from "../icon.tsx";
 import { Lines } from "../lines.tsx";
 import { Value } from "../value.tsx";
-import { type CallProps, Section } from "./pieces.tsx";
+import { type CallProps, CodeOutput, Section } from "./pieces.tsx";
 
 const SHOWN_LINKS = 50;
 
@@ -67,16 +67,7 @@ export function BrowserCall({ part }: CallProps) {
           </ul>
         </Section>
       )}
-      {console && (
-        <Section title={t("calls.console")}>
-          <Lines text={terminalText(console)} label={t("calls.console")} class="is-wrapped" />
-        </Section>
-      )}
-      {value !== undefined && (
-        <Section title={t("calls.value")}>
-          <Value value={value} />
-        </Section>
-      )}
+      <CodeOutput console={console} value={value} />
       {refused.length > 0 && (
         <Section title={t("browser.refused")}>
           <ul class="fates">

@@ -8,7 +8,7 @@ import { countIn, hitsIn, listing, type MatchedFile, matchesIn, readText } from 
 import { isRecord } from "../../store/tool_details.ts";
 import { argumentOf, normalised, pathOf } from "../../store/tool_kinds.ts";
 import type { ToolPart } from "../../store/types.ts";
-import { DiffView } from "../diff.tsx";
+import { CountedDiff } from "../diff.tsx";
 import { Lines } from "../lines.tsx";
 import { type CallProps, FileName, PlainResult } from "./pieces.tsx";
 
@@ -47,17 +47,7 @@ export function ChangesOf({ part }: { part: ToolPart }) {
     <>
       {changesIn(part).map(({ before, after }, index) => {
         const { lines, added, removed } = lineDiff(before, after);
-        return (
-          <div key={index}>
-            <p class="muted tool-note">
-              {t("calls.lines-changed", {
-                added: t("calls.lines-added", { count: added }),
-                removed: t("calls.lines-removed", { count: removed }),
-              })}
-            </p>
-            <DiffView lines={lines} label={t("calls.diff-of", { path })} />
-          </div>
-        );
+        return <CountedDiff key={index} path={path} lines={lines} added={added} removed={removed} />;
       })}
     </>
   );

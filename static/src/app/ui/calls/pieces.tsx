@@ -2,10 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { t } from "../../lib/i18n.ts";
-import { withoutTricks } from "../../lib/readable.ts";
+import { terminalText, withoutTricks } from "../../lib/readable.ts";
 import { textAndValue } from "../../store/call_results.ts";
 import type { CallDetails } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
+import { Lines } from "../lines.tsx";
 import type { Parts } from "../parts_context.ts";
 import { Value } from "../value.tsx";
 
@@ -32,6 +33,24 @@ export function PlainResult({ part }: { part: ToolPart }) {
     <Section title={t(part.preliminary ? "calls.result-so-far" : "calls.result")}>
       {textAndValue(part.output).map((value, at) => <Value key={at} value={value} />)}
     </Section>
+  );
+}
+
+/** What code printed and what it returned. */
+export function CodeOutput({ console, value }: { console: string; value: unknown }) {
+  return (
+    <>
+      {console && (
+        <Section title={t("calls.console")}>
+          <Lines text={terminalText(console)} label={t("calls.console")} class="is-wrapped" />
+        </Section>
+      )}
+      {value !== undefined && (
+        <Section title={t("calls.value")}>
+          <Value value={value} />
+        </Section>
+      )}
+    </>
   );
 }
 

@@ -6,8 +6,7 @@ import { fileText, terminalText, withoutTricks } from "../../lib/readable.ts";
 import { codeRun, fetched, type InnerCall, terminalRun } from "../../store/call_results.ts";
 import { Icon } from "../icon.tsx";
 import { Lines } from "../lines.tsx";
-import { Value } from "../value.tsx";
-import { type CallProps, FileName, PlainResult, Section } from "./pieces.tsx";
+import { type CallProps, CodeOutput, FileName, PlainResult, Section } from "./pieces.tsx";
 
 const FATES: Record<string, "calls.created" | "calls.updated" | "calls.deleted"> = {
   created: "calls.created",
@@ -72,16 +71,7 @@ export function CodeCall({ part, details }: CallProps) {
           </ul>
         </Section>
       )}
-      {console && (
-        <Section title={t("calls.console")}>
-          <Lines text={terminalText(console)} label={t("calls.console")} class="is-wrapped" />
-        </Section>
-      )}
-      {value !== undefined && (
-        <Section title={t("calls.value")}>
-          <Value value={value} />
-        </Section>
-      )}
+      <CodeOutput console={console} value={value} />
     </>
   );
 }

@@ -12,12 +12,12 @@ import { OpenCalls } from "../../store/open_calls.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { AgentMark } from "../agent_mark.tsx";
 import { Elapsed } from "../elapsed.tsx";
-import { FollowLink } from "../follow_link.tsx";
 import { Icon } from "../icon.tsx";
 import type { Opened } from "../message.tsx";
 import { MessageParts } from "../parts.tsx";
 import type { Parts } from "../parts_context.ts";
 import { Question } from "../question.tsx";
+import { RunVerbs } from "./run_verbs.tsx";
 
 /** The runs of these calls. */
 export function RunCards({ context, parts }: { context: Parts; parts: readonly ToolPart[] }) {
@@ -63,9 +63,10 @@ const NOTES = {
 } as const;
 
 function RunCard({ context, run }: CardProps) {
-  const { app } = context;
+  const { app, conversation } = context;
   const [isOpen, setOpen] = useState(false);
   const agent = app.agentOf(run);
+  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly;
   const name = run.name || agent.title;
   const questions = questionsOf(run);
   const asks = run.state === "running" && (questions.length > 0 || (run.raw?.question_count ?? 0) > 0);
@@ -92,7 +93,12 @@ function RunCard({ context, run }: CardProps) {
       {run.error && <p class={run.state === "error" ? "run-text is-error" : "run-text"} dir="auto">{run.error}</p>}
       {run.state === "interrupted" && run.childStillRunning && <p class="run-text">{t("runs.goes-on")}</p>}
       {asks && !isOpen && <Questions context={context} run={run} questions={questions} />}
-      <Buttons context={context} run={run} name={name} />
+      <RunVerbs
+        class="run-buttons"
+        name={name}
+        childId={run.raw?.child_id}
+        stop={canStop ? async () => await conversation.delegated?.stop(run) : null}
+      />
     </li>
   );
 }
@@ -175,39 +181,4 @@ function Questions({ context, run, questions }: CardProps & { questions: readonl
   if (!run.raw?.child_id) return null; // not read yet: it could not be answered
   if (!questions.length) return <p class="run-text">{t("runs.asks-elsewhere")}</p>;
   return <>{questions.map((part) => <Question key={part.toolCallId} context={own} part={part} />)}</>;
-}
-
-function Buttons({ context, run, name }: CardProps & { name: string }) {
-  const { app, conversation } = context;
-  const [isBusy, setBusy] = useState(false);
-  const childId = run.raw?.child_id;
-  const stop = async () => {
-    setBusy(true);
-    try {
-      await conversation.delegated?.stop(run);
-    } catch (error) {
-      app.notices.fail(error);
-    }
-    setBusy(false);
-  };
-  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly;
-  if (!childId && !canStop) return null;
-  return (
-    <p class="run-buttons">
-      {childId && (
-        <FollowLink
-          class="quiet"
-          href={app.router.address({ page: "conversation", id: childId, place: null })}
-          go={() => app.open(childId)}
-        >
-          {t("runs.open")}
-        </FollowLink>
-      )}
-      {canStop && (
-        <button type="button" class="quiet" aria-label={t("runs.stop-one", { name })} disabled={isBusy} onClick={stop}>
-          {t("runs.stop")}
-        </button>
-      )}
-    </p>
-  );
 }
