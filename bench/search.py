@@ -37,7 +37,7 @@ from sessions_app.messages import services  # noqa: E402 - after the set-up
 from sessions_app.models import Message, MessageWords, Session  # noqa: E402 - after the set-up
 from sessions_app.search.engine import Within, best_matches, engine  # noqa: E402 - after the set-up
 from sessions_app.search.indexing import fill_messages  # noqa: E402 - after the set-up
-from sessions_app.search.ordering import PageOf  # noqa: E402 - after the set-up
+from sessions_app.search.ordering import HitsPage  # noqa: E402 - after the set-up
 from sessions_app.search.query import search  # noqa: E402 - after the set-up
 from sessions_app.testing import text_message  # noqa: E402 - after the set-up
 from thinkproject.kernel.jsonvalue import byte_size  # noqa: E402 - after the set-up
@@ -167,7 +167,7 @@ def rank_in_python(model_rows: int) -> int:
 
 def rank_in_database(model_rows: int) -> int:
     """How it is ranked now. Returns the characters of text that were read: none."""
-    page = PageOf(limit=20, of_newest=model_rows)
+    page = HitsPage(limit=20, of_newest=model_rows)
     best_matches(MessageWords, parse_query("quokka"), Within(tags=[]), page)
     return 0
 

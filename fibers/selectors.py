@@ -17,7 +17,7 @@ from thinkproject.kernel.jsonvalue import JSONValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepView:
+class FiberStepView:
     """A settled step."""
 
     step_key: str
@@ -82,9 +82,9 @@ def _silent_seconds() -> float:
     return max(0.0, fiber_settings.lease_seconds - 2 * fiber_settings.heartbeat_seconds)
 
 
-def history(fiber_id: str) -> list[StepView]:
+def history(fiber_id: str) -> list[FiberStepView]:
     """Return the settled steps of a fiber in the order in which they were recorded."""
     return [
-        StepView(step_key=step.step_key, value=step.value, attempt=step.attempt, created_at=step.created_at)
+        FiberStepView(step_key=step.step_key, value=step.value, attempt=step.attempt, created_at=step.created_at)
         for step in FiberStep.objects.filter(fiber_id=fiber_id).order_by("pk")
     ]

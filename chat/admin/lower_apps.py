@@ -55,7 +55,7 @@ from fibers.models.schedules import ScheduleRun
 from sessions_app.admin.changes import ChangeAdmin
 from sessions_app.admin.context import BlockAdmin, CompactionAdmin, EntryAdmin
 from sessions_app.admin.sessions import MessageAdmin, SessionAdmin, place_of
-from sessions_app.compactions.services import Author
+from sessions_app.compactions.services import SummaryAuthor
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
@@ -124,7 +124,7 @@ class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
         return self.session_name(row)
 
     @override
-    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+    def reword(self, row: Compaction, summary: str, author: SummaryAuthor) -> None:
         """Store a summary's new text."""
         instance = _conversation_of(row)
         if instance is None:
@@ -133,7 +133,7 @@ class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
             compactions.reword(instance, row.pk, summary, user_id=author.user_id, via=author.via)
 
     @override
-    def take_back(self, row: Compaction, author: Author) -> None:
+    def take_back(self, row: Compaction, author: SummaryAuthor) -> None:
         """Undo a compaction."""
         instance = _conversation_of(row)
         if instance is None:

@@ -11,7 +11,7 @@ from chat.conf import chat_settings
 from chat.instances.notifications import notify_context_usage
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from sessions_app.compactions.services import Author, CompactionView, edit_compaction, undo_compaction
+from sessions_app.compactions.services import CompactionView, SummaryAuthor, edit_compaction, undo_compaction
 from sessions_app.core.compaction.tokens import counter_named, estimate_messages
 from sessions_app.messages.selectors import model_history
 
@@ -21,7 +21,7 @@ def reword(
     instance: AgentInstance, compaction_id: str, summary: str, *, user_id: Any, via: str = "api"
 ) -> CompactionView:
     """Replace the text of a summary. Errors: `CompactionInvalid`, `CompactionNotFound`."""
-    view = edit_compaction(compaction_id, summary, author=Author(user_id=user_id, via=via))
+    view = edit_compaction(compaction_id, summary, author=SummaryAuthor(user_id=user_id, via=via))
     _notify(instance, view)
     return view
 
@@ -29,7 +29,7 @@ def reword(
 @transaction.atomic
 def undo(instance: AgentInstance, compaction_id: str, *, user_id: Any, via: str = "api") -> CompactionView:
     """Have the model read the messages again. Twice is once. Errors: `CompactionNotFound`."""
-    view = undo_compaction(compaction_id, author=Author(user_id=user_id, via=via))
+    view = undo_compaction(compaction_id, author=SummaryAuthor(user_id=user_id, via=via))
     _notify(instance, view)
     return view
 

@@ -14,7 +14,7 @@ from chat.conversations.services import show_message
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
-from chat.runtime.add_messages import Author, add_messages, edit_answer
+from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Edit, Intake, Regenerate, Submit
 from sessions_app.core.messages.messages import Role, StoredMessage
@@ -69,7 +69,7 @@ def reword_message(  # noqa: PLR0913 - one keyword for each thing a person decid
     message: NewMessage = {"id": new_id("msg"), "role": target.role, "parts": _reworded(target.parts, texts)}
     if target.metadata is not None:
         message["metadata"] = target.metadata
-    author = Author(user_id=user_id, via=VIA, action="edit", replaces=target.id)
+    author = AppendAuthor(user_id=user_id, via=VIA, action="edit", replaces=target.id)
     if target.role == Role.ASSISTANT:
         return edit_answer(key, message_id, message, shows=shows, by=author)[0]
     if answers and target.role == Role.USER:
@@ -97,7 +97,7 @@ def write_message(  # noqa: PLR0913 - one keyword for each thing a person decide
         raise InputInvalid("A message is a person's or the agent's.")
     parts = _reworded((), [text])
     message: NewMessage = {"id": new_id("msg"), "role": role, "parts": parts}
-    author = Author(user_id=user_id, via=VIA, action="add")
+    author = AppendAuthor(user_id=user_id, via=VIA, action="add")
     if answers and role == Role.USER:
         intake = Submit(message=message, parent_id=after_id or None, parent_is_explicit=bool(after_id))
         return _ask(instance, intake, author, str(message["id"]))
@@ -110,7 +110,7 @@ def ask_again(instance: AgentInstance, message_id: str, *, session_id: str, user
     Errors: `InputInvalid`, `QuotaExceeded`, `TurnConflict`, `AgentNotFound`; nothing is changed.
     """
     _as_seen(instance, session_id)
-    author = Author(user_id=user_id, via=VIA, action="ask", replaces=message_id)
+    author = AppendAuthor(user_id=user_id, via=VIA, action="ask", replaces=message_id)
     with transaction.atomic():
         turn = admit(key_of(instance), _request(instance, Regenerate(message_id=message_id), author)).turn
         author.note(session_id, turn.assistant_id)
@@ -129,14 +129,14 @@ def choose_branch(instance: AgentInstance, message_id: str, *, session_id: str) 
     return show_message(_as_seen(instance, session_id), message_id)
 
 
-def _ask(instance: AgentInstance, intake: Intake, author: Author, message_id: str) -> str:
+def _ask(instance: AgentInstance, intake: Intake, author: AppendAuthor, message_id: str) -> str:
     with transaction.atomic():
         turn = admit(key_of(instance), _request(instance, intake, author)).turn
         author.note(turn.session_id, message_id)
     return message_id
 
 
-def _request(instance: AgentInstance, intake: Intake, author: Author) -> TurnRequest:
+def _request(instance: AgentInstance, intake: Intake, author: AppendAuthor) -> TurnRequest:
     # The body of the client's last request is what its agent goes by; a request of ours must not replace it.
     return TurnRequest(intake=intake, body=instance.last_body, via=author.via, actor_id=author.user_id)
 

@@ -15,7 +15,7 @@ from chat.instance.instance import started_agent
 from chat.user_code.call_hook import user_code_boundary
 from chat.user_code.session_setup import configured_session
 from sessions_app.context import store
-from sessions_app.context.history import Actor, ContextOwner
+from sessions_app.context.history import ContextActor, ContextOwner
 from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import OURS
@@ -82,13 +82,13 @@ async def refresh(context: SessionContext) -> None:
         await context.refresh_system_prompt()
 
 
-async def write_block(context: SessionContext, label: str, content: str, by: Actor) -> Block:
+async def write_block(context: SessionContext, label: str, content: str, by: ContextActor) -> Block:
     """Write a block's text as a person. Errors: as `SessionContext.replace`; `AgentCodeFailed`."""
     with user_code_boundary("configure_session"):
         return await context.replace(label, content, by=by)
 
 
-async def write_entry(context: SessionContext, label: str, entry: Entry, by: Actor) -> None:
+async def write_entry(context: SessionContext, label: str, entry: Entry, by: ContextActor) -> None:
     """Write an entry as a person. Errors: as `SessionContext.set_entry`; `AgentCodeFailed`."""
     with user_code_boundary("configure_session"):
         await context.set_entry(
@@ -96,7 +96,7 @@ async def write_entry(context: SessionContext, label: str, entry: Entry, by: Act
         )
 
 
-async def forget_block(context: SessionContext, label: str, by: Actor, *, erases_history: bool) -> None:
+async def forget_block(context: SessionContext, label: str, by: ContextActor, *, erases_history: bool) -> None:
     """Clear a block on behalf of a person. Errors: `BlockNotFound`, `BlockNotWritable`, `AgentCodeFailed`."""
     declaration, owner = await _find(context, label)
     if isinstance(declaration.provider, OURS):
@@ -115,7 +115,7 @@ async def entries_of(context: SessionContext, label: str, *, after: str, limit: 
     return await db(partial(store.list_entries, owner, label, after_key=after, limit=limit))
 
 
-async def delete_entry(context: SessionContext, label: str, key: str, by: Actor) -> None:
+async def delete_entry(context: SessionContext, label: str, key: str, by: ContextActor) -> None:
     """Forget an entry that we keep. Errors: `BlockNotFound`, `BlockNotWritable`, `EntryNotFound`."""
     owner = await _keyed(context, label)
     await db(partial(store.delete_entry, owner, label, key, by=by.within(context.session_id)))

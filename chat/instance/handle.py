@@ -32,7 +32,7 @@ from chat.instances.waiting import wait_until
 from chat.instances.workspaces import InstanceWorkspace, attach_workspace, detach_workspace
 from chat.reads import snapshots
 from chat.runtime import undo
-from chat.runtime.turn_callbacks import Caller, report_end, run_turn
+from chat.runtime.turn_callbacks import CallbackCaller, report_end, run_turn
 from chat.runtime.undo import Undone, UndoPreview
 from chat.sub_agents.service import child_key
 from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
@@ -176,7 +176,7 @@ class AgentHandle(
             is_stopped=is_stopped,
             delivery=delivery_of(delivery),
         )
-        caller = Caller(
+        caller = CallbackCaller(
             callback=callback,
             signal=signal,
             seconds=timeout_seconds,

@@ -1,7 +1,7 @@
 """The model that people chose for a conversation: what may be chosen, what is in effect, and its row.
 
 A choice belongs to the instance. A site may stop to offer a model: then the agent's own answers, and the conversation
-says why (`Effect.notice`). The stored choice stays, and is in effect again once the model is back.
+says why (`ChoiceEffect.notice`). The stored choice stays, and is in effect again once the model is back.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CLOSED: Final = "Models can no longer be chosen here, so the agent's own model a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class ChoiceEffect:
     """The part of a stored choice that counts. `notice`: what does not and why, for people; empty for none."""
 
     choice: ChosenModel
@@ -39,29 +39,29 @@ def allowed_models(agent: type[Agent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def effect_of(agent: type[Agent], choice: ChosenModel) -> Effect:
+def effect_of(agent: type[Agent], choice: ChosenModel) -> ChoiceEffect:
     """The part of a choice that counts at present, by what the site and the class offer.
 
     A choice whose model is gone does not count at all: its parameters were chosen for that model.
     """
     if choice == NOTHING:
-        return Effect(choice=NOTHING)
+        return ChoiceEffect(choice=NOTHING)
     allowed = allowed_models(agent)
     if not allowed:
-        return Effect(choice=NOTHING, notice=CLOSED)
+        return ChoiceEffect(choice=NOTHING, notice=CLOSED)
     if choice.model is not None and choice.model not in allowed:
         notice = f"{choice.model} is no longer offered here, so the agent's own model answers."
-        return Effect(choice=NOTHING, notice=notice)
-    return Effect(choice=choice)
+        return ChoiceEffect(choice=NOTHING, notice=notice)
+    return ChoiceEffect(choice=choice)
 
 
-def fit(effect: Effect, model: str) -> Effect:
+def fit(effect: ChoiceEffect, model: str) -> ChoiceEffect:
     """The same without parameters that the model of this name does not take."""
     refused = refused_fields(effect.choice, facts_of(model).takes)
     if not refused:
         return effect
     notice = f"{model} does not take the chosen {', '.join(refused)}, which is not sent."
-    return Effect(choice=effect.choice.without(refused), notice=notice)
+    return ChoiceEffect(choice=effect.choice.without(refused), notice=notice)
 
 
 def load_choice(key: InstanceKey) -> ChosenModel:

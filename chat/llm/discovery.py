@@ -68,7 +68,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedModel:
     """A model in a server's listing. `created`: epoch seconds; 0 for missing values."""
 
     id: str
@@ -155,7 +155,7 @@ def newest_chat_model(models: list[tuple[str, float]]) -> str:
     return max(chat, key=lambda item: item[1])[0] if chat else ""
 
 
-def _newest(models: list[Listed]) -> Listed | None:
+def _newest(models: list[ListedModel]) -> ListedModel | None:
     name = newest_chat_model([(model.id, model.created) for model in models])
     return next((model for model in models if model.id == name), None)
 
@@ -192,7 +192,7 @@ async def _ask_configured_server(base_url: str, api_key: str) -> Choice:
     )
 
 
-async def _list_models(base_url: str, api_key: str, seconds: float) -> list[Listed]:
+async def _list_models(base_url: str, api_key: str, seconds: float) -> list[ListedModel]:
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     is_here = is_loopback(base_url)
     # Certificates take longer to load than a server on this machine is given to answer; plain HTTP needs none.
@@ -206,14 +206,14 @@ async def _list_models(base_url: str, api_key: str, seconds: float) -> list[List
         return []
 
 
-def _read_models(listing: JSONValue) -> list[Listed]:
+def _read_models(listing: JSONValue) -> list[ListedModel]:
     entries = listing.get("data") if isinstance(listing, dict) else None
     models = []
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and 0 < len(entry["id"]) <= 200:
             created = entry.get("created")
             models.append(
-                Listed(
+                ListedModel(
                     id=entry["id"],
                     created=float(created) if isinstance(created, int | float) else 0.0,
                     context_tokens=read_context(entry),

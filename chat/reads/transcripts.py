@@ -62,7 +62,7 @@ class TurnView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepView:
+class TurnStepView:
     """A settled step of a turn. `summary`: its small facts."""
 
     key: str
@@ -212,11 +212,11 @@ def turn_end(turn_id: str) -> JSONObject:
     }
 
 
-def turn_steps(turn: Turn) -> list[StepView]:
+def turn_steps(turn: Turn) -> list[TurnStepView]:
     """Settled steps of a turn, in order: the small facts of each record, and how large the rest is."""
     rows = FiberStep.objects.filter(fiber_id=turn.fiber_id).order_by("id")[:2_000]
     return [
-        StepView(key=row.step_key, attempt=row.attempt, created_at=row.created_at, summary=summarise(row.value))
+        TurnStepView(key=row.step_key, attempt=row.attempt, created_at=row.created_at, summary=summarise(row.value))
         for row in rows
     ]
 

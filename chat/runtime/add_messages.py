@@ -16,7 +16,7 @@ from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import ensure_instance, ensure_session, hold_instance, lock_address
 from chat.turns.admission.oversized import fit_message
 from chat.turns.state.active import running_turn_id
-from sessions_app.context.history import Actor, note_message
+from sessions_app.context.history import ContextActor, note_message
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
@@ -29,7 +29,7 @@ WRITTEN_BY: Final = "writtenBy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
+class AppendAuthor:
     """The person who writes a message: staff, or the owner of the conversation in the model's place.
 
     **Shape:** `via`: api or admin. `replaces`: the message that the new one is a version of.
@@ -42,7 +42,7 @@ class Author:
 
     def note(self, session_id: str, message_id: str) -> None:
         """Note it, in the transaction that stores the message."""
-        actor = Actor(via=self.via, user_id=self.user_id)
+        actor = ContextActor(via=self.via, user_id=self.user_id)
         note_message(session_id, message_id, self.action, replaces=self.replaces, by=actor)
 
 
@@ -52,7 +52,7 @@ def add_messages(
     *,
     parent: str | Leaf | None = Leaf.ACTIVE,
     is_upsert: bool = False,
-    by: Author | None = None,
+    by: AppendAuthor | None = None,
 ) -> list[str]:
     """Store messages of any role in one chain and show the path to the last; returns their ids in order.
 
@@ -91,7 +91,7 @@ def add_messages(
 
 
 def edit_answer(
-    key: InstanceKey, message_id: str, message: NewMessage, *, shows: bool, by: Author | None = None
+    key: InstanceKey, message_id: str, message: NewMessage, *, shows: bool, by: AppendAuthor | None = None
 ) -> tuple[str, str | None]:
     """Put another answer beside one, as its sibling; returns its id and the end of the path that is shown now.
 
@@ -121,7 +121,7 @@ def edit_answer(
         return taken["id"], selectors.leaf_id(session_id)
 
 
-def _signed(message: NewMessage, by: Author | None) -> NewMessage:
+def _signed(message: NewMessage, by: AppendAuthor | None) -> NewMessage:
     """An answer that a person wrote, with its mark for everyone who reads it; any other as it is."""
     if by is None or message.get("role") != "assistant":
         return message

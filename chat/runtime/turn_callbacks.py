@@ -43,7 +43,7 @@ def refuse_nesting(key: InstanceKey) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class CallbackCaller:
     """The one who waits for a turn: what it is given, and for how long it waits. Setting `signal` stops the turn.
 
     `seconds`: for the end; `parked_seconds`: while the turn itself waits for an answer; `None` is no limit.
@@ -58,7 +58,7 @@ class Caller:
 async def run_turn(
     key: InstanceKey,
     request: TurnRequest,
-    caller: Caller,
+    caller: CallbackCaller,
     *,
     supply_input: Callable[[Turn], Awaitable[None]] | None = None,
     tools: CallerTools | None = None,
@@ -87,7 +87,7 @@ async def run_turn(
     return ended
 
 
-async def follow_turn(key: InstanceKey, turn: Turn, caller: Caller) -> TurnRef:
+async def follow_turn(key: InstanceKey, turn: Turn, caller: CallbackCaller) -> TurnRef:
     """Wait for the end of a turn that was admitted; the chunks go to the callback, from its first one on.
 
     Errors: as of `run_turn` after the admission.
@@ -118,7 +118,7 @@ async def report_end(callback: Any, ended: TurnRef) -> None:
         await call_back(callback, "on_error", ended.error_text)
 
 
-async def _deliver(turn: Turn, caller: Caller) -> None:
+async def _deliver(turn: Turn, caller: CallbackCaller) -> None:
     """Give the chunks of a turn to a callback as they come; returns when the turn is over.
 
     Errors: `TurnWaits`, `TurnTimeout` when the caller's time is over first.

@@ -14,7 +14,7 @@ from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
 from chat.models import Turn
 from chat.runtime.add_messages import add_messages
-from chat.runtime.turn_callbacks import Caller, refuse_nesting, report_end, run_turn
+from chat.runtime.turn_callbacks import CallbackCaller, refuse_nesting, report_end, run_turn
 from chat.turns.admission.admission import TurnRequest, cancel_turn, give_input
 from chat.turns.admission.intake import Continue, Program
 from chat.turns.admission.tool_answers import has_pending_interaction
@@ -56,7 +56,7 @@ class InstanceTurns:
         if request is None:
             return SKIPPED
         supply = partial(_supply, key, words) if callable(words) else None
-        ended = await run_turn(key, request, Caller(callback=callback, signal=signal), supply_input=supply)
+        ended = await run_turn(key, request, CallbackCaller(callback=callback, signal=signal), supply_input=supply)
         await report_end(callback, ended)
         return SavedTurn(request_id=ended.request_id, status=ended.status, error=ended.error_text or None)
 

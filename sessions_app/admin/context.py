@@ -23,8 +23,8 @@ from typing_extensions import override
 
 from sessions_app.admin.confirming import confirmation
 from sessions_app.admin.words import ACTION_WORDS, VIA_WORDS, worded
-from sessions_app.compactions.services import Author, check_summary, edit_compaction, undo_compaction
-from sessions_app.context.history import Actor, ContextOwner, block_subject, entry_subject
+from sessions_app.compactions.services import SummaryAuthor, check_summary, edit_compaction, undo_compaction
+from sessions_app.context.history import ContextActor, ContextOwner, block_subject, entry_subject
 from sessions_app.context.store import delete_entry, forget, put_entry, write_text
 from sessions_app.core.context.context_blocks import Entry, check_content, check_text
 from sessions_app.errors import ContextInvalid
@@ -110,7 +110,7 @@ class TextForm(_Form):
         raise NotImplementedError
 
 
-class SummaryForm(TextForm):
+class SummaryEditForm(TextForm):
     """The summary of a compaction."""
 
     text_field = "summary"
@@ -237,7 +237,7 @@ class TextAdmin(ReadOnlyAdmin):
 class CompactionAdmin(TextAdmin):
     """Summaries that stand for stretches of a conversation; a changed one is marked as edited."""
 
-    form = SummaryForm
+    form = SummaryEditForm
     list_display = ("beginning", "conversation", "standing", "trigger", "message_count", "saved", "created")
     list_filter = (UndoneFilter, "trigger", "created_at")
     list_select_related = ("session",)
@@ -309,21 +309,21 @@ class CompactionAdmin(TextAdmin):
     @override
     def save_model(self, request: HttpRequest, obj: Compaction, form: Any, change: bool) -> None:
         """Replace the summary."""
-        self.reword(obj, form.cleaned_data["summary"], Author(user_id=_user_id(request), via="admin"))
+        self.reword(obj, form.cleaned_data["summary"], SummaryAuthor(user_id=_user_id(request), via="admin"))
 
     @admin.action(description=_("Undo: models read the messages again"), permissions=["change"])
     def undo(self, request: HttpRequest, queryset: QuerySet[Compaction]) -> None:
         """Undo the selected ones that are not undone yet."""
         rows = list(queryset.filter(undone_at=None))
         for row in rows:
-            self.take_back(row, Author(user_id=_user_id(request), via="admin"))
+            self.take_back(row, SummaryAuthor(user_id=_user_id(request), via="admin"))
         self.message_user(request, str(_("%(count)d undone.")) % {"count": len(rows)}, messages.SUCCESS)
 
-    def reword(self, row: Compaction, summary: str, author: Author) -> None:
+    def reword(self, row: Compaction, summary: str, author: SummaryAuthor) -> None:
         """Store a summary's new text."""
         edit_compaction(row.pk, summary, author=author)
 
-    def take_back(self, row: Compaction, author: Author) -> None:
+    def take_back(self, row: Compaction, author: SummaryAuthor) -> None:
         """Undo a compaction."""
         undo_compaction(row.pk, author=author)
 
@@ -477,8 +477,8 @@ def _holder_of(row: ContextBlock | ContextEntry) -> ContextOwner:
     return ContextOwner(session_id=row.session_id, owner_id=row.owner_id)
 
 
-def _by(request: HttpRequest) -> Actor:
-    return Actor(via="admin", user_id=_user_id(request))
+def _by(request: HttpRequest) -> ContextActor:
+    return ContextActor(via="admin", user_id=_user_id(request))
 
 
 def _user_id(request: HttpRequest) -> int | None:

@@ -71,14 +71,14 @@ class CompactionDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
+class SummaryAuthor:
     """The author of a change: a user or the product itself, and the way it came (`model`, `code`, `api`, `admin`)."""
 
     user_id: int | None = None
     via: str = "code"
 
 
-CODE: Final = Author()
+CODE: Final = SummaryAuthor()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,13 @@ def get_compaction(compaction_id: str) -> CompactionView:
 
 
 def add_compaction(
-    session_id: str, *, first_id: str, last_id: str, summary: str, made: Made | None = None, author: Author = CODE
+    session_id: str,
+    *,
+    first_id: str,
+    last_id: str,
+    summary: str,
+    made: Made | None = None,
+    author: SummaryAuthor = CODE,
 ) -> CompactionView:
     """Let a summary stand for the messages from the first to the last, on every path on which both lie.
 
@@ -138,7 +144,7 @@ def add_compaction(
     return _view(row)
 
 
-def edit_compaction(compaction_id: str, summary: str, *, author: Author = CODE) -> CompactionView:
+def edit_compaction(compaction_id: str, summary: str, *, author: SummaryAuthor = CODE) -> CompactionView:
     """Replace a summary's text; it is marked as edited. **Errors:** `CompactionNotFound`, `CompactionInvalid`."""
     text = check_summary(summary)
     with writing(_find(compaction_id).session_id) as writer:
@@ -151,7 +157,7 @@ def edit_compaction(compaction_id: str, summary: str, *, author: Author = CODE) 
     return _view(row)
 
 
-def undo_compaction(compaction_id: str, *, author: Author = CODE) -> CompactionView:
+def undo_compaction(compaction_id: str, *, author: SummaryAuthor = CODE) -> CompactionView:
     """Have the messages read as they are again; the summary is kept. Twice is once. **Errors:** `CompactionNotFound`.
 
     What an older summary covered before is read as that summary again.
@@ -202,7 +208,7 @@ class CompactOptions:
     """Options of a compaction. `inside` opens the transaction of the write; `also` runs in it, after the write."""
 
     trigger: CompactionTrigger = CompactionTrigger.ADDED
-    author: Author = CODE
+    author: SummaryAuthor = CODE
     counter: TokenCounter = estimate_text
     model_name: str = ""
     max_messages: int = HISTORY_MESSAGES
@@ -266,7 +272,7 @@ def _estimates(found: _Found, counter: TokenCounter) -> tuple[int, int]:
     return estimate_messages(found.history, counter), estimate_messages([*kept, summary], counter)
 
 
-def _undo_around(session_id: str, last: Message, author: Author) -> None:
+def _undo_around(session_id: str, last: Message, author: SummaryAuthor) -> None:
     """Undo older compactions that end below the new one and begin at or above its end."""
     live = Compaction.objects.filter(session_id=session_id, undone_at=None).exclude(last_id=last.message_id)
     rows = list(live)
@@ -281,13 +287,13 @@ def _undo_around(session_id: str, last: Message, author: Author) -> None:
             _undo(row, author)
 
 
-def _undo(row: Compaction, author: Author) -> None:
+def _undo(row: Compaction, author: SummaryAuthor) -> None:
     row.undone_at = timezone.now()
     row.save(update_fields=["undone_at"])
     _note(row, "undo", before=row.summary, author=author)
 
 
-def _note(row: Compaction, action: str, *, before: str = "", after: str = "", author: Author) -> None:
+def _note(row: Compaction, action: str, *, before: str = "", after: str = "", author: SummaryAuthor) -> None:
     ContextChange.objects.create(
         session_id=row.session_id,
         subject=compaction_subject(row.id),

@@ -15,7 +15,7 @@ MAX_PAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
+class ContextActor:
     """The author of a change. `via`: model, code, api or admin; the user is known for the last two.
 
     `session_id`: of the session in which it is done, where it is done in one.
@@ -30,13 +30,13 @@ class Actor:
         """Whether a person did it, who expects to see it at once."""
         return self.via in {"api", "admin"}
 
-    def within(self, session_id: str) -> "Actor":
+    def within(self, session_id: str) -> "ContextActor":
         """The same, done in a session: of a user's memory it is known in which session it was changed."""
         return replace(self, session_id=session_id)
 
 
-CODE: Final = Actor()
-MODEL: Final = Actor(via="model")
+CODE: Final = ContextActor()
+MODEL: Final = ContextActor(via="model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Change:
 
 
 def note_change(
-    owner: ContextOwner, subject: str, action: str, *, before: str = "", after: str = "", by: Actor = CODE
+    owner: ContextOwner, subject: str, action: str, *, before: str = "", after: str = "", by: ContextActor = CODE
 ) -> None:
     """Add a row to the history, in the transaction of the change."""
     ContextChange.objects.create(
@@ -79,13 +79,13 @@ def note_change(
     )
 
 
-def _author(owner: ContextOwner, by: Actor) -> dict[str, object]:
+def _author(owner: ContextOwner, by: ContextActor) -> dict[str, object]:
     made_in = by.session_id if owner.session_id is None else None
     return {"actor_id": by.user_id, "via": by.via, "made_in_id": made_in}
 
 
 def note_deleted_entries(
-    owner: ContextOwner, label: str, entries: Iterable[tuple[str, str]], *, by: Actor = CODE
+    owner: ContextOwner, label: str, entries: Iterable[tuple[str, str]], *, by: ContextActor = CODE
 ) -> None:
     """Add a row for each of many entries (key and content) that are deleted, in one statement."""
     ContextChange.objects.bulk_create(
@@ -102,7 +102,7 @@ def note_deleted_entries(
     )
 
 
-def note_message(session_id: str, message_id: str, action: str, *, replaces: str = "", by: Actor) -> None:
+def note_message(session_id: str, message_id: str, action: str, *, replaces: str = "", by: ContextActor) -> None:
     """Note who put a message into a session, in the transaction that does.
 
     **Shape:** `action`: add, edit or ask (for an answer). `replaces`: id of the message that it stands beside; texts

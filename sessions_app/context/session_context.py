@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from sessions_app.context import lookup, store
 from sessions_app.context.block_providers import Providers
-from sessions_app.context.history import CODE, Actor, ContextOwner, block_subject, entry_subject, note_change
+from sessions_app.context.history import CODE, ContextActor, ContextOwner, block_subject, entry_subject, note_change
 from sessions_app.context.snapshot import OURS, ContextState, stored_contents
 from sessions_app.context.store import Shape
 from sessions_app.core.compaction.tokens import TokenCounter, estimate_text
@@ -132,16 +132,23 @@ class SessionContext:
 
     # Writing
 
-    async def replace(self, label: str, content: str, *, by: Actor = CODE) -> Block:
+    async def replace(self, label: str, content: str, *, by: ContextActor = CODE) -> Block:
         """Write a text. Errors: `BlockNotFound`, `BlockNotWritable`, `BlockTooLarge`, `ContextInvalid`."""
         return await self._write(label, lambda _held: content, "set", by)
 
-    async def append(self, label: str, content: str, *, by: Actor = CODE) -> Block:
+    async def append(self, label: str, content: str, *, by: ContextActor = CODE) -> Block:
         """Write at the end of a text, on a line of its own. Errors: as `replace`."""
         return await self._write(label, lambda held: appended(held, content), "append", by)
 
     async def set_entry(
-        self, label: str, content: str, *, key: str = "", title: str = "", description: str = "", by: Actor = CODE
+        self,
+        label: str,
+        content: str,
+        *,
+        key: str = "",
+        title: str = "",
+        description: str = "",
+        by: ContextActor = CODE,
     ) -> str:
         """Store an entry; returns its key, which comes of the title or the content where none is given.
 
@@ -262,7 +269,7 @@ class SessionContext:
     def _shape(self, declaration: Declaration) -> Shape:
         return Shape(description=declaration.description, max_tokens=declaration.max_tokens, counter=self.counter)
 
-    async def _write(self, label: str, change: Callable[[str], str], action: str, by: Actor) -> Block:
+    async def _write(self, label: str, change: Callable[[str], str], action: str, by: ContextActor) -> Block:
         state = await self.state()
         declaration = BlockPolicy(state.blocks).text(label)
         if isinstance(declaration.provider, StoredText):
@@ -286,7 +293,7 @@ async def _keep(context: SessionContext, rendered: str, *, replace: bool) -> str
     return await db(partial(freeze_prompt, context.session_id, rendered, replace=replace))
 
 
-def _note(session_id: str, subject: str, action: str, before: str, after: str, by: Actor) -> None:
+def _note(session_id: str, subject: str, action: str, before: str, after: str, by: ContextActor) -> None:
     """Record a change of the content of a developer's provider."""
     owner = ContextOwner(session_id=session_id)
     note_change(owner, subject, action, before=before, after=after, by=by)

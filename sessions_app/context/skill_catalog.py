@@ -26,7 +26,7 @@ class BlockPlace:
     address: str
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """The source of documents."""
 
     def places(self) -> list[BlockPlace]:
@@ -44,7 +44,7 @@ class Documents:
     Units: the list is read again after `seconds`. Keep one object for a class, so that the list is not read each turn.
     """
 
-    def __init__(self, source: Source, *, keys: Collection[str] | None = None, seconds: float = 60.0) -> None:
+    def __init__(self, source: DocumentSource, *, keys: Collection[str] | None = None, seconds: float = 60.0) -> None:
         self._source = source
         self._keys = None if keys is None else frozenset(keys)
         self._seconds = seconds

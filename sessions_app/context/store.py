@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 
 from sessions_app.context.history import (
     CODE,
-    Actor,
+    ContextActor,
     ContextOwner,
     block_subject,
     entry_subject,
@@ -125,7 +125,7 @@ def write_text(
     *,
     action: str = "set",
     shape: Shape | None = None,
-    by: Actor = CODE,
+    by: ContextActor = CODE,
 ) -> str:
     """Change a text under a lock; returns the stored text. Without a shape the stored limit applies.
 
@@ -147,7 +147,7 @@ def write_text(
         return after
 
 
-def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by: Actor = CODE) -> None:
+def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by: ContextActor = CODE) -> None:
     """Clear a block: its text and entries; `erases_history` also removes its earlier texts from the history.
 
     Errors: `BlockNotFound` where there is nothing to forget.
@@ -171,7 +171,7 @@ def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by:
         _show(owner, by)
 
 
-def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) -> None:
+def add_block(session_id: str, label: str, shape: Shape, *, by: ContextActor = CODE) -> None:
     """Add a block during a turn. A removed block is restored with its content.
 
     Errors: `BlockExists`, `SessionNotFound`.
@@ -188,7 +188,7 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: Actor = CODE) ->
         note_change(owner, block_subject(label), "add", after=row.content, by=by)
 
 
-def remove_block(session_id: str, label: str, *, by: Actor = CODE) -> None:
+def remove_block(session_id: str, label: str, *, by: ContextActor = CODE) -> None:
     """Remove a block from a session. Its content stays stored; its documents are unloaded."""
     owner = ContextOwner(session_id=session_id)
     with _holding(owner):
@@ -201,7 +201,9 @@ def remove_block(session_id: str, label: str, *, by: Actor = CODE) -> None:
         note_change(owner, block_subject(label), "remove", before=row.content, by=by)
 
 
-def put_entry(owner: ContextOwner, label: str, entry: Entry, *, shape: Shape | None = None, by: Actor = CODE) -> None:
+def put_entry(
+    owner: ContextOwner, label: str, entry: Entry, *, shape: Shape | None = None, by: ContextActor = CODE
+) -> None:
     """Store an entry under its key, new or again. Errors: `BlockTooLarge`, `ContextInvalid`, `SessionNotFound`."""
     check_label(label)
     check_key(entry.key)
@@ -219,7 +221,7 @@ def put_entry(owner: ContextOwner, label: str, entry: Entry, *, shape: Shape | N
         _show(owner, by)
 
 
-def delete_entry(owner: ContextOwner, label: str, key: str, *, by: Actor = CODE) -> None:
+def delete_entry(owner: ContextOwner, label: str, key: str, *, by: ContextActor = CODE) -> None:
     """Forget an entry. Errors: `EntryNotFound`."""
     with _holding(owner):
         row = ContextEntry.objects.filter(**owner.row, label=label, key=key).first()
@@ -311,7 +313,7 @@ def forget_prompt(owner: ContextOwner) -> None:
         rows.update(system_prompt=None)
 
 
-def _show(owner: ContextOwner, by: Actor) -> None:
+def _show(owner: ContextOwner, by: ContextActor) -> None:
     if by.is_person:
         forget_prompt(owner)
 

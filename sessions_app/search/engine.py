@@ -13,7 +13,7 @@ from django.db import connection, connections
 from sessions_app.core.search.search_query import Query
 from sessions_app.models import EntryWords, IndexedText, MessageWords
 from sessions_app.search import postgres, sqlite
-from sessions_app.search.ordering import PageOf, Ranked, Sql, page_sql, read_page
+from sessions_app.search.ordering import HitsPage, Ranked, Sql, page_sql, read_page
 
 TABLES: Final = {
     MessageWords._meta.db_table: "think_sessions_message",
@@ -67,7 +67,7 @@ def mend_index(using: str, **_: object) -> None:
         sqlite.mend_triggers(connections[using], TABLES)
 
 
-def best_matches(model: type[IndexedText], query: Query, within: Within, page: PageOf) -> Ranked:
+def best_matches(model: type[IndexedText], query: Query, within: Within, page: HitsPage) -> Ranked:
     """One page of the newest matches, best first. The texts stay in the database, which counts and sorts.
 
     One query, two where the place names further rows, and the estimate of each on PostgreSQL.

@@ -46,7 +46,7 @@ ORDER BY p.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageOf:
+class HitsPage:
     """Condition for the next page: after the row `last`, or if it is gone, after the first `given`."""
 
     limit: int
@@ -69,7 +69,7 @@ class Ranked:
     is_cut: bool
 
 
-def page_sql(found: Sequence[Sql], phrases: Sequence[Phrase], page: PageOf) -> Sql:
+def page_sql(found: Sequence[Sql], phrases: Sequence[Phrase], page: HitsPage) -> Sql:
     """SQL for one page of the results of several queries for `id` and `words`, with one extra row."""
     needles = [f" {' '.join(phrase)} " for phrase in phrases]
     counts = ", ".join(_filled(_COUNT, number=at, length=len(needle)) for at, needle in enumerate(needles))
@@ -94,7 +94,7 @@ def page_sql(found: Sequence[Sql], phrases: Sequence[Phrase], page: PageOf) -> S
     return sql, [value for _, params in found for value in (*needles, *params)]
 
 
-def read_page(rows: Sequence[tuple[Any, ...]], page: PageOf) -> Ranked:
+def read_page(rows: Sequence[tuple[Any, ...]], page: HitsPage) -> Ranked:
     """Decode the rows of such a query."""
     newest, total = rows[0][:2]
     given = [row for row in rows if row[2] is not None]

@@ -18,7 +18,7 @@ from sessions_app.errors import CursorInvalid
 from sessions_app.models import ContextEntry, EntryWords, Message, MessageWords, Session
 from sessions_app.search.engine import Within, best_matches
 from sessions_app.search.indexing import block_tag, tag
-from sessions_app.search.ordering import PageOf
+from sessions_app.search.ordering import HitsPage
 from sessions_app.search.scoping import forks_with, on_path, shared_rows
 from thinkproject.kernel.jsonvalue import JSONValue, dump, load
 
@@ -103,7 +103,7 @@ def _search(query: str, place: "_Place", limit: int, cursor: str) -> SearchPage:
     if parsed.problem or place.is_empty:
         return SearchPage(hits=[], problem=parsed.problem)
     newest, given, last = came_from or (None, 0, -1)
-    page = PageOf(limit=min(max(limit, 1), MAX_LIMIT), of_newest=MAX_RANKED, given=given, last=last)
+    page = HitsPage(limit=min(max(limit, 1), MAX_LIMIT), of_newest=MAX_RANKED, given=given, last=last)
     found = best_matches(MessageWords, parsed, place.within(newest), page)
     next_cursor = None
     if found.has_more:
@@ -119,7 +119,7 @@ def search_entries(
     if parsed.problem:
         return FoundEntries(entries=[], problem=parsed.problem)
     block = block_tag(label=label, session_id=session_id, owner_id=owner_id)
-    page = PageOf(limit=max(limit, 0), of_newest=MAX_RANKED)
+    page = HitsPage(limit=max(limit, 0), of_newest=MAX_RANKED)
     ranked = best_matches(EntryWords, parsed, Within(tags=[[block]]), page).rows
     whose = {"owner_id": owner_id} if session_id is None else {"session_id": session_id}
     rows = ContextEntry.objects.filter(**whose, label=label).in_bulk([row_id for _, row_id in ranked])

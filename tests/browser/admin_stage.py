@@ -17,7 +17,7 @@ from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, AgentRun, StreamSegment, StreamSubscription, Turn
-from chat.runtime.add_messages import Author, edit_answer
+from chat.runtime.add_messages import AppendAuthor, edit_answer
 from fibers.models import Fiber, FiberStep
 from fibers.models.schedules import Schedule, ScheduleRun
 from sessions_app.compactions.services import add_compaction
@@ -50,7 +50,7 @@ def furnish(user_id: int) -> dict[str, Any]:
         "a4",
         {"parts": [{"type": "text", "text": "The corrected answer, in the words of a person."}]},
         shows=True,
-        by=Author(user_id=user_id, via="admin", action="edit", replaces="a4"),
+        by=AppendAuthor(user_id=user_id, via="admin", action="edit", replaces="a4"),
     )
     add_compaction(session_id, first_id="u1", last_id="a2", summary="They greeted each other. " * 8)
     fork_session(session_id, "a2", name="Another way")

@@ -37,7 +37,7 @@ def wait_at(fd: int) -> bool:
         return bool(gate.recv(1, socket.MSG_PEEK))
 
 
-class Report:
+class GateReport:
     """The reader of a child's reports. `is_over` when the child has closed its side or ended."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkproject.kernel.retry import RetryPolicy
-from thinkproject.run.gate import Report
+from thinkproject.run.gate import GateReport
 from thinkproject.run.memory_kills import memory_kills
 
 PR_SET_PDEATHSIG = 1
@@ -64,7 +64,7 @@ class Child:
     is_wanted: bool = True
     restarts: int = 0
     reports: bool = False  # it takes `--report FD` and says when it serves
-    report: Report | None = None
+    report: GateReport | None = None
     is_serving: bool = False
     holds_leases: bool = False  # a worker: the next one counts it if memory ran out
     count_kills: Callable[[], int | None] = memory_kills
@@ -82,7 +82,7 @@ class Child:
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         command, pass_fds = list(self.command), list(self.pass_fds)
         if self.reports:
-            self.report = Report()
+            self.report = GateReport()
             command += ["--report", str(self.report.writer)]
             pass_fds.append(self.report.writer)
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.openapi.operations import Body, Document, Operation, Parameter
+from tools_app.core.openapi.operations import ApiDocument, Body, Operation, Parameter
 from tools_app.core.openapi.requests import write_request
 from tools_app.core.openapi.schemas import SchemaReader
 from tools_app.core.origins import Origin
@@ -77,7 +77,7 @@ def create_openapi_tools(
     the model neither sees nor sets them. Errors: `ToolDeclarationInvalid`, also for entries that match nothing.
     """
     chosen = options or OpenApiOptions()
-    read = Document(read_document(document))
+    read = ApiDocument(read_document(document))
     operations = _allowed(read.operations(chosen.name_prefix), allow, deny)
     given = dict(supplied or {})
     used: set[str] = set()
@@ -120,7 +120,7 @@ class _Plan:
 
 
 def _tool(
-    document: Document,
+    document: ApiDocument,
     operation: Operation,
     base_url: str,
     supplied: Mapping[str, Supplied],
@@ -161,7 +161,7 @@ def _tool(
     )
 
 
-def _base(document: Document, operation: Operation, base_url: str, options: OpenApiOptions) -> str:
+def _base(document: ApiDocument, operation: Operation, base_url: str, options: OpenApiOptions) -> str:
     """The address that paths are added to. That of a fetched document stays on the document's origin."""
     if base_url:
         return base_url.rstrip("/")
@@ -175,7 +175,7 @@ def _base(document: Document, operation: Operation, base_url: str, options: Open
 
 
 def _plan(
-    document: Document,
+    document: ApiDocument,
     operation: Operation,
     base: str,
     supplied: Mapping[str, Supplied],

@@ -34,7 +34,7 @@ PIECE_BYTES: Final = 64 * 1024
 NOTICE_BYTES: Final = 64
 
 
-class End(StrEnum):
+class ProcessEnd(StrEnum):
     """The ways in which a command ends."""
 
     EXITED = "exited"
@@ -51,7 +51,7 @@ class EndedCommand:
     `code`: as of a shell, 128 and more for signals.
     """
 
-    end: End
+    end: ProcessEnd
     code: int
     stdout: bytes
     stderr: bytes
@@ -68,7 +68,7 @@ class RunningCommand:
         self._process: asyncio.subprocess.Process | None = None
         self._isolation: Isolation | None = None
         self._group: Group | None = None
-        self._end = End.EXITED
+        self._end = ProcessEnd.EXITED
         self._enough = asyncio.Event()
         self._words: list[str] = []
 
@@ -119,10 +119,10 @@ class RunningCommand:
             self._process.stdin.write(f"{ROOM if self._room.is_bounded else FOLDER}\n".encode())
             self._process.stdin.close()
         outputs = await self._outputs(self._process)
-        if self._end is End.EXITED and self._group is not None and self._group.kills:
-            self._end = End.MEMORY
+        if self._end is ProcessEnd.EXITED and self._group is not None and self._group.kills:
+            self._end = ProcessEnd.MEMORY
         code = self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
-        if self._end is End.EXITED and isolation.is_no_start(self._place, code):
+        if self._end is ProcessEnd.EXITED and isolation.is_no_start(self._place, code):
             raise no_start(outputs[1])
         return EndedCommand(
             end=self._end,
@@ -155,7 +155,7 @@ class RunningCommand:
             async with asyncio.timeout(self._bounds.seconds):
                 await self._end_or_bound(process)
         except TimeoutError:
-            self._kill(End.TIMEOUT)
+            self._kill(ProcessEnd.TIMEOUT)
         finally:
             for task in watching:
                 task.cancel()
@@ -185,7 +185,7 @@ class RunningCommand:
             head += piece[:room]
             tail = (tail + piece)[-end_bytes:]
             if total > MAX_READ_BYTES:
-                self._kill(End.OUTPUT)
+                self._kill(ProcessEnd.OUTPUT)
         if total <= most:
             return bytes(head)
         kept = _without_halves(head[: most - NOTICE_BYTES - end_bytes], tail)
@@ -195,7 +195,7 @@ class RunningCommand:
         while True:
             began = time.monotonic()
             if await asyncio.to_thread(self._has_too_much):
-                self._kill(End.MEMORY)
+                self._kill(ProcessEnd.MEMORY)
             await asyncio.sleep(max(MEMORY_CHECK_SECONDS, CHECK_SHARE * (time.monotonic() - began)))
 
     def _has_too_much(self) -> bool:
@@ -207,14 +207,14 @@ class RunningCommand:
             began = time.monotonic()
             size, count = await asyncio.to_thread(self._room.use, self._watched)
             if size > self._bounds.disk_bytes or count > MAX_ENTRIES:
-                self._kill(End.DISK)
+                self._kill(ProcessEnd.DISK)
             await asyncio.sleep(max(DISK_CHECK_SECONDS, CHECK_SHARE * (time.monotonic() - began)))
 
     def _watched(self) -> int:
         return self._isolation.watched_process(self.pid, self._place) if self._isolation else 0
 
-    def _kill(self, end: End) -> None:
-        if self._end is End.EXITED:
+    def _kill(self, end: ProcessEnd) -> None:
+        if self._end is ProcessEnd.EXITED:
             self._end = end
         self._enough.set()
         self._end_command()

@@ -32,7 +32,7 @@ from tools_app.processes.engines import ENGINES
 from tools_app.processes.folders import command_folders, sweep
 from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
 from tools_app.processes.namespaces import NAMESPACES
-from tools_app.processes.running import End, EndedCommand, RunningCommand
+from tools_app.processes.running import EndedCommand, ProcessEnd, RunningCommand
 from tools_app.sandbox.report import TierReport
 from tools_app.sandbox.slots import FairSlots, SlotLimits
 from tools_app.workspace.write_back import write_back
@@ -50,12 +50,12 @@ TRIAL: Final = """echo apart > /workspace/made
 while read -r line; do echo $line; done < /proc/self/status
 ! unshare --user true 2> /dev/null || echo "NewNamespaces: yes"
 """
-EXIT_CODES: Final = {End.TIMEOUT: 124, End.MEMORY: 137, End.DISK: 137, End.OUTPUT: 137}
+EXIT_CODES: Final = {ProcessEnd.TIMEOUT: 124, ProcessEnd.MEMORY: 137, ProcessEnd.DISK: 137, ProcessEnd.OUTPUT: 137}
 WORDS: Final = {
-    End.TIMEOUT: "timed out after {seconds:g} seconds",
-    End.MEMORY: "killed: out of memory",
-    End.DISK: "killed: too much was written",
-    End.OUTPUT: "killed: too much output",
+    ProcessEnd.TIMEOUT: "timed out after {seconds:g} seconds",
+    ProcessEnd.MEMORY: "killed: out of memory",
+    ProcessEnd.DISK: "killed: too much was written",
+    ProcessEnd.OUTPUT: "killed: too much output",
 }
 KILLED_UNSHARE: Final = re.compile(r"unshare: sigprocmask [^\n]*\n\Z")
 """The last word of `unshare` when its child was killed."""

@@ -58,7 +58,7 @@ class ExtensionForm(forms.Form):
         return value
 
 
-class EditForm(ExtensionForm):
+class ExtensionEditForm(ExtensionForm):
     """The same, with the revision that the person was shown."""
 
     revision = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
@@ -112,7 +112,7 @@ class ExtensionPages:
             "revision": row.revision,
         }
         posted = request.POST.copy()
-        form = EditForm(posted if request.method == "POST" else None, initial=initial)
+        form = ExtensionEditForm(posted if request.method == "POST" else None, initial=initial)
         differences = ""
         if form.is_bound and form.is_valid():
             given = {"source": form.cleaned_data["source"], "manifest": form.cleaned_data["manifest"]}

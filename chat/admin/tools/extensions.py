@@ -94,7 +94,7 @@ class CallColumns:
         return moment(row.created_at)
 
 
-class ExtensionState(admin.SimpleListFilter):
+class ExtensionStateFilter(admin.SimpleListFilter):
     """Extensions by whether they run."""
 
     title = _("state")
@@ -125,7 +125,7 @@ class ExtensionAdmin(PageAdmin):
     change_form_template = "admin/think_tools/extension/change_form.html"
     change_list_template = "admin/think_tools/extension/change_list.html"
     list_display = ("title", "range", "standing", "may", "changed")
-    list_filter = (ExtensionState, "level", "updated_at")
+    list_filter = (ExtensionStateFilter, "level", "updated_at")
     list_select_related = ("owner",)
     search_fields = ("name", "=prefix", "=scope", "=sha256", "=owner__username")
     search_help_text = _("A name, a user, the exact id of a conversation, or the hash of a source.")

@@ -37,7 +37,7 @@ class ConcurrencyPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class OverlapAdmission:
     """The decision about a submit.
 
     Shape: `superseded` are waiting requests that end as skipped, their messages stay; `merged` are those of them whose
@@ -74,24 +74,26 @@ def _debounce_ms(value: JSONValue) -> float:
     return float(value) if is_number and math.isfinite(value) and value >= 0 else DEFAULT_DEBOUNCE_MS
 
 
-def decide(policy: ConcurrencyPolicy, *, is_submit: bool, is_busy: bool, waiting: Sequence[str] = ()) -> Admission:
+def decide(
+    policy: ConcurrencyPolicy, *, is_submit: bool, is_busy: bool, waiting: Sequence[str] = ()
+) -> OverlapAdmission:
     """Decide about one incoming request.
 
     Shape: `is_busy` when another turn of the instance runs, waits or is being accepted; `waiting` are the submits,
     oldest first, whose turns have not started. After a clear nothing is busy and nothing waits.
     """
     if not is_submit or not is_busy:
-        return Admission()
+        return OverlapAdmission()
     match policy.strategy:
         case Strategy.QUEUE | Strategy.STEER | Strategy.INTERRUPT:
-            return Admission()
+            return OverlapAdmission()
         case Strategy.LATEST:
-            return Admission(superseded=tuple(waiting))
+            return OverlapAdmission(superseded=tuple(waiting))
         case Strategy.MERGE:
-            return Admission(superseded=tuple(waiting), merged=tuple(waiting))
+            return OverlapAdmission(superseded=tuple(waiting), merged=tuple(waiting))
         case Strategy.DROP:
-            return Admission(is_accepted=False)
+            return OverlapAdmission(is_accepted=False)
         case Strategy.DEBOUNCE:
-            return Admission(superseded=tuple(waiting), delay_seconds=policy.debounce_ms / 1000)
+            return OverlapAdmission(superseded=tuple(waiting), delay_seconds=policy.debounce_ms / 1000)
         case _:
             assert_never(policy.strategy)

@@ -63,7 +63,7 @@ MAX_SEALS = 5
 """How often one turn may go on after the model's stream broke in the middle."""
 
 
-class Journal(Protocol):
+class LoopJournal(Protocol):
     """Settled steps. A record is durable together with every chunk yielded before it."""
 
     async def recorded(self, key: str) -> JSONObject | None:
@@ -168,7 +168,7 @@ class TurnLoop:
         plan: TurnPlan,
         fold: TurnState,
         *,
-        journal: Journal,
+        journal: LoopJournal,
         tools: ToolRunner,
         hooks: StepHooks,
         view: StepView | None = None,
@@ -463,7 +463,7 @@ class TurnLoop:
 
 
 async def _settle_call(
-    call: ToolCall, journal: Journal, tools: ToolRunner, arrivals: "asyncio.Queue[Chunk | BaseException | None]"
+    call: ToolCall, journal: LoopJournal, tools: ToolRunner, arrivals: "asyncio.Queue[Chunk | BaseException | None]"
 ) -> None:
     """Run one call, unless it is recorded, and record it; its chunks arrive as they come, then `None` or an error."""
     try:

@@ -29,7 +29,7 @@ from chat.core.model.overflow import was_cut
 from chat.errors import ModelAuth, ModelError, ModelRejected, NetworkLost, RateLimited, SchemaRefused
 from chat.llm.abilities import reads, sends_tools
 from chat.llm.adapters.demands import demanding
-from chat.llm.adapters.endings import Reader, ended
+from chat.llm.adapters.endings import AnswerReader, ended
 from chat.llm.adapters.overflow_words import named_limit
 from chat.llm.adapters.provider_errors import from_exception
 from chat.llm.adapters.redaction import redact_body
@@ -275,7 +275,7 @@ class HttpModel(ABC):
         """
 
     @abstractmethod
-    def _reader(self, request: ModelRequest) -> Reader:
+    def _reader(self, request: ModelRequest) -> AnswerReader:
         """Begin an answer."""
 
 
@@ -283,14 +283,14 @@ class HttpModel(ABC):
 class _Begun:
     """An answer that has begun: its first events, and the error that came in one piece with them."""
 
-    reader: Reader
+    reader: AnswerReader
     batches: AsyncGenerator[list[SSEEvent], None]
     sent: Sent
     items: list[ModelEvent]
     error: ModelError | None
 
 
-async def _begin(reader: Reader, batches: AsyncGenerator[list[SSEEvent], None], sent: Sent) -> _Begun:
+async def _begin(reader: AnswerReader, batches: AsyncGenerator[list[SSEEvent], None], sent: Sent) -> _Begun:
     """Read up to the first event of the answer. Errors: one that comes before it, which may be a refusal."""
     items: list[ModelEvent] = []
     error: ModelError | None = None
@@ -322,12 +322,14 @@ def _words_of(error: openai.APIStatusError | ModelError) -> str:
     return plain_words(error.response.text) if error.status_code in REFUSING_STATUSES else ""
 
 
-def _fed(reader: Reader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:
+def _fed(reader: AnswerReader, batch: list[SSEEvent]) -> Iterator[ModelEvent]:
     for event in batch:
         yield from reader.feed(event.data)
 
 
-async def _rest(batches: AsyncGenerator[list[SSEEvent], None], reader: Reader) -> AsyncGenerator[list[SSEEvent], None]:
+async def _rest(
+    batches: AsyncGenerator[list[SSEEvent], None], reader: AnswerReader
+) -> AsyncGenerator[list[SSEEvent], None]:
     """Read on after a finish, until the end mark, the close, or a while of silence; the close may be a break."""
     with contextlib.suppress(StopAsyncIteration, TimeoutError, SSEOverflow, *TRANSPORT_ERRORS):
         while not reader.is_done:

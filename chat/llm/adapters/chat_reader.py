@@ -41,7 +41,7 @@ from chat.llm.adapters.chat_wire import (
 from chat.llm.adapters.provider_errors import from_error_object
 from chat.llm.adapters.redaction import redact_text
 from chat.llm.adapters.spoken_calls import Tools
-from chat.llm.adapters.thought_tags import Kind, ThoughtTags, without_end_mark
+from chat.llm.adapters.thought_tags import TagKind, ThoughtTags, without_end_mark
 from chat.llm.adapters.usage import completed, read_usage
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -301,7 +301,7 @@ class ChatReader:
         if not isinstance(content, str):
             events: list[ModelEvent] = []
             for kind, text in _parts(content):
-                events += self._reason_in(text, _CONTENT) if kind is Kind.THOUGHT else self._read_text(text)
+                events += self._reason_in(text, _CONTENT) if kind is TagKind.THOUGHT else self._read_text(text)
             return events
         is_thought = delta.extra_content is not None and thought_mark(delta.extra_content)
         if is_thought and not self._tags.takes(content):
@@ -421,13 +421,13 @@ def _head(chunk: WireChunk) -> tuple[str, str, dict[str, str]]:
     return next(names), next(names), texts
 
 
-def _of_tags(kind: Kind, text: str) -> Iterable[ModelEvent]:
+def _of_tags(kind: TagKind, text: str) -> Iterable[ModelEvent]:
     match kind:
-        case Kind.TEXT:
+        case TagKind.TEXT:
             return (TextDelta(text=text),)
-        case Kind.THOUGHT:
+        case TagKind.THOUGHT:
             return (ReasoningDelta(text=text),)
-        case Kind.WAS_THOUGHT:
+        case TagKind.WAS_THOUGHT:
             return (TextWasReasoning(),)
 
 
@@ -436,18 +436,18 @@ def _of_groq(chunk: WireChunk) -> JSONObject:
     return chunk.x_groq if isinstance(chunk.x_groq, dict) else {}
 
 
-def _parts(content: JSONValue) -> Iterable[tuple[Kind, str]]:
+def _parts(content: JSONValue) -> Iterable[tuple[TagKind, str]]:
     """Content as a list of parts, as some servers send it around their reasoning."""
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str | int | float):
-            yield Kind.TEXT, str(part)
+            yield TagKind.TEXT, str(part)
         elif isinstance(part, dict):
             thoughts = part.get("thinking")
             for text in [thoughts] if isinstance(thoughts, str) else map(_part_text, thoughts or []):
                 if text:
-                    yield Kind.THOUGHT, text
+                    yield TagKind.THOUGHT, text
             if text := _part_text(part):
-                yield Kind.TEXT, text
+                yield TagKind.TEXT, text
 
 
 def _part_text(part: JSONValue) -> str:

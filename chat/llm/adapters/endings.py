@@ -7,7 +7,7 @@ from chat.core.model.language_model import Finish, FinishReason, ModelEvent, Mod
 from chat.errors import AnswerEmpty, AnswerFailed, ContentFiltered, ModelError, Overloaded
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """The state of one answer. `finish_seen`: the answer may be complete; `is_done`: nothing more can come."""
 
     is_done: bool
@@ -31,7 +31,7 @@ class Reader(Protocol):
         ...
 
 
-def ended(name: str, reader: Reader, request: ModelRequest) -> Iterator[ModelEvent]:
+def ended(name: str, reader: AnswerReader, request: ModelRequest) -> Iterator[ModelEvent]:
     """The last events of an answer. Errors: those of an answer that is none; its calls are not complete then."""
     *events, finish = reader.end()
     assert isinstance(finish, Finish)

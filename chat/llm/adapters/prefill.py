@@ -18,7 +18,7 @@ NO_PREFILL: Final = "no prefill"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class PrefillWay:
     """A provider's way of continuing a text.
 
     `place`: of its address; `server`: as it calls itself, or the provider's name;
@@ -44,52 +44,54 @@ class Way:
 _OPEN_END: Final[JSONObject] = {"continue_final_message": True, "add_generation_prompt": False}
 
 WAYS: Final = (
-    Way(
+    PrefillWay(
         place=r"//api\.mistral\.ai(?:[/:]|$)",
         server="mistral",
         message={"prefix": True},
         echoes=True,
         source="https://docs.mistral.ai/api/#tag/chat: AssistantMessage.prefix",
     ),
-    Way(
+    PrefillWay(
         place=r"//api\.deepseek\.com/beta(?:/|$)",
         message={"prefix": True},
         source="https://api-docs.deepseek.com/guides/chat_prefix_completion",
     ),
-    Way(
+    PrefillWay(
         place=r"//api\.moonshot\.(?:ai|cn)(?:[/:]|$)",
         message={"partial": True},
         source="https://platform.kimi.ai/docs/guide/use-partial-mode-feature-of-kimi-api",
     ),
-    Way(
+    PrefillWay(
         place=r"//dashscope[\w-]*\.aliyuncs\.com(?:[/:]|$)",
         message={"partial": True},
         source="https://www.alibabacloud.com/help/en/model-studio/partial-mode",
     ),
-    Way(
+    PrefillWay(
         place=r"//api\.anthropic\.com(?:[/:]|$)",
         models=r"claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4-(?:[015]|2025\d{4}))(?:\D|$)",
         source="https://platform.claude.com/docs/en/build-with-claude/prompt-engineering/prefill-claudes-response; "
         "not since 4.6: https://platform.claude.com/docs/en/about-claude/models/whats-new-claude-4-6",
     ),
-    Way(place=r"//api\.groq\.com(?:[/:]|$)", source="https://console.groq.com/docs/prefilling"),
-    Way(
+    PrefillWay(place=r"//api\.groq\.com(?:[/:]|$)", source="https://console.groq.com/docs/prefilling"),
+    PrefillWay(
         server="vllm",
         body=_OPEN_END,
         source="https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html: extra parameters of chat",
     ),
-    Way(server="llamacpp", source="https://github.com/ggml-org/llama.cpp/pull/13608: the default of llama-server"),
+    PrefillWay(
+        server="llamacpp", source="https://github.com/ggml-org/llama.cpp/pull/13608: the default of llama-server"
+    ),
 )
 """One row for each provider whose own pages describe it. Others are not asked: a model that takes the text for a
 whole answer goes on behind it."""
 
 
-def way_of(endpoint: Endpoint, model: str, known: Learned) -> Way | None:
+def way_of(endpoint: Endpoint, model: str, known: Learned) -> PrefillWay | None:
     """The way of a model; nothing where none is known."""
     return next((way for way in WAYS if way.applies(endpoint, model, known.server)), None)
 
 
-def prefilled(body: JSONObject, request: ModelRequest, way: Way | None, known: Learned) -> JSONObject:
+def prefilled(body: JSONObject, request: ModelRequest, way: PrefillWay | None, known: Learned) -> JSONObject:
     """The body that ends with the text that was cut, where the provider goes on in it; else the body as it is.
 
     A model that has refused it is not asked again. White space at the end of the text is left to the model: some

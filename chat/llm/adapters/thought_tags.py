@@ -24,7 +24,7 @@ _LONE: Final = ("</think>", "</thinking>", "</seed:think>")
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
-class Kind(Enum):
+class TagKind(Enum):
     """The kinds of what `ThoughtTags` gives. `WAS_THOUGHT`: the text given before was reasoning, all of it."""
 
     TEXT = auto()
@@ -54,7 +54,7 @@ class ThoughtTags:
         """Whether a piece that is known to be reasoning is in tags."""
         return bool(self._closing) or (self._is_start and (self._held + piece).lstrip().startswith("<"))
 
-    def feed(self, piece: str) -> Iterator[tuple[Kind, str]]:
+    def feed(self, piece: str) -> Iterator[tuple[TagKind, str]]:
         """Take a piece of the answer's text, and give what it adds."""
         piece, self._held = self._held + piece, ""
         if self._is_start:
@@ -65,7 +65,7 @@ class ThoughtTags:
             yield from self._text(piece) if self._is_over else self._say(piece)
         self.passes = not (self._is_start or self._closing or self._held)
 
-    def end(self) -> Iterator[tuple[Kind, str]]:
+    def end(self) -> Iterator[tuple[TagKind, str]]:
         """Give the rest that was held back, at the end of the answer."""
         held, self._held = self._held, ""
         if self._closing:
@@ -73,7 +73,7 @@ class ThoughtTags:
         elif held.strip() or not self._is_start:
             yield from self._text(held)
 
-    def stop(self) -> Iterator[tuple[Kind, str]]:
+    def stop(self) -> Iterator[tuple[TagKind, str]]:
         """Reasoning came in a field of its own, or a call: from now on tags are the answer's own words."""
         yield from self.end()
         self._closing, self._is_start, self._is_over, self.passes = "", False, True, True
@@ -92,7 +92,7 @@ class ThoughtTags:
         self._is_start = False
         return text if self._was_thought else piece
 
-    def _think(self, piece: str) -> Iterator[tuple[Kind, str]]:
+    def _think(self, piece: str) -> Iterator[tuple[TagKind, str]]:
         at = piece.lower().find(self._closing)
         if at < 0:
             text = piece.rstrip()
@@ -103,13 +103,13 @@ class ThoughtTags:
         yield from self._thought(piece[:at].rstrip())
         yield from self._after_thought(piece[at + len(self._closing) :])
 
-    def _thought(self, text: str) -> Iterator[tuple[Kind, str]]:
+    def _thought(self, text: str) -> Iterator[tuple[TagKind, str]]:
         text = text if self._thinks else text.lstrip()
         if text:
             self._thinks = True
-            yield Kind.THOUGHT, text
+            yield TagKind.THOUGHT, text
 
-    def _after_thought(self, rest: str) -> Iterator[tuple[Kind, str]]:
+    def _after_thought(self, rest: str) -> Iterator[tuple[TagKind, str]]:
         """The text behind reasoning; another pair of tags may come first."""
         self.said.clear()
         self._closing, self._is_start, self._is_over, self._was_thought = "", True, True, True
@@ -119,12 +119,12 @@ class ThoughtTags:
         elif not self._is_start:
             yield from self._text(rest)
 
-    def _text(self, text: str) -> Iterator[tuple[Kind, str]]:
+    def _text(self, text: str) -> Iterator[tuple[TagKind, str]]:
         if text:
             self.said.append(text)
-            yield Kind.TEXT, text
+            yield TagKind.TEXT, text
 
-    def _say(self, piece: str) -> Iterator[tuple[Kind, str]]:
+    def _say(self, piece: str) -> Iterator[tuple[TagKind, str]]:
         """Text, in which the end mark of reasoning may come that the template had begun."""
         for closing in _LONE:
             before, found, after = piece.partition(closing)
@@ -147,11 +147,11 @@ class ThoughtTags:
     def _is_in_code(self, before: str, line: str) -> bool:
         return line.count("`") % 2 == 1 or len(_FENCE.findall("".join(self.said) + before)) % 2 == 1
 
-    def _turn(self, thought: str, rest: str) -> Iterator[tuple[Kind, str]]:
+    def _turn(self, thought: str, rest: str) -> Iterator[tuple[TagKind, str]]:
         """All text so far was reasoning."""
         if self.said:
             yield from self._text(thought)
-            yield Kind.WAS_THOUGHT, ""
+            yield TagKind.WAS_THOUGHT, ""
         else:
             yield from self._thought(thought)
         yield from self._after_thought(rest)

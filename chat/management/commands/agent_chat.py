@@ -26,7 +26,7 @@ from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
 from chat.models import Turn
 from chat.reads import snapshots
-from chat.runtime.turn_callbacks import Caller, follow_turn, report_end
+from chat.runtime.turn_callbacks import CallbackCaller, follow_turn, report_end
 from chat.runtime.undo import Undone
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
@@ -178,7 +178,7 @@ class Talk:
         await self._talk(self._followed(turn, stop), stop)
 
     async def _followed(self, turn: Turn, stop: asyncio.Event) -> ChatResult:
-        ended = await follow_turn(self._key, turn, Caller(callback=self._screen, signal=stop))
+        ended = await follow_turn(self._key, turn, CallbackCaller(callback=self._screen, signal=stop))
         await report_end(self._screen, ended)
         return ChatResult(
             request_id=ended.request_id,

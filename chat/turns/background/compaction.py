@@ -37,7 +37,7 @@ from chat.turns.policies import check_call
 from chat.user_code.call_hook import call_hook, user_code_boundary
 from chat.user_code.session_setup import configured_session, policy_of
 from fibers.context import current_fiber
-from sessions_app.compactions.services import Author, CompactionDone, CompactOptions, compact_path
+from sessions_app.compactions.services import CompactionDone, CompactOptions, SummaryAuthor, compact_path
 from sessions_app.core.compaction.compaction import Bounds, CompactionResult, create_compact_function
 from sessions_app.core.compaction.summary_form import SummaryForm, as_sections
 from sessions_app.core.compaction.tokens import TokenCounter, counter_named, estimate_messages
@@ -91,7 +91,7 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
     )
     options = CompactOptions(
         trigger=trigger,
-        author=Author(user_id=user_id, via="code" if user_id is None else "api"),
+        author=SummaryAuthor(user_id=user_id, via="code" if user_id is None else "api"),
         counter=work.counter,
         inside=_fenced,
         also=partial(_write_with, work, also),

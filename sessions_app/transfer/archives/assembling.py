@@ -31,7 +31,7 @@ MAX_JOINED_BYTES: Final = 1024 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
-class Tree:
+class ArchiveTree:
     """The messages of a conversation and the one that its path ends with; empty without any message."""
 
     messages: list[ArchivedMessage]
@@ -39,11 +39,11 @@ class Tree:
     left_out: Counter[str]
 
 
-def assemble(nodes: Iterable[Node], current_id: str = "") -> Tree:
+def assemble(nodes: Iterable[Node], current_id: str = "") -> ArchiveTree:
     """Make the messages. `current_id`: the node that was chosen, if the product says it; else the newest path."""
     walk = _Walk(_named_once(nodes))
     walk.run()
-    return Tree(messages=walk.messages, leaf_id=walk.leaf(current_id), left_out=walk.left_out)
+    return ArchiveTree(messages=walk.messages, leaf_id=walk.leaf(current_id), left_out=walk.left_out)
 
 
 def _named_once(nodes: Iterable[Node]) -> dict[str, Node]:

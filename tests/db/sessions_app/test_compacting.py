@@ -7,9 +7,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from sessions_app.compactions.services import (
-    Author,
     CompactionDone,
     CompactOptions,
+    SummaryAuthor,
     add_compaction,
     compact_path,
     compactions,
@@ -178,8 +178,8 @@ def test_an_overlay_of_nothing_is_the_identity() -> None:
 
 def test_a_summary_is_read_edited_and_undone_with_its_history(alice: Any) -> None:
     session = make_session(*FIVE)
-    view = add_compaction(session.pk, first_id="u1", last_id="u3", summary="S", author=Author(user_id=alice.pk))
-    person = Author(user_id=alice.pk, via="api")
+    view = add_compaction(session.pk, first_id="u1", last_id="u3", summary="S", author=SummaryAuthor(user_id=alice.pk))
+    person = SummaryAuthor(user_id=alice.pk, via="api")
     edited = edit_compaction(view.id, "better", author=person)
     assert (edited.summary, edited.edited_at is None) == ("better", False)
     assert read(session)[0] == "better"

@@ -16,7 +16,7 @@ from django.db import connection
 
 from sessions_app.context import history, store
 from sessions_app.context.folder_provider import SkillFolder
-from sessions_app.context.history import Actor, ContextOwner
+from sessions_app.context.history import ContextActor, ContextOwner
 from sessions_app.context.provider_storage import StorageSkills
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import stored_contents
@@ -37,7 +37,7 @@ from sessions_app.testing import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PERSON = Actor(via="api")
+PERSON = ContextActor(via="api")
 
 
 class Shelf:
@@ -365,10 +365,10 @@ def test_every_write_has_a_history_row_with_actor_and_way(alice: User) -> None:
     owner = ContextOwner(owner_id=alice.pk)
     store.write_text(owner, "memory", lambda _: "one", by=history.MODEL)
     store.write_text(owner, "memory", lambda held: held, by=history.MODEL)  # no change, no row
-    store.write_text(owner, "memory", lambda _: "two", by=Actor(via="api", user_id=alice.pk))
+    store.write_text(owner, "memory", lambda _: "two", by=ContextActor(via="api", user_id=alice.pk))
     store.put_entry(owner, "facts", Entry(key="tea", content="green"))
-    store.delete_entry(owner, "facts", "tea", by=Actor(via="admin", user_id=alice.pk))
-    store.forget(owner, "memory", by=Actor(via="api", user_id=alice.pk))
+    store.delete_entry(owner, "facts", "tea", by=ContextActor(via="admin", user_id=alice.pk))
+    store.forget(owner, "memory", by=ContextActor(via="api", user_id=alice.pk))
     sent = [(c.subject, c.action, c.before, c.after, c.via, c.actor_id) for c in history.list_changes(owner)]
     assert sent[::-1] == [
         ("block:memory", "set", "", "one", "model", None),

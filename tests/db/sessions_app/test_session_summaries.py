@@ -19,7 +19,7 @@ from sessions_app.compactions.summaries import (
 )
 from sessions_app.context import diffs, store
 from sessions_app.context.diffs import session_diff
-from sessions_app.context.history import Actor, ContextOwner
+from sessions_app.context.history import ContextActor, ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from sessions_app.errors import ExportInvalid, SummaryInvalid
 from sessions_app.messages import services
@@ -213,12 +213,12 @@ def test_modified_and_deleted(session: Session) -> None:
 
 def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, alice: User) -> None:
     mine, elsewhere = ContextOwner(owner_id=alice.pk), make_session("u: else")
-    here = Actor(via="model", session_id=session.pk)
+    here = ContextActor(via="model", session_id=session.pk)
 
-    def write(text: str, by: Actor) -> None:
+    def write(text: str, by: ContextActor) -> None:
         store.write_text(mine, "memory", lambda _: text, by=by)
 
-    write("old", Actor())
+    write("old", ContextActor())
     write("old\nhere", here)
     write("old\nhere\nthere", replace(here, session_id=elsewhere.pk))
     write("old\nhere\nthere\nagain", here)
@@ -233,7 +233,7 @@ def test_of_the_user_s_memory_only_what_this_session_changed(session: Session, a
 
 def test_a_session_and_its_user_may_have_blocks_of_one_name(session: Session, alice: User) -> None:
     put(session, "notes", "a")
-    here = Actor(session_id=session.pk)
+    here = ContextActor(session_id=session.pk)
     store.write_text(ContextOwner(owner_id=alice.pk), "notes", lambda _: "a\nb", by=here)
     sent = session_diff(session.pk).documents
     assert [(each.label, each.of, each.diff.additions) for each in sent] == [

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
-from thinkproject.run.gate import Gate, Report, report
+from thinkproject.run.gate import Gate, GateReport, report
 
 WAIT = "import sys; from thinkproject.run.gate import wait_at; print(wait_at(int(sys.argv[1])), flush=True)"
 
@@ -42,7 +42,7 @@ def test_a_gate_whose_supervisor_has_ended_stays_shut() -> None:
     assert done.stdout.strip() == "False"
 
 
-def _reads(reader: Report, condition: Callable[[], bool]) -> list[dict[str, Any]]:
+def _reads(reader: GateReport, condition: Callable[[], bool]) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     deadline = time.monotonic() + 10
     while not condition():
@@ -52,7 +52,7 @@ def _reads(reader: Report, condition: Callable[[], bool]) -> list[dict[str, Any]
 
 
 def test_reports_arrive_whole_and_their_end_is_seen() -> None:
-    reader = Report()
+    reader = GateReport()
     assert reader.read() == []
     os.write(reader.writer, b'{"half": ')
     assert reader.read() == []
@@ -65,7 +65,7 @@ def test_reports_arrive_whole_and_their_end_is_seen() -> None:
 
 
 def test_a_report_that_nobody_reads_any_more_is_no_failure() -> None:
-    reader = Report()
+    reader = GateReport()
     writer = os.dup(reader.writer)
     reader.close()
     report(writer, {"serves": True})

@@ -64,7 +64,7 @@ class Operation:
     item: Mapping[str, Any] = field(repr=False)
 
 
-class Document:
+class ApiDocument:
     """A document whose operations become tools. Errors: `ToolDeclarationInvalid` for what is none."""
 
     def __init__(self, document: Any) -> None:

@@ -5,7 +5,7 @@ from io import BytesIO
 from typing import Final
 
 from tools_app.core.files.reading import shown_size
-from tools_app.documents.readers.text import NoText, Writer, cleaned
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned
 
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 MAX_MEMBERS: Final = 20_000
@@ -22,7 +22,7 @@ def read_archive(data: bytes) -> str:
     members = [info for info in _open(data).infolist() if not info.is_dir()]
     if not members:
         raise NoText("This archive is empty.")
-    writer = Writer()
+    writer = TextWriter()
     lines = [f"- {cleaned(info.filename)} ({shown_size(info.file_size)})" for info in members[:MAX_LISTED]]
     if len(members) > MAX_LISTED:
         lines.append(f"- and {len(members) - MAX_LISTED:,} more")

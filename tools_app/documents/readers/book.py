@@ -11,7 +11,7 @@ from tools_app.core.files.encodings import shown_text
 from tools_app.core.web_pages import to_markdown
 from tools_app.documents.readers.archive import check_archive
 from tools_app.documents.readers.parts import parse
-from tools_app.documents.readers.text import NoText, Writer, cleaned
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned
 
 _CONTAINER: Final = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _OPF: Final = "{http://www.idpf.org/2007/opf}"
@@ -25,7 +25,7 @@ _ENCRYPTION: Final = "META-INF/encryption.xml"
 def read_book(data: bytes) -> str:
     """The book as Markdown. Errors: `NoText`; `KeyError` and the like for a damaged one."""
     check_archive(data)
-    writer = Writer()
+    writer = TextWriter()
     has_text = False
     with zipfile.ZipFile(BytesIO(data)) as archive:
         package = next(parse(archive, "META-INF/container.xml").iter(f"{_CONTAINER}rootfile")).get("full-path", "")

@@ -8,7 +8,7 @@ from typing import Final
 from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.reading import shown_size
 from tools_app.core.web_pages import to_markdown
-from tools_app.documents.readers.text import Writer, cleaned
+from tools_app.documents.readers.text import TextWriter, cleaned
 
 _FIELDS: Final = ("From", "To", "Cc", "Subject", "Date")
 MAX_LISTED: Final = 100
@@ -18,7 +18,7 @@ def read_mail(data: bytes) -> str:
     """The fields, the text and the list of attachments. A part in HTML is read where there is none of plain text."""
     message = BytesParser(policy=policy.default).parsebytes(data)
     assert isinstance(message, EmailMessage)
-    writer = Writer()
+    writer = TextWriter()
     fields = [(name, " ".join(str(message.get(name) or "").split())) for name in _FIELDS]
     writer.add("\n".join(f"{name}: {cleaned(value)}" for name, value in fields if value))
     body = message.get_body(preferencelist=("plain", "html"))

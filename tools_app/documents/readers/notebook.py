@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sessions_app.core.messages.truncation import cut_text
 from tools_app.core.files.reading import shown_size
-from tools_app.documents.readers.text import NoText, Writer, cleaned
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 MAX_OUTPUT_CHARS: Final = 20_000
@@ -17,7 +17,7 @@ def read_notebook(data: bytes) -> str:
     """The notebook as Markdown. Errors: `NoText`; `ValueError` and the like for a damaged one."""
     book = json.loads(data)
     language = str(_dict(_dict(book.get("metadata")).get("language_info")).get("name") or "python")
-    writer = Writer()
+    writer = TextWriter()
     for number, cell in enumerate(book["cells"], 1):
         for piece in _cell(_dict(cell), number, language):
             writer.add(piece)

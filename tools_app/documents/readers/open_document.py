@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from tools_app.core.web_pages import to_markdown
 from tools_app.documents.readers.archive import check_archive
 from tools_app.documents.readers.parts import parse
-from tools_app.documents.readers.text import NoText, Writer, cleaned
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned
 
 _O: Final = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _STYLE = (_O % name for name in ("office", "text", "table", "style"))
@@ -58,7 +58,7 @@ def read_open_document(data: bytes) -> str:
 
 
 def _slides(body: Element, document: "_Document") -> str:
-    writer = Writer()
+    writer = TextWriter()
     has_text = False
     for number, page in enumerate(body.iter(f"{_DRAW}page"), 1):
         title = next(filter(None, (document.text(each) for each in page if _class(each) == "title")), "")

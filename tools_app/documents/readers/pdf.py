@@ -5,7 +5,7 @@ from io import BytesIO
 from pypdf import PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 
-from tools_app.documents.readers.text import NoText, Writer, cleaned
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned
 
 MAX_PAGES = 3_000
 SCANNED = (
@@ -29,7 +29,7 @@ def read_pdf(data: bytes) -> str:
 
 
 def _pages(reader: PdfReader) -> str:
-    writer, empty = Writer(), list[int]()
+    writer, empty = TextWriter(), list[int]()
     count = len(reader.pages)
     for number in range(1, min(count, MAX_PAGES) + 1):
         text = cleaned(reader.pages[number - 1].extract_text())

@@ -9,7 +9,7 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from tools_app.documents.readers.text import NoText, Writer, cleaned, table
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned, table
 
 _HEADING, _LEVEL, _IN_TABLE, _CELL, _ROW = 0xE000, 0xE010, "\ue020", "\ue021", "\ue022"
 _RANKS: Final = 6  # of headings, and as many levels of lists
@@ -96,7 +96,7 @@ def _mark(found: re.Match[str]) -> str:
 
 def _markdown(text: str) -> str:
     """The lines as Markdown. Cells of a table may have several."""
-    writer = Writer()
+    writer = TextWriter()
     rows: list[list[str]] = []
     *before_rows, rest = text.split(_ROW)
     for piece in before_rows:
@@ -110,7 +110,7 @@ def _markdown(text: str) -> str:
     return writer.text()
 
 
-def _add(writer: Writer, rows: list[list[str]], lines: list[str]) -> list[list[str]]:
+def _add(writer: TextWriter, rows: list[list[str]], lines: list[str]) -> list[list[str]]:
     """Add the table that ends, and the paragraphs after it. Returns the rows of the next table: none."""
     width = max(map(len, rows), default=0)
     writer.add(table([*row, *[""] * (width - len(row))] for row in rows))

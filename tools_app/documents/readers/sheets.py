@@ -8,7 +8,7 @@ from typing import Final
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from tools_app.documents.readers.archive import check_archive
-from tools_app.documents.readers.text import NoText, Writer, cleaned, table
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned, table
 
 CellValue = int | float | str | bool | time | date | datetime | timedelta
 MAX_COLUMNS: Final = 200
@@ -29,7 +29,7 @@ def read_sheets(data: bytes) -> str:
 
 
 def _book(book: CalamineWorkbook) -> str:
-    writer = Writer()
+    writer = TextWriter()
     is_empty = True
     for sheet in book.sheets_metadata:
         if "Sheet" not in str(sheet.typ):
@@ -45,7 +45,7 @@ def _book(book: CalamineWorkbook) -> str:
     return writer.text()
 
 
-def _write(writer: Writer, rows: Iterator[list[str]]) -> bool:
+def _write(writer: TextWriter, rows: Iterator[list[str]]) -> bool:
     """Write the rows of a sheet. Returns whether there was none."""
     lines: list[str] = []
     room = 0

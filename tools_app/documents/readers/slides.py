@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from tools_app.documents.readers.archive import check_archive
 from tools_app.documents.readers.parts import parse
-from tools_app.documents.readers.text import NoText, Writer, cleaned, table
+from tools_app.documents.readers.text import NoText, TextWriter, cleaned, table
 
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -23,7 +23,7 @@ _PRESENTATION: Final = "ppt/presentation.xml"
 def read_slides(data: bytes) -> str:
     """The slides in their order, hidden ones marked. Errors: `NoText`; `KeyError` and the like for a damaged file."""
     check_archive(data)
-    writer = Writer()
+    writer = TextWriter()
     has_text = False
     with zipfile.ZipFile(BytesIO(data)) as archive:
         links = _links(archive, _PRESENTATION)

@@ -19,7 +19,7 @@ class NoText(Exception):
     """A file without text for models. Its argument: a sentence with the reason, and what to do."""
 
 
-class Writer:
+class TextWriter:
     """Text in the making, up to the limit. `is_full`: there is no more room, so a reader can stop."""
 
     def __init__(self, max_chars: int = MAX_CHARS) -> None:

@@ -25,7 +25,7 @@ from chat.http.api.schemas.context import (
 from chat.instance import context as runtime_context
 from chat.instance.context import ContextView
 from chat.instances.rows import key_of
-from sessions_app.context.history import Actor, Change, ContextOwner, list_changes
+from sessions_app.context.history import Change, ContextActor, ContextOwner, list_changes
 from sessions_app.context.session_context import SessionContext
 from sessions_app.core.context.context_blocks import Block, Entry
 from thinkproject.kernel.aio import db
@@ -153,8 +153,8 @@ async def _open(request: HttpRequest, session_id: str) -> SessionContext:
     return await runtime_context.open_session_context(key_of(instance), session_id)
 
 
-def _by(request: HttpRequest) -> Actor:
-    return Actor(via="api", user_id=caller_of(request).user.pk)
+def _by(request: HttpRequest) -> ContextActor:
+    return ContextActor(via="api", user_id=caller_of(request).user.pk)
 
 
 def _encode(view: ContextView) -> ContextOut:

@@ -52,7 +52,7 @@ from chat.members.selectors import role_of
 from chat.models import AgentInstance, Role
 from chat.reads import transcripts
 from chat.reads.activity import Activity
-from chat.runtime.add_messages import Author, add_messages, edit_answer
+from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
 from chat.runtime.model_choice import OfferedModel
 from chat.turns.admission.admission import clear_instance
 from sessions_app.core.messages.messages import parse_message
@@ -222,7 +222,7 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
     """Put another text beside an answer, and go on from it if wanted. Both stay; nothing after the old one is lost."""
     key = key_of(_opened(request, instance_id))
     message = _added(AddedMessageIn(role="assistant", parts=data.parts))
-    author = Author(user_id=caller_of(request).user.pk, via="api", action="edit", replaces=message_id)
+    author = AppendAuthor(user_id=caller_of(request).user.pk, via="api", action="edit", replaces=message_id)
     new_id, leaf_id = edit_answer(key, message_id, message, shows=data.continue_from_here, by=author)
     return Status(201, EditedAnswerOut(message_id=new_id, leaf_id=leaf_id))
 

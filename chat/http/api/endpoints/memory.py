@@ -10,7 +10,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.context import Word, change_page, entry_page, to_entry
 from chat.http.api.schemas.context import BlockIn, ChangePageOut, EntryIn, EntryPageOut, MemoryOut
 from sessions_app.context import store
-from sessions_app.context.history import Actor, ContextOwner
+from sessions_app.context.history import ContextActor, ContextOwner
 from sessions_app.core.compaction.tokens import estimate_text
 from sessions_app.core.context.context_blocks import check_key, check_label
 
@@ -76,8 +76,8 @@ def _holder(request: HttpRequest) -> ContextOwner:
     return ContextOwner(owner_id=caller_of(request).user.pk)
 
 
-def _by(request: HttpRequest) -> Actor:
-    return Actor(via="api", user_id=caller_of(request).user.pk)
+def _by(request: HttpRequest) -> ContextActor:
+    return ContextActor(via="api", user_id=caller_of(request).user.pk)
 
 
 def _memory(label: str, text: store.StoredBlock | None, entry_count: int) -> MemoryOut:

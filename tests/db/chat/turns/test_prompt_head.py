@@ -7,7 +7,7 @@ from typing import Any
 
 from chat.instance.context import open_session_context
 from chat.think import SessionSetup, StoredSkills, Think, Tool, TurnConfig, TurnContext, tool
-from sessions_app.context.history import Actor
+from sessions_app.context.history import ContextActor
 from sessions_app.core.context.prompt_head import CHANGED_TEXT
 from sessions_app.models import Message, Session
 from thinkproject.kernel.aio import db
@@ -156,7 +156,7 @@ async def test_what_code_writes_is_read_in_the_next_turn_and_a_persons_change_in
     assert "From code." not in dump(head_of(room.model.requests[-1]))
     session_id = await db(lambda: Session.objects.get().pk)
     context = await open_session_context(room.key, session_id)
-    await context.replace("memory", "From a person.", by=Actor(via="api"))
+    await context.replace("memory", "From a person.", by=ContextActor(via="api"))
     await room.say("say: hi")
     assert "From a person." in dump(head_of(room.model.requests[-1]))
     assert "Blocks of your context" not in dump(room.model.requests[-1])

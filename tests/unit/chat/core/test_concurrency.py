@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.core.loop.concurrency import Admission, ConcurrencyPolicy, Strategy, decide, to_policy
+from chat.core.loop.concurrency import ConcurrencyPolicy, OverlapAdmission, Strategy, decide, to_policy
 from chat.errors import InputInvalid
 from thinkproject.kernel.jsonvalue import JSONValue
 
@@ -12,26 +12,26 @@ WAITING = ("R1", "R2")
 @pytest.mark.parametrize(
     ("strategy", "admission"),
     [
-        ("queue", Admission()),
-        ("latest", Admission(superseded=WAITING)),
-        ("merge", Admission(superseded=WAITING, merged=WAITING)),
-        ("drop", Admission(is_accepted=False)),
-        ("debounce", Admission(superseded=WAITING, delay_seconds=0.75)),
+        ("queue", OverlapAdmission()),
+        ("latest", OverlapAdmission(superseded=WAITING)),
+        ("merge", OverlapAdmission(superseded=WAITING, merged=WAITING)),
+        ("drop", OverlapAdmission(is_accepted=False)),
+        ("debounce", OverlapAdmission(superseded=WAITING, delay_seconds=0.75)),
     ],
 )
-def test_overlapping_submit(strategy: str, admission: Admission) -> None:
+def test_overlapping_submit(strategy: str, admission: OverlapAdmission) -> None:
     assert decide(to_policy(strategy), is_submit=True, is_busy=True, waiting=WAITING) == admission
 
 
 @pytest.mark.parametrize("strategy", list(Strategy))
 def test_other_entries_always_queue(strategy: Strategy) -> None:
     policy = ConcurrencyPolicy(strategy=strategy)
-    assert decide(policy, is_submit=False, is_busy=True, waiting=WAITING) == Admission()
+    assert decide(policy, is_submit=False, is_busy=True, waiting=WAITING) == OverlapAdmission()
 
 
 @pytest.mark.parametrize("strategy", list(Strategy))
 def test_first_submit_never_overlaps(strategy: Strategy) -> None:
-    assert decide(ConcurrencyPolicy(strategy=strategy), is_submit=True, is_busy=False) == Admission()
+    assert decide(ConcurrencyPolicy(strategy=strategy), is_submit=True, is_busy=False) == OverlapAdmission()
 
 
 @pytest.mark.parametrize(

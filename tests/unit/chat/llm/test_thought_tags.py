@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.llm.adapters.thought_tags import Kind, ThoughtTags
+from chat.llm.adapters.thought_tags import TagKind, ThoughtTags
 
 
 def read(*pieces: str) -> tuple[str, str]:
@@ -14,9 +14,9 @@ def read(*pieces: str) -> tuple[str, str]:
     tags, thought, text = ThoughtTags(), "", ""
     for piece in (*pieces, None):
         for kind, part in tags.end() if piece is None else tags.feed(piece):
-            if kind is Kind.THOUGHT:
+            if kind is TagKind.THOUGHT:
                 thought += part
-            elif kind is Kind.TEXT:
+            elif kind is TagKind.TEXT:
                 text += part
             else:
                 thought, text = text, ""
@@ -69,4 +69,4 @@ def test_pieces_do_not_matter(answer: tuple[str, tuple[str, str]], data: st.Data
 def test_tags_behind_a_field_of_reasoning_are_words() -> None:
     tags = ThoughtTags()
     assert list(tags.stop()) == []
-    assert list(tags.feed("<think>is a tag")) == [(Kind.TEXT, "<think>is a tag")]
+    assert list(tags.feed("<think>is a tag")) == [(TagKind.TEXT, "<think>is a tag")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.budget import examples
 from tests.unit.tools_app.files.calling import call
-from tools_app.core.openapi.operations import Document, Parameter
+from tools_app.core.openapi.operations import ApiDocument, Parameter
 from tools_app.core.openapi.requests import path_segment
 from tools_app.core.origins import Origin
 from tools_app.core.schema_check import problems
@@ -323,7 +323,7 @@ async def test_a_document_is_fetched_within_the_same_rules(pet_api: str) -> None
 def test_documents_as_text() -> None:
     assert read_document("\ufeff" + json.dumps(PETS)) == PETS
     found = read_document("openapi: 3.0.0\ninfo: {version: 2024-01-01}\npaths:\n  /a: {get: {operationId: a}}\n")
-    assert [each.name for each in Document(found).operations()] == ["a"]
+    assert [each.name for each in ApiDocument(found).operations()] == ["a"]
     words = read_document(
         "a: [NO, on, yes, y, off, 2024-01-01, 'true']\nb: [true, False, 1, 1.5, ~, null]\non: {y: 1}\n"
     )
