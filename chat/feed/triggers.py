@@ -127,16 +127,15 @@ TYPES: Final = (
 _POSTGRES_FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION :name:() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    r record; place record; number bigint;
+    r record;
 BEGIN
     IF TG_OP = 'DELETE' THEN r := OLD; ELSE r := NEW; END IF;
-    FOR place IN :place: LOOP
-        UPDATE think_chat_feedhead SET seq = seq + 1 WHERE owner_id = place.owner AND is_open RETURNING seq INTO number;
-        IF FOUND THEN
-            INSERT INTO think_chat_feedchange (feed_id, seq, instance_id, type, key, op, at)
-            VALUES (place.owner, number, place.instance, place.type, place.key, TG_ARGV[0], clock_timestamp());
-        END IF;
-    END LOOP;
+    WITH numbered AS (
+        UPDATE think_chat_feedhead h SET seq = h.seq + 1 FROM (:place:) p WHERE h.owner_id = p.owner AND h.is_open
+        RETURNING h.owner_id, h.seq, p.instance, p.type, p.key
+    )
+    INSERT INTO think_chat_feedchange (feed_id, seq, instance_id, type, key, op, at)
+    SELECT n.owner_id, n.seq, n.instance, n.type, n.key, TG_ARGV[0], clock_timestamp() FROM numbered n;
     RETURN NULL;
 END $$"""
 _POSTGRES_TRIGGER: Final = """CREATE CONSTRAINT TRIGGER :name:_:event: AFTER :EVENT: ON :table:
