@@ -1,4 +1,4 @@
-"""The change feed: what it adds to a turn while nobody reads it and while it is open, and what reading it costs.
+"""The change feed: what it adds to a turn while it is closed and while it is open, and what reading it costs.
 
     python -m bench.feed              (SQLite)
     TEST_DATABASE=postgres python -m bench.feed

@@ -23,7 +23,7 @@ class FeedHeadAdmin(ActionAdmin):
 
     @admin.display(description=_("entries kept"))
     def kept(self, row: FeedHead) -> str:
-        """How many changes can be read."""
+        """Count the changes that can be read."""
         return str(row.seq - row.floor)
 
     @admin.display(description=_("opened"), ordering="opened_at")

@@ -19,7 +19,7 @@ KEPT_DAYS: Final = 14
 KEPT_CHANGES: Final = 100_000
 """Changes of one feed that are kept, however young they are."""
 IDLE_DAYS: Final = 30
-"""A feed that nobody has read for so long is closed: nothing is written to it any more."""
+"""A feed without a reader for so long is closed: nothing is written to it any more."""
 PAGE: Final = 500
 _USED: Final = timedelta(hours=1)
 _ROUND: Final = 1_000

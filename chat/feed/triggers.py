@@ -1,4 +1,4 @@
-"""Triggers that write the change feed: with what changed, in its transaction, whoever wrote it.
+"""Triggers that write the change feed: with what changed, in its transaction, by whatever way it is written.
 
 PostgreSQL runs them at the commit, so that the row of the feed is the last that is locked: who commits first has the
 lower number, and no transaction that holds it waits for another row. SQLite has one writer. Nothing is written for
@@ -122,7 +122,7 @@ TYPES: Final = (
     "turn",
     "workspace",
 )
-"""What changes are about."""
+"""Types of changes."""
 
 _POSTGRES_FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION :name:() RETURNS trigger LANGUAGE plpgsql AS $$

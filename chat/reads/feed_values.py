@@ -35,7 +35,7 @@ class StatePage:
 
 
 def state_page(instance: AgentInstance, seq: int, read: int) -> StatePage:
-    """What follows a place. Errors: `FeedGone`."""
+    """Read on from a place. Errors: `FeedGone`."""
     return _changes(instance, seq) if read == WHOLE else _snapshot(instance, seq, read)
 
 
@@ -94,7 +94,7 @@ def _written(kind: str, key: str, value: JSONObject, *, operation: str = "insert
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTable:
-    """How things of one type are read: all of a conversation, some of these by key, and a row as key and value."""
+    """A reader of things of one type: all of a conversation, some of these by key, and a row as key and value."""
 
     of: Callable[[AgentInstance], QuerySet[Any]]
     find: Callable[[QuerySet[Any], Iterable[str]], QuerySet[Any]]
@@ -257,4 +257,4 @@ VALUES: Final = {
     ),
     "message": ValueTable(of=_messages, find=_find_messages, value=_message),
 }
-"""What has values in the protocol. Of jobs and workspaces the feed has names alone."""
+"""Types with values in the protocol. Of jobs and workspaces the feed has names alone."""

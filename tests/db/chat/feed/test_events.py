@@ -1,4 +1,4 @@
-"""`GET /api/v1/events`: changes in order, from any position that is kept, to whoever may read them."""
+"""`GET /api/v1/events`: changes in order, from any position that is kept, for those who may read them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +39,7 @@ async def get(client: AsyncClient, query: str = "", **headers: str) -> Any:
 
 
 async def caught_up(client: AsyncClient, query: str = "", **headers: str) -> tuple[list[Named], int]:
-    """What there is: type, operation and last part of the key of each change; and the position."""
+    """All there is: type, operation and last part of the key of each change; and the position."""
     response = await get(client, f"{query}{'&' if query else '?'}follow=false", **headers)
     assert response.status_code == 200
     async with asyncio.timeout(10):
@@ -112,7 +112,7 @@ async def test_changes_come_live_between_heartbeats(
 
 
 @pytest.mark.parametrize("instance", [False, True], ids=["person", "conversation"])
-async def test_nothing_of_others_is_told(
+async def test_nothing_of_others_is_shown(
     bob: User, her_client: AsyncClient, conversation: AgentInstance, instance: bool
 ) -> None:
     await caught_up(her_client)

@@ -150,7 +150,7 @@ def _stored(sessions: list[str]) -> set[str]:
 
 
 def _check(follower: Follower, deeds: list[Deed]) -> None:
-    """What committed after the reader had opened is there, what was taken back is not, in the order of commits."""
+    """All that committed after the reader had opened is there, what was taken back is not, in the order of commits."""
     places: dict[tuple[str, str, str], list[int]] = {}
     for change in follower.found:
         places.setdefault((change.type, change.op, change.key), []).append(change.seq)
