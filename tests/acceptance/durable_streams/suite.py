@@ -21,7 +21,7 @@ ENVIRON = {
 """Settings of a product for it: its receivers listen on this machine, and one person sends very many requests."""
 
 
-def run_suite(url: str, token: str, *, seconds: float = 390.0) -> dict[str, Any]:
+def run_suite(url: str, token: str, *, seconds: float) -> dict[str, Any]:
     """Run it against a server, and return the report of vitest (as its reporter `json` writes it)."""
     folder = SUITE.get()
     report = folder / f"report-{os.getpid()}.json"
