@@ -115,7 +115,7 @@ def test_a_call_of_code_asks_in_the_middle_of_its_answer(alice: User, say: Say) 
     lines = f"call tool execute {dump({'code': code})} id=one\n/once\n"
     _, err = say(lines, "letter-writer")
     asked, how, *after = err.splitlines()
-    assert asked == "? letter: Write to Ann?"
+    assert asked == "? Letter: Write to Ann?"
     assert how.startswith("Answer with /once")
     assert len([line for line in after if line.startswith("⚙ execute")]) == 1
     assert "wrote to Ann" in err

@@ -12,6 +12,7 @@ from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS, add
+from .answering import pay
 from .conftest import Room, text_of
 
 DESK: dict[str, asyncio.Event] = {}
@@ -61,6 +62,13 @@ class SteeredWorker(Worker):
     """Messages steer, where they say nothing else."""
 
     message_concurrency = "steer"
+
+
+class AskingWorker(Worker):
+    """Pays with consent, too."""
+
+    def get_tools(self) -> list[Tool]:
+        return [*super().get_tools(), pay]
 
 
 async def story(room: Room) -> list[str]:

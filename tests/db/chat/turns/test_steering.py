@@ -13,9 +13,10 @@ from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 
+from .answering import Desk
 from .conftest import MakeRoom, status_of
 from .gated import until
-from .steering import WORK, at_work, story, turns_in_order, working
+from .steering import WORK, at_work, says, story, turns_in_order, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -143,3 +144,26 @@ async def test_every_caller_that_waits_gets_the_same_answer(make_room: MakeRoom)
     assert len({answer.turn_id for answer in answers}) == 1
     assert {answer.status for answer in answers} == {"completed"}
     assert len({answer.message["id"] for answer in answers if answer.message}) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "between"), [(Delivery.QUEUE, "say: so.\n"), (Delivery.QUEUE, ""), (Delivery.STEER, "")]
+)
+async def test_a_message_from_before_a_question_neither_answers_nor_expires_it(
+    make_room: MakeRoom, kind: Delivery, between: str
+) -> None:
+    """It was written without knowing the question, which is there still once the message has its own answer."""
+    desk = Desk(make_room("asking-worker"))
+    asking = f'call tool toil {{}} id=t1\n{between}call tool pay {{"amount": 5}} id=p1\nsay: {{results}}.'
+    async with at_work() as lets_go, worker():
+        await desk.room.admit(says(asking, "asks"), request_id="asks")
+        await working()
+        await desk.room.admit(says("say: Second.", "second"), request_id="second", delivery=kind)
+        lets_go.set()
+        await idle()
+    first, second = await turns_in_order(desk.room)
+    assert [(status_of(each), each.answered_by_id) for each in (first, second)] == [("completed", None)] * 2
+    assert (await desk.row("p1")).status == "asked"
+    assert [kind for kind, _, _ in await desk.events("p1")] == ["asked"]
+    await desk.reply("p1", is_approved=True)
+    assert (await desk.row("p1")).status == "succeeded"
