@@ -17,6 +17,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleLevel
+from tools_app.core.questions import question_of
 from tools_app.models import ToolCallRecord
 
 ANSWERS: Final = frozenset({"/once", "/always", "/reject", "/reject-all", "/answer"})
@@ -44,15 +45,15 @@ class Questions:
         if not pending:
             return
         first, more = pending[0], f" ({len(pending) - 1} more after this)" if len(pending) > 1 else ""
-        choices = first.descriptor.get("choices") or ()
-        for each in choices:
+        question = question_of((await db(partial(ToolCallRecord.objects.get, approval_id=first.id))).question)
+        for each in question.choices:
             labels = " | ".join(option["label"] for option in each.get("options") or ())
             self.screen.note(f"? {each['question']}{f' [{labels}]' if labels else ''}")
-        if choices:
+        if question.choices:
             self.screen.note(f"Answer with /answer first | second, or /reject [why]{more}.")
             return
         self.screen.note(f"? {first.title}: {first.sentence or dump(first.input)}")
-        offered = ", ".join(f"{each['key']} {each['pattern']}" for each in first.descriptor.get("offers") or ())
+        offered = ", ".join(f"{each.key} {each.pattern}" for each in question.offers)
         self.screen.note(f"Answer with {WAYS.format(always=f'/always (allows {offered}), ' if offered else '')}{more}.")
 
     async def reply(self, line: str) -> tuple[Turn | None, bool]:

@@ -27,10 +27,14 @@ Editable: TypeAlias = bool | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """An allowance that a person may give for always, as key and pattern of a rule."""
+    """An allowance that a person may give for always, as key and pattern of a rule.
+
+    `here_only`: in this conversation, since what is allowed in all says nothing about one that works for another.
+    """
 
     key: str
     pattern: str
+    here_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +125,10 @@ def question_of(stored: Mapping[str, JSONValue] | None) -> Question:
         request_id=str(stored.get("request_id") or ""),
         key=str(stored.get("key") or ""),
         facts=facts_from(facts) if isinstance(facts, dict) else None,
-        offers=tuple(Offer(key=str(each["key"]), pattern=str(each["pattern"])) for each in _objects(stored, "offers")),
+        offers=tuple(
+            Offer(key=str(each["key"]), pattern=str(each["pattern"]), here_only=each.get("here_only") is True)
+            for each in _objects(stored, "offers")
+        ),
         rule=str(stored.get("rule") or ""),
         choices=tuple(_objects(stored, "choices")),
     )

@@ -78,7 +78,10 @@ class TurnRules(CallPermissions):
         question = replace(question, rule=verdict.rule.name if verdict is not None else "")
         if question.because or tool.asks_person:
             return question
-        offers = tuple(Offer(key=rule.key, pattern=rule.pattern) for rule in offered(facts, rules, now))
+        is_below = bool(self._key.ancestors)
+        offers = tuple(
+            Offer(key=rule.key, pattern=rule.pattern, here_only=is_below) for rule in offered(facts, rules, now)
+        )
         return replace(question, facts=facts, offers=offers)
 
     async def rules(self) -> RuleSet:

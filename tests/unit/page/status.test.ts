@@ -150,6 +150,10 @@ Deno.test("questions of the last answer are counted, and all can be answered at 
   const two = withCalls([ask, { ...ask, state: "output-available" }, ask]);
   same(two?.text, "2 calls are waiting for your decision.");
   same(two?.actions?.map((action) => action.label), ["Allow all 2", "Decline all"]);
+  const chooses = { ...ask, approval: { id: "q", descriptor: { choices: [{ question: "Which?" }] } } } as ToolPart;
+  const labels = (parts: Part[]) => withCalls(parts)?.actions?.map((action) => action.label);
+  same(labels([ask, chooses, ask]), ["Allow all 2", "Decline all"]); // a choice is made by itself
+  same(labels([ask, chooses]), ["Decline all"]);
   same(withCalls([ask], { instance: instance({ isReadOnly: true }) }), null);
   const answered = [message("a", { role: "assistant", parts: [ask] }), message("q", { parts: [] })];
   same(statusOf(state({ messages: answered }), none), null);

@@ -18,10 +18,11 @@ class SourceOut(Schema):
 
 
 class OfferOut(Schema):
-    """A rule that an approval for always adds: which tool, and which of its calls."""
+    """A rule that an approval for always adds: the tool, and its calls. `here_only`: for no other conversation."""
 
     key: str
     pattern: str
+    here_only: bool
 
 
 class OptionOut(Schema):

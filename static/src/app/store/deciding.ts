@@ -2,7 +2,7 @@
 
 import { t } from "../lib/i18n.ts";
 import type { Api } from "../net/api.ts";
-import { openQuestions } from "./runs.ts";
+import { allowable, openQuestions } from "./runs.ts";
 import type { Conversation } from "./conversation.ts";
 import type { JsonObject, ToolPart } from "./types.ts";
 
@@ -51,9 +51,10 @@ export class Deciding {
     return isStored;
   }
 
-  /** Decide all that wait in the last answer, until one does not work. */
+  /** Decide all that wait in the last answer, until one does not work. Choices are not made in a person's place. */
   async decideAll(conversation: Conversation, approved: boolean): Promise<void> {
-    for (const part of openQuestions(conversation)) {
+    const open = openQuestions(conversation);
+    for (const part of approved ? allowable(open) : open) {
       if (!(await this.decideIn(conversation, part, { approved }))) return;
     }
   }

@@ -20,6 +20,10 @@ export function openQuestions({ messages }: { readonly messages: readonly Messag
   return last?.role === "assistant" ? last.parts.filter(asksApproval) : [];
 }
 
+/** Those of them that an allowance answers; a question with choices wants a choice. */
+export const allowable = (parts: readonly ToolPart[]): ToolPart[] =>
+  parts.filter((part) => !part.approval?.descriptor?.choices?.length);
+
 /** Calls with nothing said between them. `first`: index of the first one among the parts of the message. */
 export interface Run {
   first: number;

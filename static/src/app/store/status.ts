@@ -3,11 +3,11 @@
 import { timeLabel } from "../lib/format.ts";
 import { type MessageKey, t } from "../lib/i18n.ts";
 import { isSettled, isTool } from "./fold.ts";
-import { openQuestions } from "./runs.ts";
+import { allowable, openQuestions } from "./runs.ts";
 import type { ConversationFields } from "./state.ts";
 import type { Activity, TurnStream } from "./stream.ts";
 import type { Summaries, SummaryOutcome } from "./summaries.ts";
-import type { Failure, Message, OutboxEntry, Part, Retry, Wait } from "./types.ts";
+import type { Failure, Message, OutboxEntry, Part, Retry, ToolPart, Wait } from "./types.ts";
 
 /** What a person can do about it; the names are those of the page's actions. */
 export interface StatusAction {
@@ -92,7 +92,7 @@ export function statusOf(
   if (summaries?.outcome) return outcomeStatus(summaries.outcome);
   if (summaries?.error) return compactionStatus(summaries.error, isReadOnly);
   if (failed) return failedStatus(failed, isReadOnly);
-  return questionStatus(openQuestions(conversation).length, isReadOnly);
+  return questionStatus(openQuestions(conversation), isReadOnly);
 }
 
 const wait = (text: string): Status => ({ kind: "wait", text });
@@ -219,12 +219,12 @@ function compactionStatus(reason: string, isReadOnly: boolean): Status {
   };
 }
 
-function questionStatus(count: number, isReadOnly: boolean): Status | null {
+function questionStatus(open: readonly ToolPart[], isReadOnly: boolean): Status | null {
+  const count = open.length;
   if (!count || isReadOnly) return null;
-  const all: StatusAction[] = [
-    { name: "approveAll", label: t("status.allow-all", { count }) },
-    { name: "denyAll", label: t("status.decline-all") },
-  ];
+  const allowed = allowable(open).length;
+  const all: StatusAction[] = [{ name: "denyAll", label: t("status.decline-all") }];
+  if (allowed > 1) all.unshift({ name: "approveAll", label: t("status.allow-all", { count: allowed }) });
   return {
     kind: "ask",
     text: t("status.decide", { count }),

@@ -43,6 +43,8 @@ export type Risk = "" | "low" | "medium" | "high";
 export interface Offer {
   key: string;
   pattern: string;
+  /** For this conversation alone: it works for another one. */
+  here_only?: boolean;
 }
 
 /** A question with choices. `custom`: own words will do, too. */

@@ -104,9 +104,11 @@ function Always({ title, offers, isBusy, decide, close }: MoreProps & Pick<Props
         <button type="button" class="button" disabled={isBusy} onClick={always("conversation")}>
           {t("approvals.always-here")}
         </button>
-        <button type="button" class="button" disabled={isBusy} onClick={always("owner")}>
-          {t("approvals.always-everywhere")}
-        </button>
+        {!offers.some((offer) => offer.here_only) && (
+          <button type="button" class="button" disabled={isBusy} onClick={always("owner")}>
+            {t("approvals.always-everywhere")}
+          </button>
+        )}
         <button type="button" class="button" disabled={isBusy} onClick={close}>{t("common.cancel")}</button>
       </p>
     </div>

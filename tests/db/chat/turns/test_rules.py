@@ -122,7 +122,7 @@ async def test_once_always_and_the_like_at_once(crier: Desk) -> None:
     """Three calls wait; one is allowed for always: those that the rule covers go on, the other one still asks."""
     await crier.room.say(say("hello", "hello", "bye"))
     first, second, other = await crier.calls()
-    assert (await crier.row(first)).question["offers"] == [{"key": "shout", "pattern": "hello"}]
+    assert (await crier.row(first)).question["offers"] == [{"key": "shout", "pattern": "hello", "here_only": False}]
     replied = await crier.reply(first, is_approved=True, always=RuleLevel.CONVERSATION)
     assert replied.settled == (second,)
     assert [(rule.action, rule.key, rule.pattern, rule.level) for rule in replied.rules] == [
@@ -157,6 +157,18 @@ async def test_always_everywhere_settles_other_conversations_of_the_owner(crier:
     [same, other] = await elsewhere.calls()
     await crier.reply(mine, is_approved=True, always=RuleLevel.OWNER)
     assert [(await elsewhere.row(call)).status for call in (same, other)] == ["approved", "asked"]
+
+
+async def test_below_another_conversation_always_means_here(crier: Desk) -> None:
+    await crier.room.say("say: Hello.")
+    below = Desk(Room(crier.room.handle.sub_agent("crier", "below").key))
+    await below.room.say(say("hello"))
+    [call] = await below.calls()
+    assert (await below.row(call)).question["offers"] == [{"key": "shout", "pattern": "hello", "here_only": True}]
+    with pytest.raises(InputInvalid):
+        await below.reply(call, is_approved=True, always=RuleLevel.OWNER)
+    await below.reply(call, is_approved=True, always=RuleLevel.CONVERSATION)
+    assert DONE == [("hello", 0)]
 
 
 async def test_a_refusal_of_all_that_is_open(crier: Desk) -> None:

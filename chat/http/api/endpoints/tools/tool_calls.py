@@ -1,5 +1,6 @@
 """API operations on tool calls that are answered from outside a turn: open calls, decisions, results, events."""
 
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from django.http import HttpRequest
@@ -171,7 +172,7 @@ def _because(question: Question) -> list[SourceOut]:
 
 
 def _offers(question: Question) -> list[OfferOut]:
-    return [OfferOut(key=offer.key, pattern=offer.pattern) for offer in question.offers]
+    return [OfferOut(**asdict(offer)) for offer in question.offers]
 
 
 def _choices(question: Question) -> list[ChoiceOut]:
