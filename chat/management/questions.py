@@ -1,4 +1,4 @@
-"""What an agent asks in the terminal, and the lines in which a person answers. The services are those of all doors."""
+"""Questions of an agent in the terminal, and the lines in which a person answers; the services are those of all."""
 
 from dataclasses import dataclass
 from functools import partial

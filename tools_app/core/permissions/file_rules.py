@@ -91,6 +91,6 @@ def check_files(deed: FileDeed, paths: Iterable[str]) -> None:
 
 
 def refused_files(deed: FileDeed, paths: Iterable[str]) -> set[str]:
-    """Those among these paths that code may not do this to."""
+    """The paths among these that code may not do this to."""
     rules = _present.get()
     return set() if rules is None else {path for path in paths if rules.verdict(deed, path) is not None}

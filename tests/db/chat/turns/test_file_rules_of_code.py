@@ -75,7 +75,7 @@ async def desk_of(make_room: MakeRoom, agent: str = "scribe") -> tuple[Desk, Ins
 
 
 async def output_of(desk: Desk, name: str, **given: Any) -> Any:
-    """What a call came to: its output, the text of its error, or `None` where a person is asked."""
+    """The outcome of a call: its output, the text of its error, or `None` where a person is asked."""
     await desk.room.say(f"call tool {name} {dump(given)}\nsay: {{results}}.")
     part: Any = await desk.part([call for call in await desk.calls() if ":" not in call][-1])
     return part.get("output", part.get("errorText"))

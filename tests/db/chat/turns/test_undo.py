@@ -64,7 +64,7 @@ async def redo(room: Room, **body: Any) -> Any:
 
 
 async def marks(room: Room) -> list[Any]:
-    """What the conversation and the list of conversations say that can be redone."""
+    """The undo that can be redone, as the conversation and the list of conversations name it."""
     [listed] = (await asked(room, "GET", "/instances")).json()["items"]
     return [(await asked(room, "GET", f"/instances/{listed['id']}")).json()["undone"], listed["undone"]]
 
