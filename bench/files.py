@@ -152,6 +152,8 @@ async def undo_rows(count: int, rounds: int) -> list[Row]:
     few, numbers = 10, itertools.count()
     for turn, changed in (("few", range(few)), ("most", range(few, count))):
         await workspace.in_turn(turn).apply([Put(path=path_of(at, 100), content=text(at + 1, 1_000)) for at in changed])
+    made = [Put(path=f"/made{path_of(at, 1_000)}", content=text(at, 1_000)) for at in range(few, count)]
+    await workspace.in_turn("made").apply(made)
 
     def put_back(some: Q, undo_id: str) -> None:
         with transaction.atomic():
@@ -166,11 +168,15 @@ async def undo_rows(count: int, rounds: int) -> list[Row]:
         assert compared(await db(lambda: changed_in_turn(turn, limit=200)))
 
     cases: dict[str, Work] = {}
-    for turn, changed_count in (("few", few), ("most", count - few)):
+    for turn, what in (
+        ("few", f"{few} changed"),
+        ("most", f"{count - few:,} changed"),
+        ("made", f"{count - few:,} made"),
+    ):
         cases |= {
-            f"files of a turn that changed {changed_count:,}": partial(compare, turn),
-            f"preview of an undo of {changed_count:,}": partial(db, partial(undoable, Q(turn_id=turn), may_write=Q())),
-            f"undo of {changed_count:,} and its redo": partial(both, turn),
+            f"files of a turn, {what}": partial(compare, turn),
+            f"preview of an undo, {what}": partial(db, partial(undoable, Q(turn_id=turn), may_write=Q())),
+            f"undo and its redo, {what}": partial(both, turn),
         }
     return await rows_of(cases, rounds, among=f", of {count:,} files")
 

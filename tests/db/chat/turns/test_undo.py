@@ -8,12 +8,13 @@ from django.contrib.auth.models import User
 
 from chat.models import AgentInstance, Revert, Turn
 from chat.operations.removal import delete_instance
-from chat.think import Think, Tool, tool
+from chat.think import Think, Tool, Undo, action, compensation, tool
 from chat.turns.state.deletion import delete_turns
 from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Link, MakeDirectory, Put
 from tools_app.models import FileBackup
+from tools_app.workspace.services import create_workspace
 
 from .agents import MODELS
 from .call_lines import call_line
@@ -42,6 +43,36 @@ class Scribe(Think):
             return "tidied"
 
         return [tidy]
+
+
+BOOKED: list[str] = []
+
+
+@compensation
+def unbook(undo: Undo) -> str:
+    """Take a booking back."""
+    BOOKED.remove(undo.input["place"])
+    return f"{undo.input['place']} is free"
+
+
+@action(undo=unbook)
+def book(place: str) -> str:
+    """Book a place."""
+    BOOKED.append(place)
+    return f"booked {place}"
+
+
+@action
+def ring(place: str) -> str:
+    """Ring, which nothing takes back."""
+    return f"rang {place}"
+
+
+class Host(Scribe):
+    """Books, and has another one write into its files."""
+
+    def get_tools(self) -> list[Tool]:
+        return [*super().get_tools(), book, ring, self.agent_tool(Scribe, workspace="shared")]
 
 
 async def asked(room: Room, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
@@ -217,3 +248,67 @@ async def test_undos_go_with_their_conversation_and_leave_no_backups(make_room: 
     assert await db(FileBackup.objects.count) == 1
     await db(delete_instance, await AgentInstance.objects.aget())
     assert (await db(FileBackup.objects.count), await db(Revert.objects.count)) == (0, 0)
+
+
+async def test_effects_are_shown_with_an_undo_and_undone_one_by_one(make_room: MakeRoom) -> None:
+    BOOKED.clear()
+    room = make_room("host")
+    turn = await room.say(
+        call_line("book", "c1", place="A")
+        + call_line("ring", "c2", place="A")
+        + call_line("book", "c3", place="B")
+        + "say: done"
+    )
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert [(each["action"], each["input"]["place"], each["can_undo"]) for each in preview["effects"]] == [
+        ("book", "B", True),
+        ("ring", "A", False),
+        ("book", "A", True),
+    ]
+    newest, lasting, _ = preview["effects"]
+    path = f"/turns/{turn.pk}/undo/effects"
+    assert (await asked(room, "POST", f"{path}/{newest['id']}")).json() == {"output": "B is free"}
+    assert BOOKED == ["A"]  # nothing else is undone by it
+    assert (await asked(room, "POST", f"{path}/{newest['id']}")).status_code == 409
+    assert (await asked(room, "POST", f"{path}/{lasting['id']}")).status_code == 409
+    later = await room.say("say: later")
+    strange = await asked(room, "POST", f"/turns/{later.pk}/undo/effects/{preview['effects'][2]['id']}")
+    assert (strange.json()["code"], BOOKED) == ("undo_impossible", ["A"])  # it is no effect of that turn
+    assert (await undo(room, turn)).status_code == 201
+    assert BOOKED == ["A"]  # effects are undone by a decision about each, and by nothing else
+
+
+async def test_what_sub_agents_did_for_a_turn_is_taken_back_with_it(make_room: MakeRoom) -> None:
+    room = make_room("host")
+    await room.handle.workspace.write_file("/f", "before")
+    task = (
+        call_line("write", "w1", path="/f", content="below")
+        + call_line("write", "w2", path="/g", content="x")
+        + "say: written"
+    )
+    turn = await room.say(call_line("scribe", "c1", task=task) + "say: done")
+    after = await files_of(room)
+    assert after == {"/f": "below", "/g": "x"}
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert (preview["file_count"], preview["turn_count"]) == (2, 1)
+    assert (await undo(room, turn)).json()["left"] == []
+    assert await files_of(room) == {"/f": "before"}
+    assert (await redo(room)).status_code == 201
+    assert await files_of(room) == after
+
+
+async def test_files_of_a_shared_workspace_stay_where_it_may_only_be_read(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    shared = await db(create_workspace, None, "team")
+    await room.handle.attach_workspace(shared.pk, name="default")
+    turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
+    await room.handle.attach_workspace(shared.pk, name="default", can_write=False)
+    preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert [(each["path"], each["hindrance"]) for each in preview["files"]] == [("/f", "no_access")]
+    assert (preview["file_count"], preview["left_count"]) == (0, 1)
+    made = (await undo(room, turn)).json()
+    assert [each["hindrance"] for each in made["left"]] == ["no_access"]
+    assert (await files_of(room), await room.texts()) == ({"/f": "agent"}, [])
+    await room.handle.attach_workspace(shared.pk, name="default", can_write=True)
+    assert (await undo(room, turn, messages=False)).json()["left"] == []
+    assert await files_of(room) == {}
