@@ -45,7 +45,7 @@ from chat.errors import (
 from chat.instances.addresses import Address, is_root_name
 from chat.instances.rows import key_of, lookup_of
 from chat.members import policy
-from chat.members.selectors import role_in, role_of
+from chat.members.selectors import role_at_file, role_in, role_of
 from chat.models import AgentInstance, AgentRun, ApiToken, ArchiveImport, Attachment, Role, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
@@ -195,7 +195,9 @@ def open_attachment(user: User, attachment_id: str, *, needs: Role = Role.OWNER)
     person = require_user(user)
     row = _find(Attachment.objects.select_related("instance"), attachment_id, AttachmentNotFound)
     if row.owner_id != person.pk:
-        role = None if row.instance is None else role_of(person.pk, row.instance)
+        role = (
+            role_at_file(person.pk, row.pk, row.owner_id) if row.instance is None else role_of(person.pk, row.instance)
+        )
         # A file is its owner's alone, also where another one's conversation shows it.
         policy.require(role, needs, AttachmentNotFound)
         if needs is Role.OWNER:

@@ -55,7 +55,7 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     )
     if former_id is not None:
         delete_session(former_id)  # the empty one that a new instance begins with
-    attachments.share_files_of(instance.pk)
+    attachments.share_files_of(instance)
     copy_workspaces(instance.pk, made.pk, instance.owner_id)
     made.refresh_from_db()
     return made

@@ -324,9 +324,9 @@ def bind(owner_id: int, attachment_ids: Sequence[str], instance: AgentInstance) 
         raise AttachmentInvalid("A file of this message does not exist or belongs to another conversation.")
 
 
-def share_files_of(instance_id: str) -> None:
-    """Let the files of a conversation outlive it: a fork of it shows them too. They stay their owner's."""
-    Attachment.objects.filter(instance_id=instance_id).update(instance=None)
+def share_files_of(instance: AgentInstance) -> None:
+    """Let the files of a conversation outlive it: a fork of it shows them too. All of them are its owner's then."""
+    Attachment.objects.filter(instance=instance).update(instance=None, owner=instance.owner_id)
 
 
 def load_for_model(url: str, owner_id: int | None) -> FileContent:

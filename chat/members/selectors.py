@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from chat.models import AgentInstance, Invitation, Membership, Role
+from sessions_app.models import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,18 @@ def role_in(user_id: Any, instance_id: str) -> Role | None:
     """The same by the conversation's id; also `None` where it is gone."""
     instance = AgentInstance.objects.filter(pk=instance_id).only("pk", "owner_id", "parent_id").first()
     return None if instance is None else role_of(user_id, instance)
+
+
+def role_at_file(user_id: Any, file_id: str, owner_id: Any) -> Role | None:
+    """The role of a user in a conversation of this owner's that shows a file which is in several, as forks make it.
+
+    Reads the messages of what is shared with the user, if anything of this owner's is.
+    """
+    rows = Membership.objects.filter(user_id=user_id, revoked_at=None, instance__owner_id=owner_id)
+    for instance_id, role in rows.values_list("instance_id", "role"):
+        if Message.objects.filter(session__scope=instance_id, content__contains=file_id).exists():
+            return Role(role)
+    return None
 
 
 def root_id_of(instance: AgentInstance) -> str:

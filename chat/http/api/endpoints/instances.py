@@ -350,7 +350,7 @@ def _message(view: transcripts.MessageView) -> MessageOut:
         id=message.id,
         role=message.role,
         parts=list(message.parts),
-        metadata=message.metadata,
+        metadata=message.to_ui().get("metadata"),  # with its author
         parent_id=message.parent_id,
         sibling_ids=view.sibling_ids,
         position=view.position,

@@ -8,5 +8,6 @@ export { Confirm } from "./confirm.tsx";
 export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
+export { Share } from "./share.tsx";
 export { Shortcuts } from "./shortcuts.tsx";
 export { Undo } from "./undo.tsx";

@@ -19,6 +19,7 @@ import keys from "./en/keys.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
+import people from "./en/people.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
@@ -44,6 +45,7 @@ export const later = {
   ...memory,
   ...menu,
   ...panel,
+  ...people,
   ...rules,
   ...runs,
   ...schedules,

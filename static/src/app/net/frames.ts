@@ -108,6 +108,7 @@ export type ServerFrame =
   | { type: "cf_agent_message_updated"; message?: FrameMessage }
   | { type: "cf_agent_chat_clear" }
   | { type: "cf_agent_mcp_servers" }
+  | { type: "think_people" }
   | { type: "cf_agent_chat_recovering"; recovering?: boolean; id?: string }
   | { type: "cf_agent_session_error"; error?: string };
 

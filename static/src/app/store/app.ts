@@ -24,12 +24,13 @@ import type { Delegated } from "./delegated.ts";
 import { Dialogs } from "./dialogs.ts";
 import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
-import { fromInstance, pathOf, titleOf } from "./instances.ts";
+import { fromInstance, isOwn, pathOf, titleOf } from "./instances.ts";
 import { ConversationList } from "./list.ts";
 import { Models } from "./models.ts";
 import { Announcer, Notices } from "./notices.ts";
 import { Outbox } from "./outbox.ts";
 import { PanelState } from "./panel.ts";
+import { People } from "./people.ts";
 import { type MessagePlace, placeOf, type Route, Router } from "./router.ts";
 import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
@@ -69,6 +70,7 @@ export class App extends Store {
   readonly histories: Histories;
   readonly models: Models;
   readonly approvals: Approvals;
+  readonly people: People;
   readonly sending = new Sending(this);
   readonly branching = new Branching(this);
   readonly conversations = new Conversations(this);
@@ -116,6 +118,7 @@ export class App extends Store {
     this.histories = new Histories(this.api, this.notices.fail);
     this.models = new Models(this.api);
     this.approvals = new Approvals(this.api);
+    this.people = new People(this.api, (id, change) => this.conversations.patch(id, change));
     this.deciding = new Deciding(this.api, (text) => this.notices.show(text));
     this.undoing = new Undoing(this);
     this.speaker = new Speaker((text) => this.announcer.say(text));
@@ -320,7 +323,9 @@ export class App extends Store {
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
     this.list.setCurrent(instance.id);
     this.histories.show(conversation);
-    if (!instance.isNew && !instance.isReadOnly) this.#attach(conversation); // one that cannot continue needs no socket
+    // One that cannot continue needs no socket; who only reads sees what others say.
+    if (!instance.isNew && (!instance.isReadOnly || !isOwn(instance))) this.#attach(conversation);
+    this.people.show(instance);
     this.#markSeen();
     this.changed();
     this.scrollToEnd();
@@ -342,6 +347,7 @@ export class App extends Store {
     events.on("moved", ({ how }) => how === "back" && this.#onBack(conversation));
     events.on("switched", () => this.histories.refresh());
     events.on("joined", () => this.list.refreshSoon(800)); // what changed since the list was read reached no tab
+    events.on("people", () => this.people.read(conversation.instance.id));
     events.on("listed", ({ id, ...change }) => {
       this.conversations.patch(id, change);
       if (change.waitingCount !== undefined) this.approvals.refreshSoon();
@@ -358,6 +364,7 @@ export class App extends Store {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const path = `${this.boot.urls.agents}${pathOf(conversation.instance)}`;
     const query = new URLSearchParams({ _list: "1", _pk: newId("tab"), timeZone: ownZone() });
+    if (!isOwn(conversation.instance)) query.set("instance", conversation.instance.id);
     const socket = new AgentSocket(`${scheme}//${location.host}${path}?${query}`);
     socket.on("open", () => conversation === this.conversation && this.outbox.flush());
     socket.on("dead", () => conversation === this.conversation && this.outbox.renew());
@@ -375,8 +382,16 @@ export class App extends Store {
     this.list.put(instance);
     this.list.setCurrent(instance.id);
     this.histories.show(conversation);
+    this.people.show(instance);
     this.#attach(conversation);
     this.changed();
+  }
+
+  /** Show who is in the conversation, and let its owner change it. */
+  async share(): Promise<void> {
+    const load = async () => (await import("../dialogs/all.ts")).Share;
+    const { api, people, notices } = this;
+    await this.dialogs.ask(load, { api, people, instance: this.conversation.instance, fail: notices.fail });
   }
 
   stop(): void {
@@ -449,8 +464,10 @@ export class App extends Store {
   }
 
   #markSeen(): void {
-    const { id } = this.conversation.instance;
-    if (id && document.visibilityState === "visible") this.api.changeInstance(id, { seen: true }).catch(() => {});
+    const { id, role } = this.conversation.instance;
+    if (id && role === "owner" && document.visibilityState === "visible") {
+      this.api.changeInstance(id, { seen: true }).catch(() => {});
+    }
   }
 
   /** Titles and marks of the shown conversation are those of the list. */

@@ -72,6 +72,8 @@ export class Conversation extends Transcript {
         return this.emit("servers");
       case "agent-tool-event":
         return this.emit("run", frame);
+      case "think_people":
+        return this.emit("people");
       case "think_conversation":
         return this.#onListed(frame);
       case "think_model_choice":

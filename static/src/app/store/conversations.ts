@@ -2,6 +2,7 @@
 // the open conversation at once.
 
 import { t } from "../lib/i18n.ts";
+import { PeopleApi } from "../net/people_api.ts";
 import type { App } from "./app.ts";
 import { fromInstance, titleOf } from "./instances.ts";
 import type { Instance } from "./types.ts";
@@ -58,6 +59,26 @@ export class Conversations {
     if (!isSure) return;
     try {
       await api.deleteInstance(item.id);
+      list.drop(item.id);
+      if (conversation.instance.id === item.id) this.#app.newConversation();
+    } catch (error) {
+      notices.fail(error);
+    }
+  }
+
+  /** Leave another's conversation. */
+  async leave(item: Instance): Promise<void> {
+    const { api, conversation, dialogs, list, notices } = this.#app;
+    const load = async () => (await import("../dialogs/all.ts")).Confirm;
+    const isSure = await dialogs.ask(load, {
+      title: t("conversation.leave-title"),
+      text: t("conversation.leave-text", { title: titleOf(item) }),
+      confirm: t("conversation.leave"),
+      isDanger: true,
+    });
+    if (!isSure) return;
+    try {
+      await new PeopleApi(api, item.id).leave();
       list.drop(item.id);
       if (conversation.instance.id === item.id) this.#app.newConversation();
     } catch (error) {

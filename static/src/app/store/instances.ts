@@ -22,7 +22,9 @@ export function fromInstance(raw: RawInstance): Instance {
     isNew: false,
     isRunning: Boolean(raw.is_running),
     isUnread: Boolean(raw.is_unread),
-    isReadOnly: Boolean(raw.is_read_only),
+    isReadOnly: Boolean(raw.is_read_only) || raw.role === "reader",
+    role: raw.role ?? "owner",
+    isShared: Boolean(raw.is_shared),
     isPinned: Boolean(raw.pinned_at),
     isArchived: Boolean(raw.archived_at),
     waitingCount: raw.waiting_count ?? 0,
@@ -52,6 +54,17 @@ export const choiceOf = (raw: Schemas["ModelChoice"]): ModelChoice => ({
 export function newInstance(agent: string, name: string): Instance {
   return { ...fromInstance({ id: "", agent, name }), isNew: true };
 }
+
+/** Whether it is this person's own: what concerns the whole of it is the owner's. */
+export const isOwn = ({ role }: Pick<Instance, "role">): boolean => role === "owner";
+
+/** Whether this person may answer questions about calls. */
+export const mayDecide = ({ role, isReadOnly }: Pick<Instance, "role" | "isReadOnly">): boolean =>
+  !isReadOnly && (role === "owner" || role === "approver");
+
+/** Whether several people may be in it. */
+export const hasPeople = ({ role, isShared }: Pick<Instance, "role" | "isShared">): boolean =>
+  isShared || role !== "owner";
 
 /** Where a conversation's socket is, behind `/agents/`. One that is not made yet is a root. */
 export function pathOf({ path, agent, name }: Pick<Instance, "path" | "agent" | "name">): string {

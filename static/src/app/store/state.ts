@@ -29,6 +29,8 @@ export interface ConversationEvents {
   reconnected: undefined;
   /** The servers whose tools it has, or what is known of them, have changed. */
   servers: undefined;
+  /** A member was added, has another role, or is none any more. */
+  people: undefined;
   session: SessionFrame;
   /** A summary failed: why. */
   "session-failed": string;

@@ -3,6 +3,7 @@
 import { timeLabel } from "../lib/format.ts";
 import { type MessageKey, t } from "../lib/i18n.ts";
 import { isSettled, isTool } from "./fold.ts";
+import { isOwn, mayDecide } from "./instances.ts";
 import { allowable, openQuestions } from "./runs.ts";
 import type { ConversationFields } from "./state.ts";
 import type { Activity, TurnStream } from "./stream.ts";
@@ -80,7 +81,8 @@ export function statusOf(
   summaries: Pick<Summaries, "error" | "outcome"> | null = null,
   now = Date.now(),
 ): Status | null {
-  const { running, failed, instance: { id, isReadOnly, waitingCount } } = conversation;
+  const { running, failed, instance } = conversation;
+  const { id, isReadOnly, waitingCount } = instance;
   if (conversation.place) return null; // that line belongs to the end of the conversation
   if (conversation.isRecovering) return wait(t("status.recovering"));
   if (conversation.loadError && !conversation.isLoaded) return loadStatus(conversation.loadError);
@@ -90,9 +92,9 @@ export function statusOf(
   if (conversation.compacting) return wait(t("status.waiting-to-summarise"));
   if (outbox.entries.some((entry) => entry.state === "accepted")) return wait(t("status.waiting-for-model"));
   if (summaries?.outcome) return outcomeStatus(summaries.outcome);
-  if (summaries?.error) return compactionStatus(summaries.error, isReadOnly);
+  if (summaries?.error) return compactionStatus(summaries.error, isReadOnly || !isOwn(instance));
   if (failed) return failedStatus(failed, isReadOnly);
-  return questionStatus(openQuestions(conversation), isReadOnly);
+  return questionStatus(openQuestions(conversation), !mayDecide(instance));
 }
 
 const wait = (text: string): Status => ({ kind: "wait", text });

@@ -228,6 +228,9 @@ export interface ModelChoice {
 }
 
 /** A conversation in lists and heads. One that is not on the server yet has no id and `isNew`. */
+/** What a person may do in a conversation, least first. */
+export type Role = "reader" | "writer" | "approver" | "owner";
+
 export interface Instance {
   id: string;
   agent: string;
@@ -240,7 +243,12 @@ export interface Instance {
   isNew: boolean;
   isRunning: boolean;
   isUnread: boolean;
+  /** Nothing can be said in it: its agent is gone, or this person only reads. */
   isReadOnly: boolean;
+  /** This person's in it. */
+  role: Role;
+  /** Others than its owner are members. */
+  isShared: boolean;
   isPinned: boolean;
   isArchived: boolean;
   /** Calls that wait for this person's decision. */

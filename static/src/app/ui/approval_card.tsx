@@ -7,8 +7,10 @@ import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import { askedKind } from "../store/asked.ts";
 import type { Decision } from "../store/deciding.ts";
+import { mayDecide } from "../store/instances.ts";
+import type { People } from "../store/people.ts";
 import { textIn } from "../store/tool_details.ts";
-import type { ChoiceQuestion, JsonObject, Offer, Risk } from "../store/types.ts";
+import type { ChoiceQuestion, Instance, JsonObject, Offer, Risk } from "../store/types.ts";
 import { lazy } from "./lazy.tsx";
 import { ArgumentsTable } from "./arguments_table.tsx";
 import { Asked } from "./asked.tsx";
@@ -44,6 +46,8 @@ export interface ApprovalCardProps {
   /** When it can be answered no longer, ISO 8601. */
   expiresAt: string | null;
   isReadOnly: boolean;
+  /** Whose decision it is, where several people are there; may be empty. */
+  askedOf?: string;
   /** Resolves to whether the decision is stored. */
   decide: (decision: Decision) => Promise<boolean>;
 }
@@ -80,6 +84,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       {props.because?.length
         ? <p class="question-because">{t("guard.because", { sources: props.because.join(", ") })}</p>
         : null}
+      {props.askedOf && <p class="question-because" dir="auto">{props.askedOf}</p>}
       {props.rule && <p class="question-because">{t("approvals.by-rule", { rule: props.rule })}</p>}
       {props.choices.length > 0 && !isReadOnly
         ? (
@@ -124,6 +129,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
       {props.expiresAt && <Expiry at={props.expiresAt} />}
     </div>
   );
+}
+
+/** Whose decision is waited for; "" where one person is alone. */
+export function askedOf(people: People, instance: Instance): string {
+  if (!people.areSeveral) return "";
+  const names = people.approvers.join(", ");
+  return mayDecide(instance) ? t("approvals.asked-of-you", { names }) : t("approvals.asked-of", { names });
 }
 
 /** The sources of the texts for which a question is asked; those that are no texts are left out. */

@@ -2,11 +2,13 @@
 
 import { t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
+import { isOwn } from "../store/instances.ts";
 import type { Instance } from "../store/types.ts";
 import type { MenuEntry } from "./popover.tsx";
 
 /** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
 export function conversationEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
+  if (!isOwn(item)) return memberEntries(app, item, find);
   const { conversations } = app;
   const entries: MenuEntry[] = [
     { icon: "edit", label: t("common.rename"), run: () => conversations.rename(item) },
@@ -28,6 +30,12 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
   });
   entries.push({ icon: "bin", label: t("common.delete"), run: () => conversations.remove(item), isDanger: true });
   return entries;
+}
+
+/** Those of a member: the conversation is another person's. */
+function memberEntries({ conversations }: App, item: Instance, find?: () => void): MenuEntry[] {
+  const leave = { icon: "out", label: t("conversation.leave"), run: () => conversations.leave(item), isDanger: true };
+  return find ? [{ icon: "search", label: t("conversation.find"), run: find }, leave] : [leave];
 }
 
 /** Ask for a format, and save a history in it; "" saves all conversations. */

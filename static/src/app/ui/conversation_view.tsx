@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { isOwn } from "../store/instances.ts";
 import { ComposerView } from "./composer.tsx";
 import { ConnectionBar } from "./connection_bar.tsx";
 import { useApp } from "./context.ts";
@@ -38,14 +39,14 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       <PlaceBar />
       <ModelBanner />
       {instance.guard && <GuardBar version={instance.guard} />}
-      {instance.plans && <PlanBar instanceId={instance.id} isReadOnly={instance.isReadOnly} />}
+      {instance.plans && <PlanBar instanceId={instance.id} isReadOnly={instance.isReadOnly || !isOwn(instance)} />}
       <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {follow(app.undoing).last && <UndoneBar />}
       {instance.isReadOnly
         ? (
           <p id="read-only" class="read-only" role="note">
-            {t("conversation.read-only", { agent: instance.agent })}
+            {isOwn(instance) ? t("conversation.read-only", { agent: instance.agent }) : t("conversation.reads")}
           </p>
         )
         : <ComposerView />}

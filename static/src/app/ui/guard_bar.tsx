@@ -5,6 +5,7 @@ import type { ComponentChild } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { type MessageKey, t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { isOwn } from "../store/instances.ts";
 import { Guards, type GuardText, isPath, placesOf } from "../store/guards.ts";
 import { useApp } from "./context.ts";
 import { FollowLink } from "./follow_link.tsx";
@@ -34,7 +35,7 @@ export function GuardBar({ version }: { version: string }) {
     <button type="button" class="button" disabled={isBusy} onClick={decide(decision)}>{t(label)}</button>
   );
   const isLoud = state.is_guarded && state.decision !== "ask" && instance.waitingCount > 0;
-  const buttons = !instance.isReadOnly && (
+  const buttons = isOwn(instance) && !instance.isReadOnly && (
     <p class="guard-buttons">
       {!state.is_guarded && button("ask", "guard.turn-on")}
       {state.is_guarded && button("conversation", "guard.allow")}

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { titleOf } from "../store/instances.ts";
+import { isOwn, titleOf } from "../store/instances.ts";
 import { HeadAgent } from "./agent_picker.tsx";
 import { useApp } from "./context.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
@@ -62,7 +62,8 @@ export function Head() {
         <h1 id="title" dir="auto" title={title}>{title}</h1>
         <HeadAgent />
       </div>
-      {instance.id && instance.keepsSessions && <HistoriesButton />}
+      {instance.id && instance.keepsSessions && isOwn(instance) && <HistoriesButton />}
+      {isStored && !instance.parentId && <ShareButton />}
       {isStored && (
         <IconButton
           id="find-open"
@@ -88,15 +89,37 @@ export function Head() {
         />
       )}
       <NewLink />
-      <IconButton
-        id="panel-toggle"
-        icon="panel"
-        label={t("common.panel")}
-        aria-expanded={panel.isOpen}
-        aria-controls="panel"
-        onClick={() => panel.toggle()}
-      />
+      {isOwn(instance) && (
+        <IconButton
+          id="panel-toggle"
+          icon="panel"
+          label={t("common.panel")}
+          aria-expanded={panel.isOpen}
+          aria-controls="panel"
+          onClick={() => panel.toggle()}
+        />
+      )}
     </header>
+  );
+}
+
+/** Who is in the conversation, and for its owner who else may be. */
+function ShareButton() {
+  const app = useApp();
+  const { items } = follow(app.people);
+  const label = items.length > 1 ? t("conversation.people", { count: items.length }) : t("conversation.share");
+  return (
+    <button
+      id="share"
+      type="button"
+      class="icon-button"
+      aria-label={label}
+      title={label}
+      onClick={() => app.share()}
+    >
+      <Icon name="people" />
+      {items.length > 1 && <span class="count" aria-hidden="true">{items.length}</span>}
+    </button>
   );
 }
 

@@ -3,8 +3,9 @@
 import { useEffect } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { mayDecide } from "../store/instances.ts";
 import type { ToolPart } from "../store/types.ts";
-import { ApprovalCard, sourcesIn } from "./approval_card.tsx";
+import { ApprovalCard, askedOf, sourcesIn } from "./approval_card.tsx";
 import type { Parts } from "./parts_context.ts";
 
 export function InnerQuestions({ context, part }: { context: Parts; part: ToolPart }) {
@@ -36,7 +37,8 @@ export function InnerQuestions({ context, part }: { context: Parts; part: ToolPa
           schema={call.input_schema}
           mayEdit={call.may_edit}
           expiresAt={call.expires_at}
-          isReadOnly={conversation.instance.isReadOnly}
+          isReadOnly={!mayDecide(conversation.instance)}
+          askedOf={askedOf(follow(app.people), conversation.instance)}
           decide={async (decision) => {
             const asked = { toolCallId: call.call_id, input: call.input };
             const isStored = await app.deciding.decideIn(conversation, asked, decision);

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { isLongText } from "../lib/long_text.ts";
+import { follow } from "../lib/store.ts";
 import type { Pending } from "../store/rows.ts";
 import { textOf } from "../store/text_of.ts";
 import type { Message } from "../store/types.ts";
@@ -12,6 +13,7 @@ import { AgentMark } from "./agent_mark.tsx";
 import { memo } from "./memo.ts";
 import { MessageFoot, PendingFoot } from "./message_foot.tsx";
 import { MessageParts } from "./parts.tsx";
+import { PersonMark } from "./person_mark.tsx";
 import type { Parts } from "./parts_context.ts";
 
 export interface MessageProps {
@@ -65,8 +67,11 @@ function classOf({ message, pending, isFirst, isContinued, isEdited, isFound, ha
 }
 
 /** Who speaks: shown above an answer, spoken above every message. */
-function Head({ context, message, isFirst }: MessageProps) {
+function Head({ context, message, pending, isFirst }: MessageProps) {
   if (message.role !== "assistant") {
+    if (message.role === "user" && follow(context.app.people).areSeveral) {
+      return <PersonHead {...{ context, message, pending }} />;
+    }
     return <h2 class="visually-hidden">{t(message.role === "user" ? "message.you-said" : "message.system")}</h2>;
   }
   const { app, conversation } = context;
@@ -78,6 +83,20 @@ function Head({ context, message, isFirst }: MessageProps) {
       <p class="message-head" aria-hidden="true">
         <AgentMark agent={agent} />
         <span dir="auto">{agent.title}</span>
+      </p>
+    </>
+  );
+}
+
+/** Where several people write: who wrote this. */
+function PersonHead({ context, message, pending }: Pick<MessageProps, "context" | "message" | "pending">) {
+  const { name, isYou } = context.app.people.authorOf(message, pending !== "");
+  return (
+    <>
+      <h2 class="visually-hidden">{isYou ? t("message.you-said") : t("message.person-said", { name })}</h2>
+      <p class="message-head is-person" aria-hidden="true">
+        <PersonMark name={name} />
+        <span dir="auto">{isYou ? t("message.you") : name}</span>
       </p>
     </>
   );

@@ -1,6 +1,7 @@
 // What one can do with a message: the same list as a row of symbols and as a menu.
 
 import { t } from "../lib/i18n.ts";
+import { isOwn } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
 import type { Message } from "../store/types.ts";
 import type { Parts } from "./parts_context.ts";
@@ -36,12 +37,12 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       label: t("message.edit"),
       run: () => app.sending.edit(message),
     },
-    !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
+    isOwn(instance) && !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
       icon: "edit",
       label: t("message.edit-this-answer"),
       run: () => void app.branching.editAnswer(message),
     },
-    !instance.isReadOnly && instance.id !== "" && {
+    isOwn(instance) && !instance.isReadOnly && instance.id !== "" && {
       icon: "fork",
       label: t("message.fork"),
       run: () => void app.branching.fork(message),

@@ -3,6 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { isOwn } from "../store/instances.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
@@ -22,7 +23,7 @@ export function ModelPicker() {
   const name = instance.model || instance.modelChoice?.model || "";
   const shown = models.find(instance.agent, name)?.title || shortName(name) || siteModel(app.boot.model);
   const label = <span id="model-name" dir="auto">{shown}</span>;
-  if (!offered.length || instance.isReadOnly) {
+  if (!offered.length || instance.isReadOnly || !isOwn(instance)) {
     return (
       <p class="model-shown" title={t("models.shown")}>
         <span class="visually-hidden">{t("models.model-before")}</span>

@@ -4,10 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { toolName } from "../store/fold.ts";
+import { mayDecide } from "../store/instances.ts";
 import { asksApproval } from "../store/runs.ts";
 import { titleOfTool } from "../store/tool_words.ts";
 import type { ToolPart } from "../store/types.ts";
-import { ApprovalCard, sourcesIn } from "./approval_card.tsx";
+import { ApprovalCard, askedOf, sourcesIn } from "./approval_card.tsx";
 import type { Parts } from "./parts_context.ts";
 
 interface Props {
@@ -42,7 +43,8 @@ function Approval({ context, part }: Props) {
       schema={known?.input_schema ?? null}
       mayEdit={known?.may_edit ?? false}
       expiresAt={known?.expires_at ?? null}
-      isReadOnly={conversation.instance.isReadOnly}
+      isReadOnly={!mayDecide(conversation.instance)}
+      askedOf={askedOf(follow(app.people), conversation.instance)}
       decide={async (decision) => {
         const isStored = await app.deciding.decideIn(conversation, part, decision);
         if (isStored) app.composer.focus(); // the button that was pressed goes away

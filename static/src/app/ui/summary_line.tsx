@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { fullTime, timeLabel } from "../lib/format.ts";
 import { type MessageKey, t } from "../lib/i18n.ts";
+import { isOwn } from "../store/instances.ts";
 import type { Compaction } from "../store/types.ts";
 import { Editor } from "./editor.tsx";
 import { Fold } from "./fold.tsx";
@@ -76,7 +77,7 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
       <p class="muted">{t(isUsed ? "summaries.used" : "summaries.unused")}</p>
       <LiveText class="md summary-text" text={compaction.summary} isLive={false} paint={reader.paint} />
       <p class="muted summary-facts">{factsOf(compaction)}</p>
-      {!conversation.instance.isReadOnly && (
+      {isOwn(conversation.instance) && !conversation.instance.isReadOnly && (
         <p class="summary-actions">
           <button type="button" class="button" ref={edit} onClick={() => setEditing(true)}>
             {t("summaries.edit")}

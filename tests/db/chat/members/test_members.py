@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chat.agent.base import InstanceKey
+from chat.files import attachments
 from chat.instances.rows import ensure_instance, key_of
 from chat.members import services
 from chat.members.services import add_member
@@ -78,10 +81,7 @@ def test_a_list_of_shared_conversations_costs_no_query_for_each(
     alice: User,
     bob: User,
     make_instance: Callable[..., AgentInstance],
-    django_assert_num_queries: Callable[..., object],
 ) -> None:
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
 
     counts = []
     for _ in range(2):
@@ -121,6 +121,24 @@ def test_a_file_in_a_shared_message_is_its_owners_to_remove(
     attachments.claim(alice.pk, [file.pk], conversation)
     assert as_bob.get(f"/files/{file.pk}").status_code == 200
     assert as_bob.send("DELETE", f"/files/{file.pk}").status_code == 403
+
+
+def test_files_stay_with_everyone_after_a_fork(
+    as_alice: ApiClient, as_bob: ApiClient, conversation: AgentInstance, shared: Membership, alice: User, bob: User
+) -> None:
+    services.change_role(conversation, shared.pk, Role.WRITER)
+    file = attachments.store_bytes(bob.pk, b"his words", name="his.txt")
+    part = {"type": "file", "url": attachments.url_of(file.pk), "mediaType": "text/plain"}
+    sent = as_bob.send("POST", f"/instances/{conversation.pk}/turns", {"message": {"parts": [part]}})
+    assert sent.status_code == 202
+    [waiting] = as_alice.get(f"/instances/{conversation.pk}/messages").json()["queued"]
+    people = as_alice.get(f"/instances/{conversation.pk}/members").json()["items"]
+    assert [each["name"] for each in people if each["author"] == waiting["metadata"]["thinkAuthor"]] == ["bob"]
+    assert as_alice.get(f"/files/{file.pk}").status_code == 200
+    assert attachments.load_for_model(attachments.url_of(file.pk), alice.pk).data == b"his words"
+    assert as_alice.send("POST", f"/instances/{conversation.pk}/fork", {"message_id": "a1"}).status_code == 201
+    stranger = ApiClient(User.objects.create_user("carol"))
+    assert [person.get(f"/files/{file.pk}").status_code for person in (as_alice, as_bob, stranger)] == [200, 200, 404]
 
 
 def test_membership_ends_with_the_conversation_and_with_the_person(

@@ -7,7 +7,7 @@ import { t } from "../../lib/i18n.ts";
 import { follow } from "../../lib/store.ts";
 import { Conversation } from "../../store/conversation.ts";
 import { type DelegatedRun, questionsOf } from "../../store/delegated.ts";
-import { fromInstance } from "../../store/instances.ts";
+import { fromInstance, isOwn } from "../../store/instances.ts";
 import { OpenCalls } from "../../store/open_calls.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { AgentMark } from "../agent_mark.tsx";
@@ -66,7 +66,7 @@ function RunCard({ context, run }: CardProps) {
   const { app, conversation } = context;
   const [isOpen, setOpen] = useState(false);
   const agent = app.agentOf(run);
-  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly;
+  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly && isOwn(conversation.instance);
   const name = run.name || agent.title;
   const questions = questionsOf(run);
   const asks = run.state === "running" && (questions.length > 0 || (run.raw?.question_count ?? 0) > 0);
