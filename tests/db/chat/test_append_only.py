@@ -1,4 +1,4 @@
-"""Rows of audit logs are only added: the database refuses, in whatever way it is asked, but for what is erased as a whole."""
+"""Rows of audit logs are only added: the database refuses all else, but for what is erased as a whole."""
 
 from collections.abc import Callable
 from typing import Any

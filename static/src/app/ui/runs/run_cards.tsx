@@ -66,7 +66,8 @@ function RunCard({ context, run }: CardProps) {
   const { app, conversation } = context;
   const [isOpen, setOpen] = useState(false);
   const agent = app.agentOf(run);
-  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly && isOwn(conversation.instance);
+  const canStop = run.raw !== null && run.state === "running" && !conversation.instance.isReadOnly &&
+    isOwn(conversation.instance);
   const name = run.name || agent.title;
   const questions = questionsOf(run);
   const asks = run.state === "running" && (questions.length > 0 || (run.raw?.question_count ?? 0) > 0);
