@@ -231,7 +231,7 @@ class HttpModel(ABC):
         """The end of an answer, with what was not sent, or was not read: a server that cuts counts too little."""
         warnings = self._warnings(request, sent)
         read, known = finish.usage.input_tokens, self._known()
-        if read > known.context_tokens * BEYOND > 0:  # whoever said so was wrong, or the server was set up anew
+        if read > known.context_tokens * BEYOND > 0:  # what was known was wrong, or the server was set up anew
             await self._memory.learn(self._endpoint.base_url, self._model, _without_context)
         if not 0 < known.context_tokens <= read * BEYOND and was_cut(request, finish.usage):
             await self._memory.learn(

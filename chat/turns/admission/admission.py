@@ -32,9 +32,10 @@ from chat.instances.rows import (
     lock_root,
 )
 from chat.instances.runs import note_turn_end
-from chat.members.selectors import author_of, user_key
+from chat.members.selectors import user_key
 from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, TurnTrigger, new_turn_id
 from chat.turns import policies
+from chat.turns.admission.authors import author_of_request, continued_author
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -125,7 +126,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
     if not issubclass(get_agent_class(key.agent), Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
-    author = _author_of(key, request)
+    author = author_of_request(key, request.actor_id, request.via)
     files_of = user_key(author)
     intake, file_ids = adopt_files_of(key, request.intake, files_of)  # objects first, rows second
     intake, original_ids = fit_intake(key, intake, files_of)
@@ -164,7 +165,7 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], auth
             )
         placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
         if placement.trigger is TurnTrigger.CONTINUE:
-            author = _continued_author(session_id)
+            author = continued_author(session_id)
         overlap = decide_overlap(instance, request.intake, placement, request.delivery, author)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(user_key(author) or instance.owner_id, file_ids, instance)
@@ -174,21 +175,6 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], auth
         if request.is_stopped and cancel_fiber(turn.fiber_id, reason="stopped"):
             notify_settled(turn)
         return Admission(turn=turn, is_new=True)
-
-
-def _author_of(key: InstanceKey, request: TurnRequest) -> str:
-    """The member who asks; empty for the owner. What a turn has admitted while it runs is asked by who asked for it."""
-    if request.actor_id is not None:
-        return "" if request.via == "admin" else author_of(request.actor_id, key.owner_id)
-    fiber = current_fiber()
-    is_within = fiber is not None and fiber.name == TURN_FIBER
-    return author_of(fiber.owner_id, key.owner_id) if fiber is not None and is_within else ""
-
-
-def _continued_author(session_id: str) -> str:
-    """The author of the last turn: what goes on without a new message goes on with the rights of who asked."""
-    rows = Turn.objects.filter(session_id=session_id).order_by("-position").values_list("author", flat=True)
-    return rows.first() or ""
 
 
 def _speaks_later(request: TurnRequest) -> bool:

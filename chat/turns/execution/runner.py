@@ -397,9 +397,14 @@ class TurnRun:
         await close_stream(self._turn_id, is_stored=self._is_stored)
         if self._is_recovering:
             self._notify_recovering(False)
-        known = self._context.metadata
-        send_notification(known["address"], {"type": "turn.settled", "turn_id": self._turn_id})
-        send_conversation(known.get(LISTED_FOR, self._context.owner_id), known["instance_id"])
+        _notify_settled(self._context, self._turn_id)
+
+
+def _notify_settled(context: FiberContext, turn_id: str) -> None:
+    """Notify those who follow the instance or have it in a list."""
+    known = context.metadata
+    send_notification(known["address"], {"type": "turn.settled", "turn_id": turn_id})
+    send_conversation(known.get(LISTED_FOR, context.owner_id), known["instance_id"])
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

@@ -156,7 +156,7 @@ class DatabaseTree:
             backups.keep(_at([before for _, before in pairs]), by=kind)
         for some in _removals(changes.removed):
             self._entries().filter(some).delete()
-        self._restore(row, [each for each in changes.planned if each.is_restored])
+        _restore(row, [each for each in changes.planned if each.is_restored])
         for batch in _batches(row, [each for each in changes.planned if not each.is_restored]):
             WorkspaceEntry.objects.bulk_create(
                 batch, update_conflicts=True, unique_fields=["workspace", "path_key"], update_fields=_REPLACED
@@ -241,18 +241,6 @@ class DatabaseTree:
         self._row.modified_at = timezone.now()
         return self._row
 
-    def _restore(self, row: StoredWorkspace, planned: Sequence[Planned]) -> None:
-        """Have entries that are there be what backups have, within the database; one statement for each 500."""
-        ids = [each.content.backup_id for each in planned if each.content is not None]
-        same = ("workspace_id", "path", "path_key", *_KEPT)
-        values: dict[str, Any] = {name: F(name) for name in same}
-        values |= {name: Value("", models.CharField()) for name in ("parent_key", "name")}  # stay as they are
-        values["version"] = Value(row.version, models.BigIntegerField())
-        values |= {name: Value(row.modified_at, models.DateTimeField()) for name in ("created_at", "modified_at")}
-        for start in range(0, len(ids), BATCH_KEYS):
-            rows = FileBackup.objects.filter(pk__in=ids[start : start + BATCH_KEYS])
-            insert_from(rows, WorkspaceEntry, values, on_conflict=_REPLACING)
-
     def _name(self, path: str) -> None:
         """Note whose the new name of an entry is; no statement for one that needs no distrust."""
         origin = written_here()
@@ -293,6 +281,19 @@ class DatabaseTree:
 def _whole(tree: DatabaseTree, entry: Entry) -> bytes:
     with tree.open(entry) as file:
         return file.read()
+
+
+def _restore(row: StoredWorkspace, planned: Sequence[Planned]) -> None:
+    """Have entries that are there be what backups have, within the database; one statement for each 500."""
+    ids = [each.content.backup_id for each in planned if each.content is not None]
+    same = ("workspace_id", "path", "path_key", *_KEPT)
+    values: dict[str, Any] = {name: F(name) for name in same}
+    values |= {name: Value("", models.CharField()) for name in ("parent_key", "name")}  # stay as they are
+    values["version"] = Value(row.version, models.BigIntegerField())
+    values |= {name: Value(row.modified_at, models.DateTimeField()) for name in ("created_at", "modified_at")}
+    for start in range(0, len(ids), BATCH_KEYS):
+        rows = FileBackup.objects.filter(pk__in=ids[start : start + BATCH_KEYS])
+        insert_from(rows, WorkspaceEntry, values, on_conflict=_REPLACING)
 
 
 def _made(row: StoredWorkspace, planned: Planned) -> Entry:

@@ -10,7 +10,8 @@ from chat.agent.registry import get_agent_class
 from chat.errors import ConfigPrivate
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.common import BudgetIn, BudgetOut, ConfigIn, ConfigOut, SpendingOut
+from chat.http.api.schemas.common import ConfigIn, ConfigOut
+from chat.http.api.schemas.spending import BudgetIn, BudgetOut, SpendingOut
 from chat.instances.config import save_config, view_config
 from chat.instances.rows import key_of
 from chat.instances.spending import session_spending, spending

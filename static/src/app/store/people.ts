@@ -14,7 +14,7 @@ export interface Author {
 }
 
 export class People extends Store {
-  /** The owner first; nobody where the owner is alone, or while it is not known. */
+  /** The owner first; none where the owner is alone, or while it is not known. */
   items: readonly Person[] = [];
   #former: Readonly<Record<string, string>> = {};
   #instanceId = "";
@@ -48,7 +48,7 @@ export class People extends Store {
       const found = await new PeopleApi(this.#api, instanceId).people();
       if (instanceId === this.#instanceId) this.#take(found);
     } catch {
-      // Who may not see it any more is told by the line; names are no reason for a second notice.
+      // Who may not see it any more learns it from the line; names are no reason for a second notice.
     }
   }
 
