@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -36,8 +37,8 @@ class Api:
         body = {"message": {"parts": [{"type": "text", "text": text}]}}
         return str(self.call("POST", f"/instances/{instance_id}/turns", body)["id"])
 
-    def is_over(self, turn_id: str) -> bool:
-        return self.call("GET", f"/turns/{turn_id}")["status"] == "completed"
+    def has_status(self, turn_id: str, wanted: str = "completed") -> bool:
+        return bool(self.call("GET", f"/turns/{turn_id}")["status"] == wanted)
 
     def events(self, query: str, **headers: str) -> Iterator[tuple[str, int, Any]]:
         """Events of one connection. Errors: `httpx.HTTPError` where it is cut."""
@@ -95,10 +96,10 @@ def test_no_change_is_lost_or_doubled_when_worker_and_web_server_are_killed(make
     start = follower.last
     for victim in (product.workers[0], product.webs[0], product.workers[0]):
         turn = api.ask(talk, "marker: feed\nstream 40 words at 20/s")
-        wait_for(lambda turn=turn: api.call("GET", f"/turns/{turn}")["status"] == "running", what="the answer")
+        wait_for(partial(api.has_status, turn, "running"), what="the answer")
         victim.restart()
         wait_for(lambda: product.answers(product.webs[0]), what="the web server")
-        wait_for(lambda turn=turn: api.is_over(turn), seconds=60, what="the end of the answer")
+        wait_for(partial(api.has_status, turn), seconds=60, what="the end of the answer")
     *replayed, (kind, end, _) = api.events(f"instance={talk}&after={start}&follow=false")
     assert kind == "end"
     wait_for(lambda: (follower.last or 0) >= end, what="the follower")
@@ -107,7 +108,7 @@ def test_no_change_is_lost_or_doubled_when_worker_and_web_server_are_killed(make
     wanted = [(number, data["type"], data["op"], data["key"]) for event, number, data in replayed if event == "change"]
     assert [each for each in follower.found if each[0] <= end] == wanted
     assert follower.connections > 1
-    ids = {message["id"] for message in api.call("GET", f"/instances/{talk}/messages")["messages"]}
+    ids = {message["id"] for message in api.call("GET", f"/instances/{talk}/messages")["items"]}
     named = [key.rpartition("/")[2] for _, kind, op, key in wanted if (kind, op) == ("message", "insert")]
     assert sorted(named) == sorted(ids), "each message is there once"
     assert len([each for each in wanted if each[1:3] == ("turn", "insert")]) == 3
@@ -150,21 +151,21 @@ def test_the_published_state_client_shows_a_conversation_live(shared_product: Pr
     api = Api(shared_product, "alice")
     talk = api.conversation()
     first = api.ask(talk, "say: one")
-    wait_for(lambda: api.is_over(first), what="the first answer")
+    wait_for(partial(api.has_status, first), what="the first answer")
     tabs = [Program(shared_product, talk, "alice", live) for live in ("sse", "long-poll")]
     try:
         said = [["user", "say: one"], ["assistant", "one"]]
         for tab in tabs:
-            wait_for(lambda tab=tab: tab.has(said=said, turns=["completed"]), what="what was said before")
+            wait_for(partial(tab.has, said=said, turns=["completed"]), what="what was said before")
         api.ask(talk, "say: two")
         said += [["user", "say: two"], ["assistant", "two"]]
         for tab in tabs:
-            wait_for(lambda tab=tab: tab.has(said=said, turns=["completed"] * 2), what="what is said now")
+            wait_for(partial(tab.has, said=said, turns=["completed"] * 2), what="what is said now")
         api.call("POST", f"/instances/{talk}/clear")
         api.ask(talk, "say: three")
         for tab in tabs:
             wait_for(
-                lambda tab=tab: tab.has(said=[["user", "say: three"], ["assistant", "three"]]),
+                partial(tab.has, said=[["user", "say: three"], ["assistant", "three"]]),
                 what="a clear conversation",
             )
     finally:
