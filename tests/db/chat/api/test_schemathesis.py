@@ -169,6 +169,8 @@ def test_every_answer_is_one_that_the_document_declares(
     for found in schema.get_all_operations():
         assert isinstance(found, Ok), found
         operation = found.ok()
+        if operation.definition.raw["operationId"] == "follow_events":
+            continue  # an answer without an end; `feed/test_events.py` is about it
         things = Things(alice, make_instance(alice))
         ids = {each.name: things.ids[each.name] for each in operation.path_parameters}
         body = things.bodies.get(operation.definition.raw["operationId"])
