@@ -1,5 +1,7 @@
 """The triggers of the feed: for whom they write, what they cost, and what migrations do to them."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -38,7 +40,7 @@ def test_tables_can_be_made_anew_and_readers_look_again(
     position = open_feed(alice.pk)
     say(conversation, "q2", "a2")
     triggers.uninstall(using="default", plan=["a migration"])
-    field = model._meta.get_field("agent" if model is AgentInstance else "request_id")
+    field: Any = model._meta.get_field("agent" if model is AgentInstance else "request_id")
     longer = field.clone()
     longer.max_length = 300
     longer.set_attributes_from_name(field.name)
