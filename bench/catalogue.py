@@ -28,7 +28,7 @@ TITLES = {
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-ON_BOTH = ("turns", "load", "calls")
+ON_BOTH = ("turns", "load", "calls", "durable_streams")
 """What a database has most of the time of."""
 
 
