@@ -16,7 +16,7 @@ from chat.durable_streams.writing import Creation, create_stream
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
-from chat.models import AgentInstance, AgentRun, StreamSegment, StreamSubscription, Turn
+from chat.models import AgentInstance, AgentRun, Revert, StreamSegment, StreamSubscription, Turn
 from chat.runtime.add_messages import AppendAuthor, edit_answer
 from fibers.models import Fiber, FiberStep
 from fibers.models.schedules import Schedule, ScheduleRun
@@ -30,7 +30,7 @@ from thinkproject.kernel.ids import new_id
 from tools_app.calls.services import pause_call
 from tools_app.core.files.workspace import Put
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
-from tools_app.models import Execution, ExecutionCall, ToolCallRecord, WorkspaceEntry
+from tools_app.models import Execution, ExecutionCall, PermissionRule, ToolCallRecord, WorkspaceEntry
 
 LONG_TITLE = "How the quarterly reconciliation of supplier invoices went wrong in the northern region, and what to do"
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -80,6 +80,7 @@ def furnish(user_id: int) -> dict[str, Any]:
         "tools": _tools(instance, turn),
         "durable": _durable(instance, turn),
         "streams": _streams(user_id),
+        "undone": _undone(instance, turn),
     }
 
 
@@ -263,6 +264,16 @@ def _streams(user_id: int) -> list[str]:
     StreamSubscription.objects.filter(pk=made[0].pk).update(**known)
     streams = [f"think_chat/durablestream/{each.pk}" for each in (row, fork)]
     return [*streams, *(f"think_chat/streamsubscription/{each.pk}" for each in made)]
+
+
+def _undone(instance: AgentInstance, turn: Turn) -> str:
+    """Rules of each level, and an undo with its redo; returns the page of the redo."""
+    for level, key, pattern in (("site", "bash", "rm *"), ("conversation", "edit", f"/{LONG_WORD}/*")):
+        of = {"owner_id": instance.owner_id, "scope": instance.pk} if level == "conversation" else {}
+        PermissionRule.objects.create(level=level, action="deny", key=key, pattern=pattern, **of)
+    made = {"instance": instance, "session_id": turn.session_id, "turn_id": turn.pk, "actor_id": instance.owner_id}
+    undo = Revert.objects.create(**made, includes_files=True, includes_messages=True, file_count=3, left_count=1)
+    return f"revert/{Revert.objects.create(**made, redoes=undo, includes_files=True, file_count=3).pk}"
 
 
 def _tools(instance: AgentInstance, turn: Turn) -> list[str]:

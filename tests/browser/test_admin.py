@@ -21,6 +21,7 @@ LISTS = [
     *("think_chat/agentinstance", "think_sessions/session", "think_sessions/message", "think_chat/attachment"),
     *("think_chat/turn", "think_chat/streamsegment", "think_tools/toolcallrecord", "think_fibers/fiber"),
     *("think_fibers/schedule", "think_chat/agentrun", "think_chat/durablestream", "think_chat/streamsubscription"),
+    *("think_chat/revert", "think_tools/permissionrule"),
     *("think_tools/execution", "think_tools/storedworkspace", "think_tools/workspaceentry"),
     *("think_sessions/contextblock", "think_sessions/contextentry", "think_sessions/compaction"),
     *("think_sessions/contextchange", "think_chat/apitoken", "auth/user", "auth/group"),
@@ -118,6 +119,7 @@ def pages_of(ids: dict[str, Any]) -> list[str]:
         *(f"think_chat/apitoken/{ids['token']}/change/", f"think_chat/attachment/{ids['file']}/change/"),
         *(f"think_tools/{page}/change/" for page in ids["tools"]),
         *(f"{page}/change/" for page in (*ids["durable"], *ids["streams"])),
+        *(f"think_chat/{ids['undone']}/change/", "think_tools/permissionrule/add/"),
     ]
 
 
