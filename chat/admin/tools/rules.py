@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import about, linked, of_conversation, state, with_reader
+from chat.admin.columns import about, linked, of_conversation, shortened, state, with_reader
 from tools_app.core.permissions.rules import Permission, RuleAction, checked
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.models import PermissionRule
@@ -83,7 +83,7 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
     @admin.display(description=_("rule"))
     def rule(self, row: PermissionRule) -> str:
         """Its tool and its pattern."""
-        return row.key if row.pattern == "*" else f"{row.key}: {row.pattern}"
+        return shortened(row.key if row.pattern == "*" else f"{row.key}: {row.pattern}", 50)
 
     @admin.display(description=_("a call"), ordering="action")
     def what(self, row: PermissionRule) -> str:

@@ -8,6 +8,7 @@ from ninja import Field, Schema
 from pydantic import ConfigDict, PlainSerializer, StringConstraints
 
 from chat.core.model.chosen_model import MAX_EFFORT, MAX_NAME, MAX_OUTPUT_TOKENS, MAX_TEMPERATURE
+from chat.http.api.schemas.marks import OriginOut, UndoneMarkOut
 from chat.models import Role
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -82,22 +83,6 @@ class InstancesQuery(Schema):
     parent: Text = ""
     archived: bool = False
     pinned: bool | None = None
-
-
-class OriginOut(Schema):
-    """The origin of a fork: an existing message of another conversation."""
-
-    instance_id: str
-    message_id: str
-    title: str
-
-
-class UndoneMarkOut(Schema):
-    """The undo that a redo would take back: what it took back."""
-
-    id: str
-    file_count: int
-    includes_messages: bool
 
 
 class InstanceOut(Schema):
