@@ -54,7 +54,7 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
     """Rules, in the order in which they count within a level."""
 
     form = RuleForm
-    list_display = ("rule", "what", "level", "agent", "owner", "conversation", "created_by", "expires_at")
+    list_display = ("rule", "what", "level", "whose", "conversation", "created_by", "expires_at")
     list_filter = ("level", "action")
     list_select_related = ("owner", "created_by")
     search_fields = ("key", "pattern", "agent", "=scope")
@@ -83,12 +83,17 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
     @admin.display(description=_("rule"))
     def rule(self, row: PermissionRule) -> str:
         """Its tool and its pattern."""
-        return shortened(row.key if row.pattern == "*" else f"{row.key}: {row.pattern}", 50)
+        return shortened(row.key if row.pattern == "*" else f"{row.key}: {row.pattern}", 40)
 
     @admin.display(description=_("a call"), ordering="action")
     def what(self, row: PermissionRule) -> str:
         """Say what happens to a call that it matches."""
         return state(*ACTION_WORDS[RuleAction(row.action)])
+
+    @admin.display(description=_("whose"))
+    def whose(self, row: PermissionRule) -> str:
+        """The agent, or the person, that it is of; nothing for one of the site."""
+        return row.agent or (row.owner.get_username() if row.owner is not None else "")
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Any) -> str:

@@ -253,12 +253,8 @@ async def test_undos_go_with_their_conversation_and_leave_no_backups(make_room: 
 async def test_effects_are_shown_with_an_undo_and_undone_one_by_one(make_room: MakeRoom) -> None:
     BOOKED.clear()
     room = make_room("host")
-    turn = await room.say(
-        call_line("book", "c1", place="A")
-        + call_line("ring", "c2", place="A")
-        + call_line("book", "c3", place="B")
-        + "say: done"
-    )
+    calls = [call_line("book", "c1", place="A"), call_line("ring", "c2", place="A"), call_line("book", "c3", place="B")]
+    turn = await room.say("say: on.\n".join(calls) + "say: done")  # each in a step of its own
     preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
     assert [(each["action"], each["input"]["place"], each["can_undo"]) for each in preview["effects"]] == [
         ("book", "B", True),
