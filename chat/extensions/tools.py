@@ -24,7 +24,7 @@ async def tools_of_extensions(request: ToolRequest) -> ToolSource:
     loaded = await extensions_of(agent)
     asked_by = agent.instance.asked_by
     if asked_by is not None:  # extensions of the owner's own conversations are not a member's
-        loaded = [each for each in loaded if each.level != ExtensionLevel.USER]
+        loaded = tuple(each for each in loaded if each.level != ExtensionLevel.USER)
     ours = model_tools(agent, request.taken) if agent.extensions and asked_by is None else []
     if not loaded:
         return ours

@@ -152,6 +152,15 @@ class PeopleChanged(TypedDict):
     type: Literal["people.changed"]
 
 
+class PersonHere(TypedDict):
+    """A person has the conversation open. `author`: as messages name this person. Nothing of it is kept."""
+
+    type: Literal["person.here"]
+    author: str
+    typing: bool
+    origin: str
+
+
 class StreamChanged(TypedDict):
     """A durable stream has new entries, was closed or deleted."""
 
@@ -177,6 +186,7 @@ Notification = (
     | RunChanged
     | AuthorityChanged
     | PeopleChanged
+    | PersonHere
     | StreamChanged
 )
 

@@ -4,9 +4,10 @@ Each command calls one service and sends its outcome. How turns are sent is the 
 """
 
 import logging
+import time
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from django.db import DatabaseError
 
@@ -15,7 +16,10 @@ from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
 from chat.errors import BUSY, ModelChoiceInvalid, RoleNeeded, StateRefused, TurnDropped
 from chat.instance.instance import Instance
+from chat.instances.notifications import PersonHere, group_of, send_notification
 from chat.members import policy
+from chat.members.selectors import author_of
+from chat.models import Role
 from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
@@ -37,6 +41,9 @@ from tools_app.calls.services import Actor
 
 logger = logging.getLogger(__name__)
 
+PRESENCE_SECONDS: Final = 1.0
+"""Between two notices of one connection that its person is here."""
+
 
 class ClientCommands:
     """Carries out a client's commands in order; method calls run concurrently."""
@@ -44,6 +51,7 @@ class ClientCommands:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._calls = CallDispatcher(connection.key, connection.client, connection.send, connection.send_state)
+        self._presented_at = float("-inf")
         self._expects_turn = False  # the client answered a call last and waits for the turn that follows
 
     async def close(self) -> None:
@@ -74,8 +82,9 @@ class ClientCommands:
                 await self._set(frame)
             case frames.Rpc():
                 await self._calls.start(frame)
-            case frames.Ping():
+            case frames.Ping(typing=is_typing):
                 await self._connection.send(frames.PONG)
+                self._present(is_typing)
             case frames.Foreign(text=text):
                 await self._foreign(text)
             case _:
@@ -273,6 +282,20 @@ class ClientCommands:
             return
         connection.reads_own_frames = True  # it has sent one
         await connection.send_model_choice(instance_id, view)
+
+    def _present(self, is_typing: bool | None) -> None:
+        """Notify the others that this person is here: at most once a second, through the channel layer alone."""
+        now, connection = time.monotonic(), self._connection
+        if is_typing is None or now - self._presented_at < PRESENCE_SECONDS:
+            return
+        self._presented_at = now
+        event: PersonHere = {
+            "type": "person.here",
+            "author": author_of(connection.user_id, connection.key.owner_id),
+            "typing": is_typing and policy.allows(connection.role, Role.WRITER),
+            "origin": connection.client.id,
+        }
+        send_notification(group_of(connection.key), event)
 
     async def _foreign(self, text: str) -> None:
         """Give the agent a frame that is none of the protocol's."""

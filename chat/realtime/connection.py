@@ -76,15 +76,12 @@ class Admitted:
         self._checked_at = now
         if not await db(recheck, self.credential):
             await self.client.close(UNAUTHENTICATED, "Your session has ended.")
-        elif self.is_member and not await self._has_role():
+            return False
+        if self.is_member:
+            self.role = await db(role_in, self.user_id, self.key.instance_id or "")
+        if self.role is None:
             await self._shut()
             await self.client.close(UNKNOWN, AgentNotFound().message)
-        else:
-            return True
-        return False
-
-    async def _has_role(self) -> bool:
-        self.role = await db(role_in, self.user_id, self.key.instance_id or "")
         return self.role is not None
 
     async def _shut(self) -> None:

@@ -15,6 +15,7 @@ from chat.instances.notifications import (
     ModelChosen,
     Notification,
     PeopleChanged,
+    PersonHere,
     RunChanged,
     SessionFailed,
     SessionPhaseChanged,
@@ -50,6 +51,7 @@ class InstanceEvents:
     async def turn_accepted(self, event: TurnAccepted) -> None:
         """A turn was admitted."""
         connection = self._connection
+        self._note_own_line()
         if event["origin"] == connection.client.id:
             return  # its own request has shown it
         turn = await db(snapshots.find_turn, connection.key, turn_id=event["turn_id"])
@@ -97,6 +99,7 @@ class InstanceEvents:
 
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""
+        self._note_own_line()
         await self._connection.feed.turn_finished(event["turn_id"])
 
     async def turn_resumed(self, event: TurnResumed) -> None:
@@ -124,6 +127,7 @@ class InstanceEvents:
 
     async def message_changed(self, event: MessageChanged) -> None:
         """A stored message was changed in its place: a call of it was answered, or its result has come."""
+        self._note_own_line()
         await self._connection.sender.message_updated(event["session_id"], event["message_id"])
 
     async def mcp_changed(self, _event: McpChanged) -> None:
@@ -138,6 +142,18 @@ class InstanceEvents:
         """A member came or left, or has another role: clients that read the product's own frames ask who is there."""
         if self._connection.reads_own_frames:
             await self._connection.send(extension_frames.people_changed())
+
+    def _note_own_line(self) -> None:
+        """Send a member the line of the open conversation: changes of lists are notified to its owner alone."""
+        connection = self._connection
+        if connection.is_member and connection.shows_list and connection.key.instance_id is not None:
+            self._lines.note(connection.key.instance_id)
+
+    async def person_here(self, event: PersonHere) -> None:
+        """Another person has the conversation open; only clients that read the product's own frames are notified."""
+        connection = self._connection
+        if connection.reads_own_frames and event["origin"] != connection.client.id:
+            await connection.send(extension_frames.person_here(event["author"], is_typing=event["typing"]))
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""

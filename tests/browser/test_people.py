@@ -63,8 +63,13 @@ def test_two_hold_one_conversation_and_a_third_sees_nothing(
     his.page.wait_for_url(f"**{path}")
     expect(his.answers.last).to_contain_text("Hello.")
     expect(dialog.get_by_role("list", name="People").get_by_role("listitem")).to_have_count(2)  # as it happens
+    expect(dialog.get_by_role("list", name="People")).to_contain_text("here now")
+    look(hers, "people-two")
     dialog.get_by_role("button", name="Close").click()
 
+    his.input.press_sequentially("Rent")
+    expect(hers.page.locator("#typing")).to_have_text(f"{bob} is writing…")
+    look(hers, "people-typing")
     his.write('Rent\ncall tool pay {"amount": 5}\nsay: It says {result}.')
     question = hers.page.locator(".question")
     expect(question).to_have_count(1)

@@ -225,6 +225,11 @@ def people_changed() -> str:
     return dump({"type": "think_people"})
 
 
+def person_here(author: str, *, is_typing: bool) -> str:
+    """Notify that a person has the conversation open. `author`: as messages name this person, empty for the owner."""
+    return dump({"type": "think_presence", "author": author, "typing": is_typing})
+
+
 # The session
 
 

@@ -15,9 +15,7 @@ from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.json_pieces import JSONTooComplex
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, is_nested_deeper, load
 
-MAX_DEPTH: Final = 100
-"""Deepest nesting of JSON that a client may send."""
-
+MAX_DEPTH: Final = 100  # nesting of JSON that a client may send
 MAX_ID_CHARS: Final = 128
 TOO_COMPLEX: Final = "The request holds too many values."
 
@@ -144,7 +142,9 @@ class ChooseModel(_Frame):
 
 
 class Ping(_Frame):
-    """Ask whether the line still carries anything: it is answered at once, and nothing else comes of it."""
+    """Ask whether the line still carries anything. `typing`: this person is here, which the others are to learn."""
+
+    typing: bool | None = None
 
 
 class Foreign(_Frame):

@@ -1,4 +1,4 @@
-"""The authors of turns: they come from the login or from the turn that asks, never from a payload."""
+"""The author of a turn: the member who asked, known from the login; empty for the owner."""
 
 from typing import Any
 
@@ -10,12 +10,14 @@ from fibers.context import current_fiber
 
 
 def author_of_request(key: InstanceKey, actor_id: Any, via: str) -> str:
-    """The member who asks; empty for the owner. What a turn has admitted while it runs is asked by who asked for it."""
+    """The member who asks. What a turn has admitted while it runs is asked by who asked for that turn.
+
+    Staff who act through the admin act for the owner.
+    """
     if actor_id is not None:
         return "" if via == "admin" else author_of(actor_id, key.owner_id)
     fiber = current_fiber()
-    is_within = fiber is not None and fiber.name == TURN_FIBER
-    return author_of(fiber.owner_id, key.owner_id) if fiber is not None and is_within else ""
+    return author_of(fiber.owner_id, key.owner_id) if fiber is not None and fiber.name == TURN_FIBER else ""
 
 
 def continued_author(session_id: str) -> str:

@@ -24,6 +24,7 @@ from chat.core.model.chosen_model import stored_choice
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings
 from chat.llm.direct_call import DirectCall
 from chat.llm.registry import limits_of
+from chat.members.selectors import user_key
 from chat.turns.background.compaction import compact_session
 from chat.turns.background.costs import price_calls
 from chat.turns.background.declared_schedules import reconcile_if_declared
@@ -99,6 +100,12 @@ async def make_think(
     await notify_hook(agent, "on_start")
     await reconcile_if_declared(agent)
     return agent
+
+
+async def make_think_for(facts: TurnFacts, make_agent: MakeAgent) -> Think:
+    """Make the agent object of a turn."""
+    asked_by = user_key(facts.author)
+    return await make_think(facts.key, make_agent, facts.model_choice, turn_id=facts.turn_id, asked_by=asked_by)
 
 
 async def guard_of(agent: Think, facts: TurnFacts, context: FiberContext) -> TurnGuard:

@@ -36,7 +36,6 @@ from chat.core.wire.chunks import STATUS, Chunk
 from chat.errors import TurnTimeout
 from chat.instances.notifications import send_conversation, send_notification, turn_group
 from chat.instances.rows import find_instance
-from chat.members.selectors import user_key
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from chat.turns import policies
@@ -47,7 +46,7 @@ from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.delegation.reports import reporting
 from chat.turns.execution.after_turn import TurnEnd
 from chat.turns.execution.approved import late_note, run_approved
-from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think
+from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_of, make_think_for
 from chat.turns.execution.begin import BEGIN, begin_turn
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn
 from chat.turns.execution.journal import TurnJournal
@@ -170,13 +169,7 @@ class TurnRun:
         return await self._finish(writer, "completed")
 
     async def _answer(self, writer: StreamWriter) -> None:
-        self._agent = agent = await make_think(
-            self._facts.key,
-            self._make_agent,
-            self._facts.model_choice,
-            turn_id=self._turn_id,
-            asked_by=user_key(self._facts.author),
-        )
+        self._agent = agent = await make_think_for(self._facts, self._make_agent)
         if records := list(self._context.records()):
             before = await db(sent_before, self._facts.session_id, self._facts.position, records)
             self._facts = replace(self._facts, sent_before=before)

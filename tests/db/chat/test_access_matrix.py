@@ -8,7 +8,6 @@ guarded operation is also called as Alice, so that a refusal is never a mistake 
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -28,18 +27,18 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
-from chat.models import AgentInstance, AgentRun, Attachment, Membership, Role, Turn
+from chat.models import AgentInstance, AgentRun, Membership, Role
 from chat.schedules.service import draft_of
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
-from fibers.models.schedules import Schedule
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.core.context.context_blocks import Entry
 from tests.db.chat.access_calls import call, client_of
-from tests.db.chat.access_operations import APPROVERS, ASYNC, GUARDED, HELLO, OWN, QUERIES, READERS, STREAMS, WRITERS
+from tests.db.chat.access_hers import Hers
+from tests.db.chat.access_operations import APPROVERS, ASYNC, GUARDED, HELLO, OWN, READERS, STREAMS, WRITERS
 from tests.db.chat.access_rows import all_rows, keep, unpacked
 from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
 from thinkproject.api import api
@@ -47,81 +46,11 @@ from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.mcp.rows import Place, add_server
-from tools_app.models import McpServer, PermissionRule, ToolCallRecord
+from tools_app.models import PermissionRule
 from tools_app.models.code_runs import Execution
 from tools_app.workspace.services import attach, create_workspace
 
 SECRET = "text of alices-question"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hers:
-    """What Alice has."""
-
-    instance: AgentInstance
-    turn: Turn
-    running: Turn
-    submission: Turn
-    file: Attachment
-    call: ToolCallRecord
-    compaction_id: str
-    server: McpServer
-    content_id: str
-    schedule: Schedule
-    grant_id: str
-    fiber_id: str
-    run: AgentRun
-    execution: Execution
-    workspace_id: str
-    import_id: str
-    rule_id: str
-    member_id: str
-    invitation_id: str
-
-    def fill(self, text: str) -> str:
-        ids = {
-            "instance_id": self.instance.id,
-            "session_id": self.instance.session_id,
-            "turn_id": self.turn.id,
-            "running_id": self.running.id,
-            "submission_id": self.submission.id,
-            "file_id": self.file.id,
-            "compaction_id": self.compaction_id,
-            "grant_id": self.grant_id,
-            "fiber_id": self.fiber_id,
-            "execution_id": self.execution.pk,
-            "workspace_id": self.workspace_id,
-            "method": "recall",
-            "file_url": attachments.url_of(self.file.id),
-            "question_id": "alices-question",
-            "message_id": "alices-answer",
-            "call_id": self.call.call_id,
-            "server_id": self.server.pk,
-            "effect_id": 1,
-            "run_id": self.run.pk,
-            "import_id": self.import_id,
-            "rule_id": self.rule_id,
-            "content_id": self.content_id,
-            "member_id": self.member_id,
-            "invitation_id": self.invitation_id,
-            "schedule_id": self.schedule.pk,
-            # The block that a path is about: one of entries where it goes on to these.
-            "label}/entries": "skills/entries",
-            "label": "memory",
-            "key": "tea",
-            "name": "hers",
-        }
-        for name, value in ids.items():
-            text = text.replace("{" + name + ("" if "}" in name else "}"), str(value))
-        return text
-
-    def address(self, method: str, path: str) -> str:
-        """The same, with the parameters that the operation needs."""
-        return self.fill(path + QUERIES.get((method, path), ""))
-
-    def filled(self, body: Any) -> Any:
-        """The same in a body."""
-        return json.loads(self.fill(json.dumps(body))) if isinstance(body, dict) else body
 
 
 # Routes outside the API's operations, by what guards them
@@ -257,8 +186,7 @@ def hers(
         grant_id=grant_of(alice),
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
-        member_id=add_member(instance, User.objects.create_user("carol").username, Role.READER, by=alice.pk).pk,
-        invitation_id=invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
+        **_people(alice, instance),
         fiber_id=interrupted_fiber(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,
@@ -281,6 +209,15 @@ def _attached(alice: User, instance: AgentInstance) -> str:
     made = create_workspace(alice.pk)
     attach(made.pk, instance.pk, name="hers")
     return str(made.pk)
+
+
+def _people(alice: User, instance: AgentInstance) -> dict[str, Any]:
+    """A reader of Alice's conversation besides Bob, and an open invitation."""
+    User.objects.create_user("carol")
+    return {
+        "member_id": add_member(instance, "carol", Role.READER, by=alice.pk).pk,
+        "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
+    }
 
 
 def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:

@@ -242,3 +242,19 @@ async def test_an_instance_whose_class_is_gone_keeps_its_socket(
     assert await made.receive_nothing(timeout=0.5)  # it neither answers nor closes: a closed one would be retried
     await made.disconnect()
     assert relic.agent == "retired"
+
+
+async def test_who_is_here_is_relayed_and_bounded(alice: User, bob: User, her_turn: Turn) -> None:
+    await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
+    hers = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice), query="_frames=1")
+    assert (await hers.connect(timeout=5))[0]
+    await received(hers)
+    his, _ = await opened(bob, her_turn)
+    before = await sync_to_async(all_rows)()
+    for _ in range(3):
+        await his.send_to(text_data=json.dumps({"type": "think_ping", "typing": True}))
+    signs = [json.loads(text) for text in await received(hers)]
+    assert signs == [{"type": "think_presence", "author": str(bob.pk), "typing": False}]  # a reader does not write
+    assert await sync_to_async(all_rows)() == before
+    for socket in (hers, his):
+        await socket.disconnect()

@@ -1,5 +1,7 @@
 """API operations on the people in a conversation: list, add, give a role, remove, leave, invite, accept."""
 
+from typing import Any
+
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from ninja import Router, Status
@@ -122,7 +124,7 @@ def _member(row: Membership) -> MemberOut:
     return MemberOut(id=row.pk, instance_id=row.instance_id, role=Role(row.role))
 
 
-def _invitation(row: Invitation) -> dict[str, object]:
+def _invitation(row: Invitation) -> dict[str, Any]:
     return {
         "id": row.pk,
         "role": Role(row.role),

@@ -79,6 +79,7 @@ function PeopleList({ people, calls, run, isOwn }: Part & { people: People; isOw
           <span class="person-name" dir="auto">
             {person.name}
             {person.is_you && <span class="muted">{t("people.is-you")}</span>}
+            {!person.is_you && people.isHere(person) && <span class="person-here">{t("people.is-here")}</span>}
           </span>
           {isOwn && person.id
             ? <Manage person={person} id={person.id} calls={calls} run={run} />

@@ -109,6 +109,7 @@ export type ServerFrame =
   | { type: "cf_agent_chat_clear" }
   | { type: "cf_agent_mcp_servers" }
   | { type: "think_people" }
+  | { type: "think_presence"; author: string; typing: boolean }
   | { type: "cf_agent_chat_recovering"; recovering?: boolean; id?: string }
   | { type: "cf_agent_session_error"; error?: string };
 
@@ -139,7 +140,7 @@ export type ClientFrame =
   | { type: "cf_agent_stream_resume_request"; probeId: string }
   | { type: "cf_agent_stream_resume_ack"; id: string }
   | { type: "cf_agent_chat_request_cancel"; id: string }
-  | { type: "think_ping" };
+  | { type: "think_ping"; typing?: boolean };
 
 // --- chunks -----------------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ import { keptInHistory, Unsent } from "./unsent.ts";
 const WIDE = matchMedia("(min-width: 760px)"); // beneath, one column at a time
 const HAS_DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the list lies over the conversation
 
+const PRESENCE_LOOK_MS = 5_000;
+
 /** Where the reader is to be taken, for the timeline. `query`: words to mark in the message; `keepsFocus`: the focus stays. */
 export interface Reveal {
   messageId: string;
@@ -118,7 +120,10 @@ export class App extends Store {
     this.histories = new Histories(this.api, this.notices.fail);
     this.models = new Models(this.api);
     this.approvals = new Approvals(this.api);
-    this.people = new People(this.api, (id, change) => this.conversations.patch(id, change));
+    this.people = new People(this.api, (id, { role, isShared }) => {
+      const isReadOnly = role === "reader" || this.conversation.instance.isRetired;
+      this.conversations.patch(id, { role, isShared, isReadOnly });
+    });
     this.deciding = new Deciding(this.api, (text) => this.notices.show(text));
     this.undoing = new Undoing(this);
     this.speaker = new Speaker((text) => this.announcer.say(text));
@@ -138,6 +143,7 @@ export class App extends Store {
       if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
     this.approvals.start(boot.approvals, boot.page === "approvals");
+    setInterval(() => this.sayHere(false), PRESENCE_LOOK_MS);
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -347,6 +353,7 @@ export class App extends Store {
     events.on("moved", ({ how }) => how === "back" && this.#onBack(conversation));
     events.on("switched", () => this.histories.refresh());
     events.on("joined", () => this.list.refreshSoon(800)); // what changed since the list was read reached no tab
+    events.on("presence", (sign) => this.people.heard(sign));
     events.on("people", () => this.people.read(conversation.instance.id));
     events.on("listed", ({ id, ...change }) => {
       this.conversations.patch(id, change);
@@ -385,6 +392,11 @@ export class App extends Store {
     this.people.show(instance);
     this.#attach(conversation);
     this.changed();
+  }
+
+  /** Where several people are there, the others learn that one is here, and whether one writes. */
+  sayHere(isTyping: boolean): void {
+    if (document.visibilityState === "visible" && this.people.isDue(isTyping)) this.conversation.sayHere(isTyping);
   }
 
   /** Show who is in the conversation, and let its owner change it. */

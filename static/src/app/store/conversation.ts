@@ -36,6 +36,11 @@ export class Conversation extends Transcript {
     this.line?.close();
   }
 
+  /** Let the others know that this person is here. */
+  sayHere(isTyping: boolean): void {
+    this.line?.send({ type: "think_ping", typing: isTyping });
+  }
+
   #onOpen(): void {
     this.#acked.clear();
     this.askToResume();
@@ -72,6 +77,8 @@ export class Conversation extends Transcript {
         return this.emit("servers");
       case "agent-tool-event":
         return this.emit("run", frame);
+      case "think_presence":
+        return this.emit("presence", { author: frame.author, isTyping: frame.typing });
       case "think_people":
         return this.emit("people");
       case "think_conversation":

@@ -23,6 +23,7 @@ export function fromInstance(raw: RawInstance): Instance {
     isRunning: Boolean(raw.is_running),
     isUnread: Boolean(raw.is_unread),
     isReadOnly: Boolean(raw.is_read_only) || raw.role === "reader",
+    isRetired: Boolean(raw.is_read_only),
     role: raw.role ?? "owner",
     isShared: Boolean(raw.is_shared),
     isPinned: Boolean(raw.pinned_at),

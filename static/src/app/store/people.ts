@@ -13,16 +13,24 @@ export interface Author {
   isYou: boolean;
 }
 
+const HERE_MS = 45_000; // after the last sign
+const TYPING_MS = 5_000;
+const SAY_MS = 15_000;
+const AGAIN_MS = 2_000;
+
 export class People extends Store {
   /** The owner first; none where the owner is alone, or while it is not known. */
   items: readonly Person[] = [];
   #former: Readonly<Record<string, string>> = {};
   #instanceId = "";
+  readonly #seen = new Map<string, { until: number; typesUntil: number }>(); // by author, in milliseconds
+  #saidAt = 0;
+  #saidTyping = false;
   readonly #api: Api;
-  readonly #patch: (id: string, change: Partial<Instance>) => void;
+  readonly #patch: (id: string, change: Pick<Instance, "role" | "isShared">) => void;
 
   /** `patch` takes over what is learnt of the conversation. */
-  constructor(api: Api, patch: (id: string, change: Partial<Instance>) => void) {
+  constructor(api: Api, patch: (id: string, change: Pick<Instance, "role" | "isShared">) => void) {
     super();
     this.#api = api;
     this.#patch = patch;
@@ -38,6 +46,7 @@ export class People extends Store {
     this.#instanceId = instance.id;
     this.items = [];
     this.#former = {};
+    this.#seen.clear();
     this.changed();
     if (instance.id && hasPeople(instance)) this.read(instance.id);
   }
@@ -65,6 +74,34 @@ export class People extends Store {
     const person = this.items.find((each) => isOwn ? each.is_you : each.author === author);
     if (person) return { name: person.name, isYou: person.is_you };
     return { name: this.#former[author] ?? t("message.someone"), isYou: false };
+  }
+
+  /** Another person has the conversation open. */
+  heard({ author, isTyping }: { author: string; isTyping: boolean }): void {
+    const now = Date.now();
+    this.#seen.set(author, { until: now + HERE_MS, typesUntil: isTyping ? now + TYPING_MS : 0 });
+    this.changed();
+    setTimeout(() => this.changed(), (isTyping ? TYPING_MS : HERE_MS) + 50); // it is over by then
+  }
+
+  /** Whether this is to be said now: that one is here every so often, and that one types while one does. */
+  isDue(isTyping: boolean): boolean {
+    const pause = isTyping && !this.#saidTyping ? 0 : isTyping ? AGAIN_MS : SAY_MS;
+    if (!this.areSeveral || Date.now() - this.#saidAt < pause) return false;
+    this.#saidAt = Date.now();
+    this.#saidTyping = isTyping;
+    return true;
+  }
+
+  /** Whether a person has the conversation open. */
+  isHere({ author, is_you }: Person): boolean {
+    return is_you || (this.#seen.get(author)?.until ?? 0) > Date.now();
+  }
+
+  /** Names of the others who are writing just now. */
+  get typing(): string[] {
+    const types = ({ author }: Person) => (this.#seen.get(author)?.typesUntil ?? 0) > Date.now();
+    return this.items.filter((person) => !person.is_you && types(person)).map(({ name }) => name);
   }
 
   /** Names of those who may answer a question about a call. */

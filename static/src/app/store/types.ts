@@ -245,6 +245,8 @@ export interface Instance {
   isUnread: boolean;
   /** Nothing can be said in it: its agent is gone, or this person only reads. */
   isReadOnly: boolean;
+  /** Its agent is gone. */
+  isRetired: boolean;
   /** This person's in it. */
   role: Role;
   /** Others than its owner are members. */

@@ -182,7 +182,10 @@ function Field() {
       dir="auto"
       autocomplete="off"
       value={composer.text}
-      onInput={(event) => composer.type(event.currentTarget.value)}
+      onInput={(event) => {
+        composer.type(event.currentTarget.value);
+        app.sayHere(!composer.isEmpty);
+      }}
       onKeyDown={onKeyDown}
       onPaste={onPaste}
     />

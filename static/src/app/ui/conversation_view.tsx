@@ -43,14 +43,25 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {follow(app.undoing).last && <UndoneBar />}
+      <Typing />
       {instance.isReadOnly
         ? (
           <p id="read-only" class="read-only" role="note">
-            {isOwn(instance) ? t("conversation.read-only", { agent: instance.agent }) : t("conversation.reads")}
+            {instance.isRetired ? t("conversation.read-only", { agent: instance.agent }) : t("conversation.reads")}
           </p>
         )
         : <ComposerView />}
     </section>
+  );
+}
+
+/** Who else is writing just now. */
+function Typing() {
+  const { typing } = follow(useApp().people);
+  return (
+    <p id="typing" class="typing" role="status" hidden={!typing.length} dir="auto">
+      {typing.length > 0 && t("conversation.typing", { names: typing.join(", "), count: typing.length })}
+    </p>
   );
 }
 

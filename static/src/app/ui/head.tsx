@@ -118,7 +118,7 @@ function ShareButton() {
       onClick={() => app.share()}
     >
       <Icon name="people" />
-      {items.length > 1 && <span class="count" aria-hidden="true">{items.length}</span>}
+      {items.length > 1 && <span aria-hidden="true">{items.length}</span>}
     </button>
   );
 }

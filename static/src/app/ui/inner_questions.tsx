@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { mayDecide } from "../store/instances.ts";
+import { isOwn, mayDecide } from "../store/instances.ts";
 import type { ToolPart } from "../store/types.ts";
 import { ApprovalCard, askedOf, sourcesIn } from "./approval_card.tsx";
 import type { Parts } from "./parts_context.ts";
@@ -30,7 +30,7 @@ export function InnerQuestions({ context, part }: { context: Parts; part: ToolPa
           sentence={call.sentence}
           risk={call.risk}
           because={sourcesIn(call.because)}
-          offers={call.offers}
+          offers={isOwn(conversation.instance) ? call.offers : []}
           rule={call.rule}
           choices={call.choices}
           input={call.input}

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { toolName } from "../store/fold.ts";
-import { mayDecide } from "../store/instances.ts";
+import { isOwn, mayDecide } from "../store/instances.ts";
 import { asksApproval } from "../store/runs.ts";
 import { titleOfTool } from "../store/tool_words.ts";
 import type { ToolPart } from "../store/types.ts";
@@ -36,7 +36,7 @@ function Approval({ context, part }: Props) {
       risk={descriptor?.risk ?? ""}
       because={sourcesIn(descriptor?.because)}
       why={descriptor?.key ?? ""}
-      offers={known?.offers ?? []}
+      offers={isOwn(conversation.instance) ? known?.offers ?? [] : []}
       rule={descriptor?.rule ?? ""}
       choices={descriptor?.choices ?? []}
       input={part.input}

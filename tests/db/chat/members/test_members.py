@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chat.agent.base import InstanceKey
+from chat.errors import InputInvalid
 from chat.files import attachments
 from chat.instances.rows import ensure_instance, key_of
 from chat.members import services
@@ -105,7 +106,7 @@ def test_a_sub_agent_has_the_members_of_its_root(
     assert (line["id"], line["role"]) == (lowest.pk, "reader")
     people = as_bob.get(f"/instances/{lowest.pk}/members").json()
     assert [each["name"] for each in people["items"]] == ["alice", "bob"]
-    with pytest.raises(services.InputInvalid):
+    with pytest.raises(InputInvalid):
         add_member(below, "bob", Role.WRITER, by=alice.pk)
     services.remove_member(conversation, shared.pk)
     assert as_bob.get(f"/instances/{lowest.pk}/messages").status_code == 404

@@ -32,7 +32,7 @@ ASK = "say: Now.\ncall tool whose {}\nsay: It ran for {result}."
 @tool(needs_approval=True)
 def whose(context: ToolContext) -> str:
     """Say for whom this runs."""
-    CALLS.append((context.user_id, 0))
+    CALLS.append((context.user_id or 0, 0))
     return f"user {context.user_id}"
 
 
@@ -98,7 +98,7 @@ async def circle(make_room: MakeRoom) -> Circle:
 
 async def test_the_author_comes_from_the_login(circle: Circle) -> None:
     forged = {"thinkAuthor": str(circle.carol.pk), "mood": "good"}
-    words = {"role": "user", "parts": [{"type": "text", "text": "hello"}], "metadata": forged}
+    words: Any = {"role": "user", "parts": [{"type": "text", "text": "hello"}], "metadata": forged}
     hers = await circle.says(circle.alice, "hello")
     his = await circle.says(circle.bob, ClientArray(messages=[*(await circle.room.transcript()), {"id": "m", **words}]))
     assert (hers.author, his.author) == ("", str(circle.bob.pk))
