@@ -16,9 +16,10 @@ from django.utils import timezone
 
 from chat.errors import InputInvalid, InvitationNotFound, MemberNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit, user_group
-from chat.instances.rows import hold_instance, key_of
+from chat.instances.rows import descendants, hold_instance, key_of
 from chat.members.selectors import open_invitations
-from chat.models import AgentInstance, Invitation, Membership, Role
+from chat.models import AgentInstance, Invitation, Membership, Role, Turn
+from fibers.services import cancel_fiber
 from thinkproject.kernel.phrases import Phrase
 
 MAX_MEMBERS: Final = 50
@@ -49,6 +50,8 @@ def change_role(instance: AgentInstance, member_id: str, role: Role) -> Membersh
     row = _find(instance, member_id)
     row.role = _given(role)
     row.save(update_fields=["role"])
+    if row.role == Role.READER:
+        _stop_turns(instance, row.user_id)
     _notify(instance, row.user_id)
     return row
 
@@ -159,7 +162,17 @@ def _find(instance: AgentInstance, member_id: str) -> Membership:
 def _end(instance: AgentInstance, row: Membership) -> None:
     row.revoked_at = timezone.now()
     row.save(update_fields=["revoked_at"])
+    _stop_turns(instance, row.user_id)
     _notify(instance, row.user_id)
+
+
+def _stop_turns(instance: AgentInstance, user_id: Any) -> None:
+    """Stop what still works or waits with the rights of a person who may not ask any more, also in sub-agents."""
+    family = [instance.pk, *descendants(instance.pk)]
+    turns = Turn.objects.filter(instance_id__in=family, author=str(user_id), finished_at=None)
+    for turn in turns.select_related("instance"):
+        if cancel_fiber(turn.fiber_id, reason="stopped"):
+            notify_on_commit(group_of(key_of(turn.instance)), {"type": "turn.settled", "turn_id": turn.pk})
 
 
 def _given(role: Role) -> Role:

@@ -165,7 +165,7 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], auth
             )
         placement = resolve(session_id, request.intake, is_new=not locked.may_be_known)
         if placement.trigger is TurnTrigger.CONTINUE:
-            author = continued_author(session_id)
+            author = continued_author(instance, session_id)
         overlap = decide_overlap(instance, request.intake, placement, request.delivery, author)
         if file_ids and (placement.new_messages or placement.later_messages) and instance.owner_id is not None:
             attachments.bind(user_key(author) or instance.owner_id, file_ids, instance)

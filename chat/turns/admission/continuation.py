@@ -17,6 +17,7 @@ from chat.instances.rows import find_instance, hold_instance
 from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, TurnTrigger
 from chat.turns.admission.admission import TurnRequest, accept_turn
+from chat.turns.admission.authors import GONE, may_go_on
 from chat.turns.admission.intake import Continue, Placement
 from chat.turns.admission.rule_answers import (
     add_offered,
@@ -172,6 +173,8 @@ def expire_question(row_id: int, instance_id: str) -> bool:
 
 def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | None, Phrase | None]:
     """Admit the continuation. The answer stays when it is refused."""
+    if not may_go_on(instance, parent.author):
+        return None, GONE
     placement = Placement(trigger=TurnTrigger.CONTINUE, base_id=parent.assistant_id, base_is_explicit=True)
     if has_lasting(parent):  # whatever is said until it begins, it goes on from there
         placement = Placement(trigger=TurnTrigger.CONTINUE)

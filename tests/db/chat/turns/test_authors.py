@@ -8,9 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.errors import AnswerDenied, QuotaExceeded, RoleNeeded
+from chat.errors import AnswerDenied, QuotaExceeded, RoleNeeded, TurnConflict
 from chat.instances.rows import ensure_instance
-from chat.members.services import add_member
+from chat.members.services import add_member, change_role, remove_member
 from chat.models import AgentInstance, Delivery, Membership, Role, Turn
 from chat.think import Think, Tool, ToolContext, tool
 from chat.turns.admission.continuation import Replied, reply_to_call
@@ -216,6 +216,28 @@ async def test_what_a_turn_starts_is_asked_by_its_author(circle: Circle) -> None
         patch.setattr(Shared, "before_turn", before_turn)
         await circle.says(circle.bob, "hello")
     assert found == [str(circle.bob.pk)]
+
+
+@pytest.mark.parametrize("way", ["removed", "reader", "deleted"])
+async def test_nothing_runs_for_who_may_not_ask_any_more(circle: Circle, way: str) -> None:
+    await circle.says(circle.bob, ASK)
+    [call] = await circle.desk.calls()
+    queued = await circle.room.admit("hello", actor_id=circle.bob.pk, via="socket")
+    member = await db(Membership.objects.get, user=circle.bob)
+    match way:
+        case "removed":
+            await db(remove_member, circle.instance, member.pk)
+        case "reader":
+            await db(change_role, circle.instance, member.pk, Role.READER)
+        case _:
+            await db(circle.bob.delete)
+    replied = await circle.answers(circle.alice, call, is_approved=True, continues=True)
+    assert CALLS == []
+    assert replied.turn is None
+    assert status_of(await circle.room.turn(queued.turn.pk)) in {"aborted", "skipped"}
+    with pytest.raises(TurnConflict):
+        await circle.says(circle.alice, ClientArray(messages=(await circle.room.transcript())[:2]))
+    assert CALLS == []
 
 
 async def test_a_person_who_is_gone_stays_an_author(circle: Circle) -> None:
