@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors, services
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
 
-_ROLES: Final = {"u": Role.USER, "a": Role.ASSISTANT, "s": Role.SYSTEM}
+_ROLES: Final = {"u": MessageRole.USER, "a": MessageRole.ASSISTANT, "s": MessageRole.SYSTEM}
 
 
 def text_message(role: str, text: str, message_id: str = "") -> Message:
@@ -41,7 +41,7 @@ def make_message(
     session: Session,
     text: str = "hi",
     *,
-    role: str = Role.USER,
+    role: str = MessageRole.USER,
     after: str | Leaf | None = Leaf.ACTIVE,
     message_id: str = "",
     parts: list[Part] | None = None,

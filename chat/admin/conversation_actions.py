@@ -26,7 +26,7 @@ from chat.conversations.staff_edits import (
     write_message,
 )
 from chat.models import AgentInstance
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.errors import ThinkError
 
@@ -50,10 +50,10 @@ class EditForm(forms.Form):
         for number, text in enumerate(texts):
             label = _("Text") if len(texts) == 1 else str(_("Text %(number)d")) % {"number": number + 1}
             self.fields[f"text_{number}"] = _text_field(label, required=False, initial=text)
-        if message.role == Role.ASSISTANT:
+        if message.role == MessageRole.ASSISTANT:
             label = _("Go on from this version; the conversation shows it from now on")
             self.fields["shows"] = forms.BooleanField(label=label, required=False, initial=True)
-        elif message.role == Role.USER and can_run:
+        elif message.role == MessageRole.USER and can_run:
             label = _("Have it answered; this asks the model")
             self.fields["answers"] = forms.BooleanField(label=label, required=False)
 
@@ -84,7 +84,7 @@ class AddForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Refuse to ask for an answer to an answer."""
         data = super().clean() or {}
-        if data.get("answers") and data.get("role") == Role.ASSISTANT:
+        if data.get("answers") and data.get("role") == MessageRole.ASSISTANT:
             self.add_error("answers", _("Only a person's message can be answered."))
         return data
 
@@ -138,8 +138,12 @@ class ConversationActions:
         """Add a message at the end of what is shown, or below another one."""
         instance, rights = self._opened(request, instance_id, "adds")
         owner = _("Person") if instance.owner is None else instance.owner.get_username()
-        speakers = [(Role.USER.value, owner), (Role.ASSISTANT.value, _("The agent"))]
-        initial = {"session": instance.session_id, "after": request.GET.get("after", "")[:128], "role": Role.USER.value}
+        speakers = [(MessageRole.USER.value, owner), (MessageRole.ASSISTANT.value, _("The agent"))]
+        initial = {
+            "session": instance.session_id,
+            "after": request.GET.get("after", "")[:128],
+            "role": MessageRole.USER.value,
+        }
         data = request.POST if request.method == "POST" else None
         form = AddForm(data, initial=initial, speakers=speakers, can_run=rights.runs)
         if form.is_bound and form.is_valid():

@@ -22,7 +22,7 @@ from chat.models import AgentInstance, AgentRun, Turn
 from chat.reads.declarations import declarations
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, ShownMessage, conversation_view
-from sessions_app.core.messages.messages import Role, is_message_id
+from sessions_app.core.messages.messages import MessageRole, is_message_id
 from sessions_app.models import Session
 from tools_app.calls.selectors import questions_in
 from tools_app.models import ToolCallRecord
@@ -131,7 +131,7 @@ def _wanted(request: HttpRequest) -> dict[str, str]:
 
 def _speakers(instance: AgentInstance, agent: str) -> dict[str, Text]:
     person = _("Person") if instance.owner is None else instance.owner.get_username()
-    return {Role.USER: person, Role.ASSISTANT: agent, Role.SYSTEM: _("System")}
+    return {MessageRole.USER: person, MessageRole.ASSISTANT: agent, MessageRole.SYSTEM: _("System")}
 
 
 def _histories(instance: AgentInstance) -> list[Session]:
@@ -174,13 +174,13 @@ def _spent(instance: AgentInstance) -> dict[str, str]:
 
 def _lines(view: ConversationView, rights: Rights, *, asks: bool) -> list[Line]:
     turns = _turns_of(view.messages)
-    answered = {each.message.turn_id for each in view.messages if each.message.role == Role.ASSISTANT}
+    answered = {each.message.turn_id for each in view.messages if each.message.role == MessageRole.ASSISTANT}
     return [
         Line(
             view=each,
             turn=_shown_turn(each, turns, answered),
             can_edit=rights.edits and not edit_problem(each.message),
-            can_ask=asks and each.message.role == Role.ASSISTANT and each.message.parent_id is not None,
+            can_ask=asks and each.message.role == MessageRole.ASSISTANT and each.message.parent_id is not None,
         )
         for each in view.messages
     ]
@@ -189,7 +189,7 @@ def _lines(view: ConversationView, rights: Rights, *, asks: bool) -> list[Line]:
 def _shown_turn(view: ShownMessage, turns: Mapping[str, TurnLine], answered: set[str]) -> TurnLine | None:
     """The turn of an answer; of a question only where no answer of it is there to show it."""
     turn_id = view.message.turn_id
-    if view.message.role != Role.ASSISTANT and turn_id in answered:
+    if view.message.role != MessageRole.ASSISTANT and turn_id in answered:
         return None
     return turns.get(turn_id)
 

@@ -17,7 +17,7 @@ from chat.models import AgentInstance, Turn
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Edit, Intake, Regenerate, Submit
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.parts import pending_calls
 from sessions_app.core.messages.shapes import NewMessage, Part
 from sessions_app.core.messages.tree import Leaf
@@ -70,9 +70,9 @@ def reword_message(  # noqa: PLR0913 - one keyword for each thing a person decid
     if target.metadata is not None:
         message["metadata"] = target.metadata
     author = AppendAuthor(user_id=user_id, via=VIA, action="edit", replaces=target.id)
-    if target.role == Role.ASSISTANT:
+    if target.role == MessageRole.ASSISTANT:
         return edit_answer(key, message_id, message, shows=shows, by=author)[0]
-    if answers and target.role == Role.USER:
+    if answers and target.role == MessageRole.USER:
         return _ask(instance, Edit(message_id=message_id, message=message), author, str(message["id"]))
     return add_messages(key, [message], parent=target.parent_id, by=author)[0]
 
@@ -93,12 +93,12 @@ def write_message(  # noqa: PLR0913 - one keyword for each thing a person decide
     `MessageNotFound`.
     """
     key = key_of(_as_seen(instance, session_id))
-    if role not in {Role.USER, Role.ASSISTANT}:
+    if role not in {MessageRole.USER, MessageRole.ASSISTANT}:
         raise InputInvalid("A message is a person's or the agent's.")
     parts = _reworded((), [text])
     message: NewMessage = {"id": new_id("msg"), "role": role, "parts": parts}
     author = AppendAuthor(user_id=user_id, via=VIA, action="add")
-    if answers and role == Role.USER:
+    if answers and role == MessageRole.USER:
         intake = Submit(message=message, parent_id=after_id or None, parent_is_explicit=bool(after_id))
         return _ask(instance, intake, author, str(message["id"]))
     return add_messages(key, [message], parent=after_id or Leaf.ACTIVE, by=author)[0]

@@ -25,7 +25,7 @@ WAYS: Final = "/once, {always}/reject [why] or /reject-all [why]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
+class TerminalQuestions:
     """The questions of one conversation and its sub-agents, oldest first: a line answers the first."""
 
     key: InstanceKey

@@ -19,7 +19,7 @@ from chat.instances.notifications import group_of, notify_conversation, notify_o
 from chat.instances.rows import descendants, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, AgentRun, Revert, Turn, new_revert_id
 from chat.turns.state.active import active_turns
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.messages import selectors
 from sessions_app.messages.services import end_path_at
 from tools_app.actions.ledger import effects_of_turns
@@ -261,7 +261,7 @@ def _place_before(turn: Turn) -> tuple[str | None, str]:
     found = selectors.find_messages(turn.session_id, ids)
     message = next((found[each] for each in ids if each in found and found[each].placed), None)
     for _ in range(MAX_PARENTS):
-        if message is None or message.role == Role.USER or message.parent_id is None:
+        if message is None or message.role == MessageRole.USER or message.parent_id is None:
             break
         message = selectors.get_message(turn.session_id, message.parent_id)
     if message is None or not selectors.is_on_path(turn.session_id, message.id):

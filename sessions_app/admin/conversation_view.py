@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.context.history import MessageAuthor, message_authors
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Content, Part
 from sessions_app.core.messages.shortening import shorten
@@ -33,9 +33,9 @@ MAX_PREVIEWED_BYTES: Final = 64 * 1024
 MAX_NOTES: Final = 100  # compactions, and forks, of a page
 
 SPEAKERS: Final[Mapping[str, str | Promise]] = {
-    Role.USER: _("Person"),
-    Role.ASSISTANT: _("Agent"),
-    Role.SYSTEM: _("System"),
+    MessageRole.USER: _("Person"),
+    MessageRole.ASSISTANT: _("Agent"),
+    MessageRole.SYSTEM: _("System"),
 }
 """Names of the sides, where the conversation does not say who they are."""
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sessions_app.core.compaction.compaction import covered_range, summary_message
-from sessions_app.core.messages.messages import Role, StoredMessage, message_ids
+from sessions_app.core.messages.messages import MessageRole, StoredMessage, message_ids
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageNotFound
 from sessions_app.models import Compaction, Message, MessageQuerySet, Session
@@ -314,7 +314,7 @@ def answered(session_id: str, ids: Iterable[str]) -> set[str]:
     if not rows:
         return set()
     seen = Message.objects.seen_by(session_id, min(row.depth for row in rows))
-    answers = seen.filter(role=Role.ASSISTANT, parent__in=[row.pk for row in rows])
+    answers = seen.filter(role=MessageRole.ASSISTANT, parent__in=[row.pk for row in rows])
     return set(answers.values_list("parent__message_id", flat=True))
 
 
@@ -442,7 +442,7 @@ def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[
     if not has_more:
         return messages
     for index, message in enumerate(messages):
-        if message.role == Role.USER or covered_range(message.to_ui()):
+        if message.role == MessageRole.USER or covered_range(message.to_ui()):
             return messages[index:]
     return messages
 

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from sessions_app.core.compaction.pruning import merge_calls
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.messages import Role, to_ui
+from sessions_app.core.messages.messages import MessageRole, to_ui
 from sessions_app.core.messages.oversized import Spill
 from sessions_app.core.messages.parts import pending_calls
 from sessions_app.core.messages.plain_text import storable
@@ -113,7 +113,7 @@ def queue_messages(
     """
     prepared = [prepare(message, spill) for message in messages]
     for message in prepared:
-        if message["role"] == Role.ASSISTANT:
+        if message["role"] == MessageRole.ASSISTANT:
             raise MessageInvalid("An assistant's message cannot be queued.")
     with queueing(session_id) as writer:
         for message in prepared:
@@ -233,7 +233,7 @@ def append_here(
         if row.placed_at is None:
             writer.place(row, parent)
             parent = row
-        elif message["role"] == Role.ASSISTANT:
+        elif message["role"] == MessageRole.ASSISTANT:
             _rewrite(writer, row, message)
     if shows and parent is not shown:
         writer.show(parent)
@@ -259,7 +259,7 @@ def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may de
     where `after` does not end the shown path. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
     """
     prepared = prepare(message, spill)
-    if prepared["role"] != Role.ASSISTANT:
+    if prepared["role"] != MessageRole.ASSISTANT:
         raise MessageInvalid(
             Phrase("An assistant's message has the role 'assistant', not {role!r}.", role=prepared["role"])
         )
@@ -430,7 +430,7 @@ def archive_beyond(session_id: str, limit: int) -> bool:
         wanted = floor + count_path(session_id) - limit
         if wanted <= floor:
             return False
-        kept = Message.objects.on_path(session_id, None, wanted).filter(role=Role.USER, depth__gte=wanted)
+        kept = Message.objects.on_path(session_id, None, wanted).filter(role=MessageRole.USER, depth__gte=wanted)
         first = kept.order_by("depth").values_list("depth", flat=True).first()
         if first is None:
             return False

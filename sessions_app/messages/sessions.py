@@ -14,7 +14,7 @@ from django.db.models.functions import RowNumber
 from django.db.models.lookups import IsNull
 from django.utils import timezone
 
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.session_facts import SessionFacts
 from sessions_app.core.messages.shapes import Part
 from sessions_app.errors import MessageInvalid, SessionNotFound
@@ -178,7 +178,7 @@ def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
         model_name=old.model_name,
     )
     parts: list[Part] = [{"type": "text", "text": SPLIT_TEXT + summary}]
-    append_messages(new.pk, [{"id": new_id("msg"), "role": Role.ASSISTANT.value, "parts": parts}])
+    append_messages(new.pk, [{"id": new_id("msg"), "role": MessageRole.ASSISTANT.value, "parts": parts}])
     new.refresh_from_db()
     return new
 

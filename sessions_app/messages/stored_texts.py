@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from django.db import connection
 
 from sessions_app.core.compaction.compaction import SYNTHETIC_PREFIX, covered_range
-from sessions_app.core.messages.messages import Role, to_ui
+from sessions_app.core.messages.messages import MessageRole, to_ui
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.selectors import window_bounds
 from sessions_app.queries import WINDOW
@@ -61,7 +61,7 @@ def window_texts(session_id: str, *, max_messages: int = 500, max_bytes: int = 5
 def _from_first_question(texts: Sequence[StoredText]) -> list[StoredText]:
     """The same cut as that of `selectors`; of what stands before the first question only summaries are parsed."""
     for index, text in enumerate(texts):
-        if text.placed and (text.role == Role.USER or _is_summary(text)):
+        if text.placed and (text.role == MessageRole.USER or _is_summary(text)):
             return list(texts[index:])
     return list(texts)
 

@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.core.messages import shapes
-from sessions_app.core.messages.messages import Role, is_message_id, message_ids, to_content, without_author
+from sessions_app.core.messages.messages import MessageRole, is_message_id, message_ids, to_content, without_author
 from sessions_app.core.messages.oversized import Spill, fit_row, sanitise
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, MessageNotFound, MessageShared, SessionNotFound
@@ -38,7 +38,7 @@ def prepare(message: shapes.Message, spill: Spill | None = None) -> shapes.Messa
     """
     if not is_message_id(message.get("id")):
         raise MessageInvalid(Phrase("A message needs a usable id, not {id!r:.80}.", id=message.get("id")))
-    if message.get("role") not in set(Role) or not isinstance(message.get("parts"), list):
+    if message.get("role") not in set(MessageRole) or not isinstance(message.get("parts"), list):
         raise MessageInvalid(Phrase("Message {id!r} needs a role and a list of parts.", id=message["id"]))
     known: shapes.Message = {"id": message["id"], "role": message["role"], "parts": message["parts"]}
     if message.get("metadata") is not None:

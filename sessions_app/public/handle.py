@@ -17,7 +17,7 @@ from sessions_app.compactions import summaries
 from sessions_app.compactions.services import CompactionView
 from sessions_app.compactions.summaries import SummaryView
 from sessions_app.context.diffs import SessionDiff, session_diff
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import MessageInvalid, SessionNotFound
@@ -170,5 +170,5 @@ class SessionHandle(SessionReader):
 
 def _message(message: MessageInput) -> Message:
     if isinstance(message, str):
-        return {"id": new_id("msg"), "role": Role.USER.value, "parts": [{"type": "text", "text": message}]}
+        return {"id": new_id("msg"), "role": MessageRole.USER.value, "parts": [{"type": "text", "text": message}]}
     return cast("Message", {**message, "id": message.get("id") or new_id("msg")})

@@ -11,12 +11,12 @@ from typing import Final
 
 from django.db import connection, models, transaction
 
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.search.words import indexed_words, text_of
 from sessions_app.models import ContextEntry, EntryWords, IndexedText, Message, MessageWords
 from thinkproject.kernel.statements import Statement
 
-SEARCHED_ROLES: Final = (Role.USER, Role.ASSISTANT)
+SEARCHED_ROLES: Final = (MessageRole.USER, MessageRole.ASSISTANT)
 BATCH: Final = 500
 
 

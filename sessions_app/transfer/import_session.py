@@ -24,7 +24,7 @@ from sessions_app.context.store import MAX_WORDS
 from sessions_app.core.context.block_policy import BlockPolicy
 from sessions_app.core.context.context_blocks import Entry, check_key, check_label
 from sessions_app.core.messages import call_texts, shapes
-from sessions_app.core.messages.messages import MAX_BYTES, Role, is_message_id, parse_message
+from sessions_app.core.messages.messages import MAX_BYTES, MessageRole, is_message_id, parse_message
 from sessions_app.core.messages.parts import interrupt_part, is_pending, map_parts
 from sessions_app.core.messages.plain_text import storable
 from sessions_app.errors import (
@@ -221,7 +221,7 @@ class _Reader:
 
     def _message(self, line: JSONObject) -> None:
         message = prepare(_closed(parse_message(line)))
-        if message["role"] == Role.SYSTEM and self.rules is not None:
+        if message["role"] == MessageRole.SYSTEM and self.rules is not None:
             raise ExportInvalid("Messages of role 'system' cannot be imported.")
         parent_id = line.get("parent")
         if line.get("queued"):  # no turn will place it, so it goes to the end of the path

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 from chat.core.context.context_policy import ContextPolicy, newest
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.shortening import json_length
@@ -36,7 +36,7 @@ def cut_border(messages: Sequence[Message], policy: ContextPolicy, *, window_cha
     saved = [0, *accumulate(more for _, more in sizes)]  # what cutting all before it saves
     border = gain = carried = 0  # `carried`: characters that were sent since the last cut and that one would have saved
     for place, message in enumerate(messages):
-        if message.get("role") != Role.USER:
+        if message.get("role") != MessageRole.USER:
             carried += gain * _calls(message)
             continue
         wanted = max(border, newest(messages, policy.keep_messages - 1, place + 1))

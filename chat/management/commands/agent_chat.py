@@ -21,7 +21,7 @@ from chat.instance.handle import AgentHandle, ChatResult
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
-from chat.management.questions import ANSWERS, Questions
+from chat.management.questions import ANSWERS, TerminalQuestions
 from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
 from chat.models import Turn
@@ -95,7 +95,7 @@ class Talk:
         self._screen = screen
         self._runner = runner
         self._is_inline = is_inline
-        self._questions = Questions(key=key, screen=screen)
+        self._questions = TerminalQuestions(key=key, screen=screen)
 
     def run(self) -> None:
         """Read lines and answer them until the end. Errors: `CommandError` for a failed turn on a pipe."""

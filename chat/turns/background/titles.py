@@ -24,7 +24,7 @@ from chat.turns.background.ask_model import ask, count_call, small_model
 from chat.turns.policies import check_call
 from fibers.context import FiberContext
 from fibers.services import start_fiber
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
@@ -57,7 +57,7 @@ def start_title(key: InstanceKey, session_id: str, generation: int) -> None:
     if selectors.count_path(session_id) > _MAX_PATH:
         return
     path = selectors.path_page(session_id, limit=_MAX_PATH).messages
-    if sum(message.role == Role.USER for message in path) == 1:
+    if sum(message.role == MessageRole.USER for message in path) == 1:
         start_fiber(
             TITLE_FIBER,
             {"instance_id": key.instance_id, "session_id": session_id, "generation": generation},
@@ -103,8 +103,8 @@ def _find(payload: JSONObject) -> AgentInstance | None:
 def _exchange(session_id: str) -> tuple[str, str]:
     """The texts of the first question and of its answer; empty when there is nothing to go by."""
     path = selectors.path_page(session_id, limit=_MAX_PATH).messages
-    question = next((_text(message) for message in path if message.role == Role.USER), "")
-    answer = next((text for message in path if message.role == Role.ASSISTANT and (text := _text(message))), "")
+    question = next((_text(message) for message in path if message.role == MessageRole.USER), "")
+    answer = next((text for message in path if message.role == MessageRole.ASSISTANT and (text := _text(message))), "")
     return question, answer
 
 

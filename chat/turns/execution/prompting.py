@@ -19,7 +19,7 @@ from chat.turns.conf import turn_settings
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import json_length
@@ -201,7 +201,7 @@ def with_note(history: list[Message], text: str) -> list[Message]:
     if not text:
         return history
     roles = [message["role"] for message in history]
-    place = len(roles) - roles[::-1].index(Role.USER) if Role.USER in roles else 0
+    place = len(roles) - roles[::-1].index(MessageRole.USER) if MessageRole.USER in roles else 0
     return [*history[:place], _note(text), *history[place:]]
 
 

@@ -18,7 +18,7 @@ from sessions_app.core.compaction.tokens import (
     estimate_messages,
     estimate_text,
 )
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_lasting, is_pending, is_settled, is_tool, map_parts, tool_name
 from sessions_app.core.messages.plain_text import without_thoughts
 from sessions_app.core.messages.shapes import Message, Part
@@ -74,7 +74,7 @@ def summary_message(overlay: Overlay) -> Message:
     """The synthetic message that replaces those covered by an overlay."""
     return {
         "id": f"{SYNTHETIC_PREFIX}{overlay.id}",
-        "role": Role.ASSISTANT.value,
+        "role": MessageRole.ASSISTANT.value,
         "parts": [{"type": "text", "text": overlay.summary}],
         "metadata": {"compaction": {"id": overlay.id, "firstId": overlay.first_id, "lastId": overlay.last_id}},
     }
@@ -201,7 +201,7 @@ def _turns_start(history: Sequence[Message], turns: int, head: int) -> int:
     """Index where the last so many turns begin, but not above the head."""
     if turns < 1:
         return len(history)
-    begins = [index for index in range(head, len(history)) if history[index].get("role") == Role.USER]
+    begins = [index for index in range(head, len(history)) if history[index].get("role") == MessageRole.USER]
     return begins[-turns] if turns <= len(begins) else head
 
 

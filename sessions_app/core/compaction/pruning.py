@@ -11,7 +11,7 @@ from typing import Final
 
 from sessions_app.core.compaction.compaction import covered_range
 from sessions_app.core.compaction.tokens import TokenCounter, length_over_four
-from sessions_app.core.messages.messages import Role, StoredMessage
+from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.parts import is_tool, map_parts, state_of, tool_name
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.core.messages.shortening import json_length
@@ -54,7 +54,7 @@ def find_prunable(messages: Sequence[Message], prune: Prune) -> dict[str, list[s
     found: dict[str, list[str]] = {}
     kept = saved = turns = 0
     for message in reversed(messages):
-        turns += message.get("role") == Role.USER
+        turns += message.get("role") == MessageRole.USER
         if turns < prune.protected_turns:
             continue
         if covered_range(message) is not None:
@@ -83,10 +83,10 @@ def as_sent(messages: Sequence[StoredMessage], session_id: str) -> list[Message]
     made: list[Message] = []
     for place in reversed(range(len(messages))):
         message = messages[place]
-        turns += message.role == Role.USER
+        turns += message.role == MessageRole.USER
         is_own_and_old = turns >= PROTECTED_TURNS and message.session_id == session_id
         read = _without_outputs(message.to_ui(), message.pruned_calls if is_own_and_old else ())
-        if message.role == Role.USER:
+        if message.role == MessageRole.USER:
             read["sentAt"] = message.created_at.isoformat()
             pause = (message.created_at - messages[place - 1].created_at).total_seconds() if place else 0.0
             if message.parts and pause >= LEAST_PAUSE_SECONDS:

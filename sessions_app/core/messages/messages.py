@@ -22,7 +22,7 @@ MAX_DEPTH = 64
 MAX_BYTES = 16 * 1024 * 1024
 
 
-class Role(StrEnum):
+class MessageRole(StrEnum):
     """The author's role. The values are those on the wire."""
 
     USER = "user"
@@ -132,7 +132,7 @@ def _checked_id(value: JSONValue) -> str:
 
 
 def _checked_role(value: JSONValue) -> str:
-    if not isinstance(value, str) or value not in set(Role):
+    if not isinstance(value, str) or value not in set(MessageRole):
         raise MessageInvalid("A message's role must be 'user', 'assistant' or 'system'.")
     return value
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
 
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_pending
 from sessions_app.core.messages.shapes import Part
 from sessions_app.transfer.archives.shapes import (
@@ -135,7 +135,7 @@ class _Walk:
         children = [child for child in self._below.get(node.id, ()) if child not in self._places]  # no circles
         if opened is None:
             return self._pass_on(step.parent_id, carried, children)
-        if len(children) == 1 and opened.message.role == Role.ASSISTANT:
+        if len(children) == 1 and opened.message.role == MessageRole.ASSISTANT:
             return [_Step(node_id=children[0], parent_id=opened.message.parent_id, open=opened, carried=carried)]
         carried += self._calls_for(opened, children)
         self._close(opened)
@@ -148,9 +148,9 @@ class _Walk:
 
     def _take(self, step: _Step, node: Node) -> _Open:
         """Put a node's parts into the open message, or begin one."""
-        role = Role.USER if node.kind is NodeKind.PERSON else Role.ASSISTANT
+        role = MessageRole.USER if node.kind is NodeKind.PERSON else MessageRole.ASSISTANT
         opened, parent_id = step.open, step.parent_id
-        if opened is not None and not (node.joins and role == Role.ASSISTANT and opened.has_room(node)):
+        if opened is not None and not (node.joins and role == MessageRole.ASSISTANT and opened.has_room(node)):
             step.carried[:0] = self._calls_for(opened, [node.id])
             self._close(opened)
             parent_id, opened = self._made(opened.message.id), None

@@ -5,7 +5,7 @@ It has no place for the bytes of a file: those of text are written as text, of o
 
 from datetime import datetime
 
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Part
 from sessions_app.transfer.archives.librechat import NO_PARENT
@@ -33,7 +33,7 @@ def librechat_record(conversation: Conversation) -> JSONObject:
 
 
 def _message(message: ArchivedMessage, conversation: Conversation) -> JSONObject:
-    is_person = message.role == Role.USER
+    is_person = message.role == MessageRole.USER
     files = [part for part in message.parts if isinstance(part, FileRef)]
     kept = [ref for ref in files if ref.text]
     if len(kept) < len(files):

@@ -6,7 +6,7 @@ calls are `<details>`. Files are data URLs. What is left out is counted in `meta
 
 import html
 
-from sessions_app.core.messages.messages import Role
+from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Part
 from sessions_app.transfer.archives.shapes import ArchivedMessage, Conversation, FileRef
@@ -65,7 +65,7 @@ def _message(message: ArchivedMessage, children: list[str]) -> JSONObject:
     files = [_file(part) for part in message.parts if isinstance(part, FileRef)]
     if files:
         made["files"] = files
-    if message.role == Role.ASSISTANT:
+    if message.role == MessageRole.ASSISTANT:
         made |= {"model": model_of(message), "done": True, "output": [item for part in parts for item in _items(part)]}
     return made
 

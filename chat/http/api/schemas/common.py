@@ -90,8 +90,8 @@ class InstanceOut(Schema):
 
     `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
     turn of the shown path failed, and nothing followed. `guard`: differs after every change of its
-    injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode. `undone`: there is something
-    to redo.
+    injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode.
+    `undone`: there is something to redo.
     `session_id`: its current history; `keeps_sessions`: its agent keeps several. `model_choice`: null for nothing.
     `role`: yours. `is_shared`: it has members. Pins and what was seen are its owner's alone.
     `path`: behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents, of which
