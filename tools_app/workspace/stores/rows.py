@@ -333,19 +333,6 @@ def _row(row: StoredWorkspace, planned: Planned) -> WorkspaceEntry:
     )
 
 
-def _restore(row: StoredWorkspace, planned: Sequence[Planned]) -> None:
-    """Have entries that are there be what backups have, within the database; one statement for each 500."""
-    ids = [each.content.backup_id for each in planned if each.content is not None]
-    same = ("workspace_id", "path", "path_key", *_KEPT)
-    values: dict[str, Any] = {name: F(name) for name in same}
-    values |= {name: Value("", models.CharField()) for name in ("parent_key", "name")}  # stay as they are
-    values["version"] = Value(row.version, models.BigIntegerField())
-    values |= {name: Value(row.modified_at, models.DateTimeField()) for name in ("created_at", "modified_at")}
-    for start in range(0, len(ids), BATCH_KEYS):
-        rows = FileBackup.objects.filter(pk__in=ids[start : start + BATCH_KEYS])
-        insert_from(rows, WorkspaceEntry, values, on_conflict=_REPLACING)
-
-
 def _at_or_below(source: Entry) -> Q:
     at = Q(path_key=key_of(source.path))
     return at | below_prefix(below(source.path)) if source.kind is EntryKind.DIRECTORY else at
