@@ -72,7 +72,7 @@ def test_two_hold_one_conversation_and_a_third_sees_nothing(
     look(hers, "people-typing")
     his.write('Rent\ncall tool pay {"amount": 5}\nsay: It says {result}.')
     question = hers.page.locator(".question")
-    expect(question).to_have_count(1)
+    expect(question).to_have_count(1, timeout=40_000)
     expect(question).to_contain_text(f"Can be decided by: You, {bob}")
     expect(hers.page.locator(".message.is-user .message-head").last).to_have_text(f"{bob[:2].upper()}{bob}")
     expect(his.page.locator(".message.is-user .message-head").last).to_contain_text("You")
