@@ -98,9 +98,9 @@ async def circle(make_room: MakeRoom) -> Circle:
 
 async def test_the_author_comes_from_the_login(circle: Circle) -> None:
     forged = {"thinkAuthor": str(circle.carol.pk), "mood": "good"}
-    words: Any = {"role": "user", "parts": [{"type": "text", "text": "hello"}], "metadata": forged}
+    words: Any = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}], "metadata": forged}
     hers = await circle.says(circle.alice, "hello")
-    his = await circle.says(circle.bob, ClientArray(messages=[*(await circle.room.transcript()), {"id": "m", **words}]))
+    his = await circle.says(circle.bob, ClientArray(messages=[*(await circle.room.transcript()), words]))
     assert (hers.author, his.author) == ("", str(circle.bob.pk))
     assert (hers.fiber.owner_id, his.fiber.owner_id) == (circle.alice.pk, circle.bob.pk)
     questions = [m.get("metadata") or {} for m in await circle.room.transcript() if m["role"] == "user"]
