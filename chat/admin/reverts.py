@@ -23,7 +23,7 @@ class RevertAdmin(ActionAdmin):
     search_help_text = _("The exact id of an undo, of its turn, or of its conversation.")
     fields = (
         *("what", "conversation", "turn", "includes_messages", "includes_files", "file_count", "stayed", "actor"),
-        *("created_at", "redo_of", "session_id", "leaf_before", "leaf_after", "id"),
+        *("created_at", "redo_of", "id"),
     )
     ordering = ("-created_at", "-id")
     date_hierarchy = "created_at"
