@@ -17,12 +17,12 @@ from chat.models import Revert
 class RevertAdmin(ActionAdmin):
     """Undos and redos, newest first."""
 
-    list_display = ("created_at", "what", "conversation", "turn", "includes_messages", "file_count", "stayed", "actor")
+    list_display = ("created_at", "what", "conversation", "turn", "includes_messages", "file_count", "stayed", "person")
     list_filter = ("includes_files", "includes_messages")
     search_fields = ("=id", "=turn_id", "=instance__id")
     search_help_text = _("The exact id of an undo, of its turn, or of its conversation.")
     fields = (
-        *("what", "conversation", "turn", "includes_messages", "includes_files", "file_count", "stayed", "actor"),
+        *("what", "conversation", "turn", "includes_messages", "includes_files", "file_count", "stayed", "person"),
         *("created_at", "redo_of", "id"),
     )
     ordering = ("-created_at", "-id")
@@ -54,6 +54,11 @@ class RevertAdmin(ActionAdmin):
     def stayed(self, row: Revert) -> int:
         """The number of files that stayed as they were."""
         return row.left_count
+
+    @admin.display(description=_("person"))
+    def person(self, row: Revert) -> str:
+        """The one who did it."""
+        return row.actor.get_username() if row.actor is not None else ""
 
     @admin.display(description=_("redo of"))
     def redo_of(self, row: Revert) -> str:

@@ -119,7 +119,7 @@ def pages_of(ids: dict[str, Any]) -> list[str]:
         *(f"think_chat/apitoken/{ids['token']}/change/", f"think_chat/attachment/{ids['file']}/change/"),
         *(f"think_tools/{page}/change/" for page in ids["tools"]),
         *(f"{page}/change/" for page in (*ids["durable"], *ids["streams"])),
-        *(f"think_chat/{ids['undone']}/change/", "think_tools/permissionrule/add/"),
+        f"think_chat/{ids['undone']}/change/",
     ]
 
 
