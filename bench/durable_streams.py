@@ -15,7 +15,7 @@ from bench.rig import Meter, Options, running
 from bench.rows import Row, milliseconds, row
 from tests.acceptance.product import Product
 
-READERS, APPENDS, FANNED = 1_000, 500, 20
+READERS, APPENDS, FANNED, WRITERS = 1_000, 500, 20, 8
 JSON = "application/json"
 NO_LIMITS = {"THINK_DURABLE_STREAMS": '{"readers": 100000, "requests_per_minute": 1000000, "sse_seconds": 600}'}
 
@@ -49,6 +49,12 @@ async def appends(session: aiohttp.ClientSession, url: str, count: int) -> list[
     return [await append(session, url, {"at": time.perf_counter(), "number": number}) for number in range(count)]
 
 
+async def abreast(session: aiohttp.ClientSession, root: str, count: int) -> list[float]:
+    """Seconds of each append where several writers of one person have a stream each: they wait for its row."""
+    each = [appends(session, f"{root}{number}", count // WRITERS) for number in range(WRITERS)]
+    return [seconds for found in await asyncio.gather(*each) for seconds in found]
+
+
 async def fan_out(session: aiohttp.ClientSession, url: str, readers: int, count: int) -> list[float]:
     """The delay of each of so many messages at each reader. Errors: one that a reader did not get."""
     async with session.put(url, headers={"Content-Type": JSON}) as reply:
@@ -77,6 +83,7 @@ async def measure(product: Product, options: Options) -> list[Row]:
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(headers=headers, connector=connector, timeout=aiohttp.ClientTimeout(None)) as http:
         alone = await appends(http, root + "alone", count)
+        several = await abreast(http, root + "abreast-", max(count, WRITERS))
         few = await fan_out(http, root + "one", 1, min(count, FANNED))
         meter = Meter.of(product)
         meter.start()
@@ -85,6 +92,7 @@ async def measure(product: Product, options: Options) -> list[Row]:
     events = len(many)
     return [
         row("append of one message, one after another", "ms", milliseconds(alone)),
+        row(f"append by {WRITERS} writers at once, each to a stream of its own", "ms", milliseconds(several)),
         row("append to one reader", "ms", milliseconds(few)),
         row(f"append to {readers:,} readers of one stream", "ms", milliseconds(many)),
         Row(what="- CPU of the web process for each event", unit="µs", median=meter.cpu["web"] / events * 1e6),

@@ -17,25 +17,17 @@ class Revert(models.Model):
 
     id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_revert_id, editable=False)
     instance = models.ForeignKey("think_chat.AgentInstance", on_delete=models.CASCADE, related_name="reverts")
-    session_id = models.CharField(_("history"), max_length=64)  # the history whose path it changed
+    session_id = models.CharField(max_length=64)  # the history whose path it changed
     turn_id = models.CharField(max_length=64)  # the first turn that was taken back; the turn may be gone
     redoes = models.OneToOneField("self", null=True, blank=True, on_delete=models.CASCADE, related_name="redone_by")
     includes_files = models.BooleanField(_("files"), default=False)
     includes_messages = models.BooleanField(_("messages"), default=False)
     file_count = models.PositiveIntegerField(_("changed files"), default=0)
-    left_count = models.PositiveIntegerField(_("files that stayed"), default=0)  # files that stayed as they were
-    leaf_before = models.CharField(
-        _("last message before"), max_length=128, blank=True, default=""
-    )  # message that ended the shown path
-    leaf_after = models.CharField(_("last message after"), max_length=128, blank=True, default="")
+    left_count = models.PositiveIntegerField(default=0)  # files that stayed as they were
+    leaf_before = models.CharField(max_length=128, blank=True, default="")  # message that ended the shown path
+    leaf_after = models.CharField(max_length=128, blank=True, default="")
     actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-        db_index=False,
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
