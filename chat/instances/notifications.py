@@ -147,18 +147,15 @@ class AuthorityChanged(TypedDict):
 
 
 class PeopleChanged(TypedDict):
-    """A member was added, has another role, or is none any more."""
+    """A member was added, has another role, or is none any more; with an author, that person has the conversation open.
+
+    `author`: as messages name this person. Nothing of it is kept.
+    """
 
     type: Literal["people.changed"]
-
-
-class PersonHere(TypedDict):
-    """A person has the conversation open. `author`: as messages name this person. Nothing of it is kept."""
-
-    type: Literal["person.here"]
-    author: str
-    typing: bool
-    origin: str
+    author: NotRequired[str]
+    typing: NotRequired[bool]
+    origin: NotRequired[str]
 
 
 class StreamChanged(TypedDict):
@@ -186,7 +183,6 @@ Notification = (
     | RunChanged
     | AuthorityChanged
     | PeopleChanged
-    | PersonHere
     | StreamChanged
 )
 

@@ -16,7 +16,7 @@ from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
 from chat.errors import BUSY, ModelChoiceInvalid, RoleNeeded, StateRefused, TurnDropped
 from chat.instance.instance import Instance
-from chat.instances.notifications import PersonHere, group_of, send_notification
+from chat.instances.notifications import PeopleChanged, group_of, send_notification
 from chat.members import policy
 from chat.members.selectors import author_of
 from chat.models import Role
@@ -289,8 +289,8 @@ class ClientCommands:
         if is_typing is None or now - self._presented_at < PRESENCE_SECONDS:
             return
         self._presented_at = now
-        event: PersonHere = {
-            "type": "person.here",
+        event: PeopleChanged = {
+            "type": "people.changed",
             "author": author_of(connection.user_id, connection.key.owner_id),
             "typing": is_typing and policy.allows(connection.role, Role.WRITER),
             "origin": connection.client.id,

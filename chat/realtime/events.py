@@ -15,7 +15,6 @@ from chat.instances.notifications import (
     ModelChosen,
     Notification,
     PeopleChanged,
-    PersonHere,
     RunChanged,
     SessionFailed,
     SessionPhaseChanged,
@@ -51,7 +50,7 @@ class InstanceEvents:
     async def turn_accepted(self, event: TurnAccepted) -> None:
         """A turn was admitted."""
         connection = self._connection
-        self._note_own_line()
+        _note_own_line(self._connection, self._lines)
         if event["origin"] == connection.client.id:
             return  # its own request has shown it
         turn = await db(snapshots.find_turn, connection.key, turn_id=event["turn_id"])
@@ -99,7 +98,7 @@ class InstanceEvents:
 
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""
-        self._note_own_line()
+        _note_own_line(self._connection, self._lines)
         await self._connection.feed.turn_finished(event["turn_id"])
 
     async def turn_resumed(self, event: TurnResumed) -> None:
@@ -127,7 +126,7 @@ class InstanceEvents:
 
     async def message_changed(self, event: MessageChanged) -> None:
         """A stored message was changed in its place: a call of it was answered, or its result has come."""
-        self._note_own_line()
+        _note_own_line(self._connection, self._lines)
         await self._connection.sender.message_updated(event["session_id"], event["message_id"])
 
     async def mcp_changed(self, _event: McpChanged) -> None:
@@ -138,23 +137,20 @@ class InstanceEvents:
         """A run of another agent for this one was started or has ended."""
         await self._connection.runs.changed(event["run_id"])
 
-    async def people_changed(self, _event: PeopleChanged) -> None:
-        """A member came or left, or has another role: clients that read the product's own frames ask who is there."""
-        if self._connection.reads_own_frames:
-            await self._connection.send(extension_frames.people_changed())
-
-    def _note_own_line(self) -> None:
-        """Send a member the line of the open conversation: changes of lists are notified to its owner alone."""
+    async def people_changed(self, event: PeopleChanged) -> None:
+        """A member came or left, has another role, or is here: for clients that read the product's own frames."""
         connection = self._connection
-        if connection.is_member and connection.shows_list and connection.key.instance_id is not None:
-            self._lines.note(connection.key.instance_id)
-
-    async def person_here(self, event: PersonHere) -> None:
-        """Another person has the conversation open; only clients that read the product's own frames are notified."""
-        connection = self._connection
-        if connection.reads_own_frames and event["origin"] != connection.client.id:
-            await connection.send(extension_frames.person_here(event["author"], is_typing=event["typing"]))
+        if connection.reads_own_frames and event.get("origin") != connection.client.id:
+            is_here = "author" in event
+            sign = extension_frames.person_here(event.get("author", ""), is_typing=event.get("typing", False))
+            await connection.send(sign if is_here else extension_frames.people_changed())
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""
         await self._connection.check_authority()
+
+
+def _note_own_line(connection: Connection, lines: ListLines) -> None:
+    """Send a member the line of the open conversation: changes of lists are notified to its owner alone."""
+    if connection.is_member and connection.shows_list and connection.key.instance_id is not None:
+        lines.note(connection.key.instance_id)
