@@ -1,5 +1,6 @@
 """Whatever happens at the same time: a feed has no gap, no wrong order, and with what was there all that there is."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -197,3 +198,29 @@ def test_writers_who_take_several_conversations_in_any_order_do_not_wait_in_a_ci
     seqs = list(FeedChange.objects.filter(feed=owner.pk).order_by("seq").values_list("seq", flat=True))
     assert seqs == list(range(start + 1, FeedHead.objects.get(pk=owner.pk).seq + 1))
     assert FeedChange.objects.filter(feed=owner.pk, type="run").count() == rounds * 3 * len(orders)
+
+
+def test_who_opens_waits_for_commits_that_have_looked_for_an_open_feed(
+    make_instance: Callable[..., AgentInstance],
+) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer")
+    owner = User.objects.create_user(new_id("u"))
+    talk = make_instance(owner)
+    has_looked = threading.Event()
+
+    def work() -> None:
+        with transaction.atomic():
+            append_messages(str(talk.session_id), [text_message("user", "hi", "m")])
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as at the commit, which takes a moment
+            has_looked.set()
+            time.sleep(0.3)  # that moment: one who does not wait has looked by then
+
+    def look() -> None:
+        assert has_looked.wait(10)
+        follower = Follower(owner.pk, [str(talk.session_id)])
+        follower.open()
+        assert follower.looked_at == {f"{talk.session_id}/m"}
+
+    assert together(work, look) == []
