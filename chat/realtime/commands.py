@@ -42,7 +42,7 @@ from tools_app.calls.services import Actor
 logger = logging.getLogger(__name__)
 
 PRESENCE_SECONDS: Final = 1.0
-"""Between two notices of one connection that its person is here."""
+"""Between two notices of one connection that its person is here, and between two that the person writes."""
 
 
 class ClientCommands:
@@ -51,7 +51,7 @@ class ClientCommands:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._calls = CallDispatcher(connection.key, connection.client, connection.send, connection.send_state)
-        self._presented_at = float("-inf")
+        self._presented_at = {False: float("-inf"), True: float("-inf")}  # by whether the person writes
         self._expects_turn = False  # the client answered a call last and waits for the turn that follows
 
     async def close(self) -> None:
@@ -284,11 +284,14 @@ class ClientCommands:
         await connection.send_model_choice(instance_id, view)
 
     def _present(self, is_typing: bool | None) -> None:
-        """Notify the others that this person is here: at most once a second, through the channel layer alone."""
+        """Notify the others that this person is here or writes: each at most once a second, by the channel layer alone.
+
+        A person who begins to write right after a sign of life is seen to: clients do not say it again for seconds.
+        """
         now, connection = time.monotonic(), self._connection
-        if is_typing is None or now - self._presented_at < PRESENCE_SECONDS:
+        if is_typing is None or now - self._presented_at[is_typing] < PRESENCE_SECONDS:
             return
-        self._presented_at = now
+        self._presented_at[is_typing] = now
         event: PeopleChanged = {
             "type": "people.changed",
             "author": author_of(connection.user_id, connection.key.owner_id),

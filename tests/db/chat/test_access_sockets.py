@@ -251,10 +251,11 @@ async def test_who_is_here_is_relayed_and_bounded(alice: User, bob: User, her_tu
     await received(hers)
     his, _ = await opened(bob, her_turn)
     before = await sync_to_async(all_rows)()
-    for _ in range(3):
-        await his.send_to(text_data=json.dumps({"type": "think_ping", "typing": True}))
+    for is_typing in (False, True, True, False):
+        await his.send_to(text_data=json.dumps({"type": "think_ping", "typing": is_typing}))
     signs = [json.loads(text) for text in await received(hers)]
-    assert signs == [{"type": "think_presence", "author": str(bob.pk), "typing": False}]  # a reader does not write
+    sign = {"type": "think_presence", "author": str(bob.pk), "typing": False}  # a reader does not write
+    assert signs == [sign, sign]  # one of each kind
     assert await sync_to_async(all_rows)() == before
     for socket in (hers, his):
         await socket.disconnect()
