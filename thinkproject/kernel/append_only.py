@@ -56,7 +56,8 @@ def erasing(using: str = DEFAULT_DB_ALIAS, *, whole: str = "") -> Iterator[None]
     with transaction.atomic(using=using, savepoint=False):
         _begin(key, using, whole)
         yield
-        _end(key, using)
+        if not connections[using].needs_rollback:  # else the rollback takes it back, and no statement may be made
+            _end(key, using)
 
 
 def erase_with(model: type[models.Model]) -> None:

@@ -30,6 +30,7 @@ from sessions_app.public.manager import SessionManager
 from sessions_app.testing import make_message, make_session, text_message
 from sessions_app.transfer.export import export_lines, export_markdown
 from sessions_app.transfer.import_session import import_session
+from thinkproject.kernel.append_only import erasing
 
 pytestmark = pytest.mark.django_db
 
@@ -201,7 +202,8 @@ def test_modified_and_deleted(session: Session) -> None:
     store.put_entry(ContextOwner(session_id=session.pk), "docs", Entry(key="k", content="x\ny"))
     put(session, "notes", "a\nb")
     # What was there before this session said anything: as an import leaves it.
-    ContextChange.objects.all().delete()
+    with erasing():
+        ContextChange.objects.all().delete()
     store.delete_entry(ContextOwner(session_id=session.pk), "docs", "k")
     put(session, "notes", "a\nc")
     assert {(each.label, each.key): each.status for each in session_diff(session.pk).documents} == {

@@ -107,4 +107,4 @@ def test_two_hundred_conversations_cost_one_statement(as_alice: ApiClient, alice
     assert len(items) == 200
     assert sum(item["has_failed"] for item in items) == 100
     assert sum(item["waiting_count"] for item in items) == 100  # of the running ones
-    assert len(queries) == 3  # the session, the user, the list
+    assert len(queries) == 4  # the session, the user, where she is a member, the list
