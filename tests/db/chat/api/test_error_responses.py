@@ -28,7 +28,7 @@ def declared(document: Json, method: str, path: str) -> set[str]:
 def test_errors_follow_from_the_shape_of_an_operation(document: Json) -> None:
     assert declared(document, "get", "/model") == {"200", "400", "401"}
     assert declared(document, "get", "/agents") == {"200", "400", "401", "422"}
-    assert declared(document, "get", "/turns/{turn_id}") == {"200", "400", "401", "404", "422"}
+    assert declared(document, "get", "/turns/{turn_id}") == {"200", "400", "401", "403", "404", "422"}
     assert declared(document, "put", "/instances/{instance_id}/leaf") == {
         "200", "400", "401", "403", "404", "413", "422"
     }  # fmt: skip
