@@ -75,7 +75,7 @@ class Hers:
 
     def address(self, method: str, path: str) -> str:
         """The same, with the parameters that the operation needs."""
-        return self.fill(path) + QUERIES.get((method, path), "")
+        return self.fill(path + QUERIES.get((method, path), ""))
 
     def filled(self, body: Any) -> Any:
         """The same in a body."""
