@@ -245,7 +245,7 @@ async def test_authority_that_cannot_be_asked_for_ends_the_stream(
     def fail(*_arguments: Any) -> bool:
         raise OperationalError
 
-    monkeypatch.setattr("chat.http.api.endpoints.stream.recheck", fail)
+    monkeypatch.setattr("chat.http.api.endpoints.stream.holds_role", fail)
     async with asyncio.timeout(10):
         assert await events.all() == []
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
