@@ -62,7 +62,8 @@ def by_folder(reports: Iterable[object]) -> dict[str, Spent]:
 
 def write_costs(target: Path, reports: Iterable[object], *, but: tuple[str, ...]) -> None:
     """Write which modules are costly, those below the folders `but` excepted. `target` keeps its comments."""
-    comments = [line for line in target.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    comments = [line for line in before.splitlines() if line.startswith("#")]
     costly = [
         (spent.cpu, name)
         for name, spent in by_module(reports).items()
