@@ -13,7 +13,8 @@ from chat.turns.state.deletion import delete_turns
 from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Link, MakeDirectory, Put
-from tools_app.models import FileBackup
+from tools_app.core.tool_calls import CallStatus
+from tools_app.models import FileBackup, ToolCallRecord
 from tools_app.workspace.services import create_workspace
 
 from .agents import MODELS
@@ -127,6 +128,8 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
         + "say: done"
     )
     assert status_of(turn) == "completed"
+    calls = await db(lambda: list(ToolCallRecord.objects.filter(turn_id=turn.pk).values("call_id", "status", "output")))
+    assert [call for call in calls if call["status"] != CallStatus.SUCCEEDED] == []
     after, said = await files_of(room), await room.texts()
     preview = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
     assert {each["path"]: each["fate"] for each in preview["files"]} == {
