@@ -181,7 +181,7 @@ async def test_an_object_stays_as_long_as_a_backup_has_it(database_workspace: Da
     for path in ("/first", "/second"):
         await database_workspace.write_file(path, "x" * 2_000)
         await database_workspace.in_turn("t1").rm(path)
-    names = [row.storage_name async for row in FileBackup.objects.all()]
+    names = [row.storage_name async for row in FileBackup.objects.order_by("path")]
     assert await db(lambda: sweep_orphans()) == 0
     assert [object_storage().exists(name) for name in names] == [True, True]
     await FileBackup.objects.filter(path="/first").aupdate(created_at=timezone.now() - timedelta(days=31))
