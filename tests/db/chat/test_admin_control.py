@@ -9,7 +9,7 @@ from django.test import Client
 from chat.models import AgentInstance
 from chat.runtime.undo import redo, undo_turn
 from tests.db.chat.conftest import say
-from tests.db.chat.test_admin_actions import staff
+from tests.db.chat.staff import staff
 from tools_app.models import PermissionRule
 
 RULES, REVERTS = "/admin/think_tools/permissionrule/", "/admin/think_chat/revert/"
@@ -17,12 +17,12 @@ GIVEN = {"level": "site", "agent": "", "action": "deny", "key": "bash", "pattern
 
 
 @pytest.fixture
-def talk(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
+def shown_talk(alice: User, make_instance: Callable[..., AgentInstance]) -> AgentInstance:
     return make_instance(alice, "talk", title="A talk")
 
 
-def test_rules_of_the_site_and_of_agents_are_made_changed_and_ended(alice: User, talk: AgentInstance) -> None:
-    client = staff(*(f"{verb}_permissionrule" for verb in ("view", "add", "change", "delete")))
+def test_rules_of_the_site_and_of_agents_are_made_changed_and_ended(alice: User, shown_talk: AgentInstance) -> None:
+    _, client = staff(*(f"{verb}_permissionrule" for verb in ("view", "add", "change", "delete")))
     for wrong in ({"key": "nowhere:x"}, {"level": "class"}, {"agent": "assistant"}, {"level": "owner"}):
         page = client.post(f"{RULES}add/", {**GIVEN, **wrong})
         assert (page.status_code, PermissionRule.objects.count()) == (200, 0), wrong
@@ -38,7 +38,7 @@ def test_rules_of_the_site_and_of_agents_are_made_changed_and_ended(alice: User,
     rule.refresh_from_db()
     assert (rule.level, rule.agent, rule.action) == ("class", "assistant", "ask")
     own = PermissionRule.objects.create(
-        level="conversation", owner=alice, scope=talk.pk, action="allow", key="edit", pattern="/docs/*"
+        level="conversation", owner=alice, scope=shown_talk.pk, action="allow", key="edit", pattern="/docs/*"
     )
     shown = client.get(RULES).content.decode()
     assert "edit: /docs/*" in shown
@@ -51,11 +51,11 @@ def test_rules_of_the_site_and_of_agents_are_made_changed_and_ended(alice: User,
     assert [each.pk for each in PermissionRule.objects.all()] == [rule.pk]
 
 
-def test_undos_are_seen_and_not_done_here(alice: User, talk: AgentInstance) -> None:
-    turn = say(talk, "q1", "a1")
+def test_undos_are_seen_and_not_done_here(alice: User, shown_talk: AgentInstance) -> None:
+    turn = say(shown_talk, "q1", "a1")
     undone = undo_turn(turn, files=True, messages=True, actor_id=alice.pk).revert
     again = redo(undone, actor_id=alice.pk).revert
-    client = staff("view_revert")
+    _, client = staff("view_revert")
     shown = client.get(REVERTS).content.decode()
     assert "Undo, redone" in shown
     assert "Redo" in shown
@@ -70,4 +70,4 @@ def test_undos_are_seen_and_not_done_here(alice: User, talk: AgentInstance) -> N
 
 def staff_of_nothing() -> Client:
     User.objects.filter(username="staff").delete()
-    return staff()
+    return staff()[1]
