@@ -8,9 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.durable_streams import live
 from chat.durable_streams.finding import remove_ended
 from chat.http import live_reads
+from chat.instances import watching
 from chat.models import DurableStream, StreamEntry, StreamProducer, StreamSubscription, SubscriptionLink
 from chat.operations.retention import POLICIES
 from chat.operations.table_sizes import database_size
@@ -150,7 +150,7 @@ async def test_a_hint_wakes_readers_and_a_look_is_the_net(
             return bytes((await poll).content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(live, "POLL_SECONDS", 60.0)
+        patch.setattr(watching, "POLL_SECONDS", 60.0)
         assert await polled() == b"now"
     with monkeypatch.context() as patch:
         patch.setattr("chat.durable_streams.waking.notify_on_commit", lambda *_: None)  # every hint is lost
