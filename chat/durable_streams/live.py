@@ -5,7 +5,6 @@ Readers at one position share what is read for them.
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from weakref import WeakKeyDictionary
 
 from django.db import DatabaseError
 from typing_extensions import override
@@ -14,7 +13,7 @@ from chat.durable_streams.errors import StreamRefused
 from chat.durable_streams.finding import StreamState, state_for_readers
 from chat.durable_streams.reading import StreamRead, read_next
 from chat.instances.notifications import stream_group
-from chat.instances.watching import SharedWatch, WatchesByLoop, shared_watch
+from chat.instances.watching import SharedWatch, SharedWatches
 from chat.models import DurableStream
 from thinkproject.kernel.aio import db
 
@@ -67,9 +66,9 @@ class Watch(SharedWatch):
         self._seen = state
 
 
-_watches: "WatchesByLoop[int, Watch]" = WeakKeyDictionary()
+_watches = SharedWatches(Watch)
 
 
 def watching(stream_id: int) -> AbstractAsyncContextManager[Watch]:
     """The watch of a stream, which lasts as long as its readers."""
-    return shared_watch(_watches, stream_id, Watch)
+    return _watches.of(stream_id)

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 from contextlib import AbstractAsyncContextManager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from django.db import DatabaseError
 from typing_extensions import override
@@ -15,7 +14,7 @@ from typing_extensions import override
 from chat.feed.errors import FeedGone
 from chat.feed.reading import last_change
 from chat.instances.notifications import list_group
-from chat.instances.watching import SharedWatch, WatchesByLoop, shared_watch
+from chat.instances.watching import SharedWatch, SharedWatches
 from thinkproject.kernel.aio import db
 
 
@@ -49,9 +48,9 @@ class FeedWatch(SharedWatch):
             self.wake()
 
 
-_watches: "WatchesByLoop[Any, FeedWatch]" = WeakKeyDictionary()
+_watches = SharedWatches(FeedWatch)
 
 
 def watching_feed(owner_id: Any) -> AbstractAsyncContextManager[FeedWatch]:
     """The watch of a feed, which lasts as long as its readers."""
-    return shared_watch(_watches, owner_id, FeedWatch)
+    return _watches.of(owner_id)

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Hashable
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from chat.instances.waiting import notifications
@@ -52,27 +52,31 @@ class SharedWatch(ABC):
 
 Key = TypeVar("Key", bound=Hashable)
 Kept = TypeVar("Kept", bound=SharedWatch)
-WatchesByLoop = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, Kept]]
 
 
-@contextlib.asynccontextmanager
-async def shared_watch(
-    by_loop: "WatchesByLoop[Key, Kept]", key: Key, make: Callable[[Key], Kept]
-) -> AsyncIterator[Kept]:
-    """The watch of a key, which lasts as long as its readers; made for the first."""
-    watches = by_loop.setdefault(asyncio.get_running_loop(), {})
-    watch = watches.get(key)
-    if watch is None or watch.is_gone:
-        watch = watches[key] = make(key)
-        watch.task = asyncio.create_task(watch.run())
-    watch.readers += 1
-    try:
-        yield watch
-    finally:
-        watch.readers -= 1
-        if not watch.readers:
-            if watches.get(key) is watch:
-                del watches[key]
-            assert watch.task is not None
-            watch.task.cancel()
-            await asyncio.gather(watch.task, return_exceptions=True)
+class SharedWatches(Generic[Key, Kept]):
+    """The watches of one kind in this process, made for their first readers."""
+
+    def __init__(self, make: Callable[[Key], Kept]) -> None:
+        self._make = make
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, Kept]] = WeakKeyDictionary()
+
+    @contextlib.asynccontextmanager
+    async def of(self, key: Key) -> AsyncIterator[Kept]:
+        """The watch of a key, which lasts as long as its readers."""
+        watches = self._by_loop.setdefault(asyncio.get_running_loop(), {})
+        watch = watches.get(key)
+        if watch is None or watch.is_gone:
+            watch = watches[key] = self._make(key)
+            watch.task = asyncio.create_task(watch.run())
+        watch.readers += 1
+        try:
+            yield watch
+        finally:
+            watch.readers -= 1
+            if not watch.readers:
+                if watches.get(key) is watch:
+                    del watches[key]
+                assert watch.task is not None
+                watch.task.cancel()
+                await asyncio.gather(watch.task, return_exceptions=True)
