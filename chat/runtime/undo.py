@@ -245,11 +245,10 @@ def _effects(turn: Turn, turns: Sequence[str]) -> list[ActionRecord]:
 
 
 def _may_write(instance: AgentInstance) -> Q:
-    """Condition of workspaces: the owner's, and shared ones that the conversation may write to."""
+    """Condition of workspaces: the owner's, shared ones that the conversation may write to, directories on the disk."""
     family = [instance.pk, *descendants(instance.pk)]
-    return Q(owner_id=instance.owner_id, owner__isnull=False) | Q(
-        owner=None, attachments__scope__in=family, attachments__can_write=True
-    )
+    is_attached = Q(owner=None, attachments__scope__in=family, attachments__can_write=True)
+    return Q(owner_id=instance.owner_id, owner__isnull=False) | is_attached | ~Q(root="")
 
 
 def _place_before(turn: Turn) -> tuple[str | None, str]:

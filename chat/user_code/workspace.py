@@ -12,7 +12,7 @@ from tools_app.core.guard.reach import held_back
 from tools_app.core.guard.rules import SeenText
 from tools_app.errors import FileFailed
 from tools_app.file_tools.tree_snapshot import tree_snapshot
-from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.undo import KEEPING
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 async def workspace_of(agent: Agent) -> Workspace:
     """The workspace of an agent object: what its `get_workspace` gives, or the instance's own.
 
-    Of one in the database, files are kept as they were before the turn that the object works for.
+    Of one in the database or on the disk, files are kept as they were before the turn that the object works for.
     Errors: `WorkspaceMissing` for an agent that has none; `AgentCodeFailed`.
     """
     found: Any = await call_hook(agent, "get_workspace") if isinstance(agent, Think) else None
@@ -28,7 +28,7 @@ async def workspace_of(agent: Agent) -> Workspace:
         return agent.instance.open_workspace()
     if found is False:
         raise WorkspaceMissing
-    workspace: Workspace = found.in_turn(agent.instance.turn_id) if isinstance(found, DatabaseWorkspace) else found
+    workspace: Workspace = found.in_turn(agent.instance.turn_id) if isinstance(found, KEEPING) else found
     return workspace
 
 

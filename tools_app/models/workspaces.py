@@ -30,6 +30,7 @@ class StoredWorkspace(models.Model):
         related_name="+",
     )  # whose quota it counts for; none: shared
     name = models.CharField(_("name"), max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    root = models.CharField(max_length=4096, blank=True, default="")  # of a directory on the disk: it has backups alone
     file_count = models.PositiveBigIntegerField(default=0)
     directory_count = models.PositiveBigIntegerField(_("directories"), default=1)  # the root is one
     link_count = models.PositiveBigIntegerField(default=0)
@@ -45,6 +46,9 @@ class StoredWorkspace(models.Model):
         db_table = "think_tools_workspace"
         verbose_name = _("workspace")
         verbose_name_plural = _("workspaces")
+        constraints = [
+            models.UniqueConstraint(fields=["root"], condition=~models.Q(root=""), name="think_workspace_root")
+        ]
         indexes = [models.Index(fields=["-modified_at"], name="think_workspace_recent")]
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from tools_app.errors import FileFailed
 from tools_app.models import FileBackup, WorkspaceEntry
 from tools_app.workspace import objects
 from tools_app.workspace.conf import workspace_settings
+from tools_app.workspace.stores.directory import DirectoryWorkspace
 
 MAX_SHOWN_BYTES: Final = 256 * 1024
 """Of larger files, and of those in storage, no text is shown."""
@@ -28,8 +29,10 @@ COUNT_OF_TURN: Final = """(
     SELECT COUNT(*) FROM think_tools_filebackup b WHERE b.turn_id = %s AND b.step = (
         SELECT MIN(c.step) FROM think_tools_filebackup c
         WHERE c.turn_id = b.turn_id AND c.workspace_id = b.workspace_id AND c.path_key = b.path_key
-    ) AND (b.kind IN ('file', 'symlink') OR b.kind_after IN ('file', 'symlink')) AND (b.kind <> '' OR EXISTS (
-        SELECT 1 FROM think_tools_workspaceentry e WHERE e.workspace_id = b.workspace_id AND e.path_key = b.path_key
+    ) AND (b.kind IN ('file', 'symlink') OR b.kind_after IN ('file', 'symlink')) AND (b.kind <> '' OR '' <> (
+        SELECT d.kind_after FROM think_tools_filebackup d
+        WHERE d.turn_id = b.turn_id AND d.workspace_id = b.workspace_id AND d.path_key = b.path_key
+        ORDER BY d.step DESC LIMIT 1
     ))
 )"""
 """Part of a statement: `count_in_turn` of the parameter."""
@@ -110,9 +113,9 @@ def count_in_turn(turn_id: str) -> int:
     same = FileBackup.objects.filter(
         turn_id=OuterRef("turn_id"), workspace=OuterRef("workspace"), path_key=OuterRef("path_key")
     )
-    there = WorkspaceEntry.objects.filter(workspace=OuterRef("workspace"), path_key=OuterRef("path_key"))
     first = FileBackup.objects.filter(~Exists(same.filter(step__lt=OuterRef("step"))), OF_FILES, turn_id=turn_id)
-    return first.filter(~Q(kind="") | Exists(there)).count()
+    last = Subquery(same.order_by("-step").values("kind_after")[:1])
+    return first.annotate(left=last).exclude(kind="", left="").count()
 
 
 def compared(files: Iterable[ChangedFile]) -> list[FileDifference]:
@@ -166,12 +169,13 @@ def rows_of(ids: Iterable[int]) -> dict[int, Any]:
     wanted = sorted(set(ids))
     for start in range(0, len(wanted), _BATCH):
         rows = FileBackup.objects.filter(pk__in=wanted[start : start + _BATCH]).defer("content")
-        for row in rows.annotate(short=_SHORT, next_id=Subquery(next_row.values("pk")[:1])):
+        root = F("workspace__root")
+        for row in rows.annotate(short=_SHORT, root=root, next_id=Subquery(next_row.values("pk")[:1])):
             found[row.pk] = row
     return found
 
 
-def at_paths(rows: Sequence[FileBackup]) -> Q:
+def at_paths(rows: Sequence[Any]) -> Q:
     """Condition of entries, or of backups, at the paths of these rows."""
     some = Q(pk__in=[])
     for workspace_id in {row.workspace_id for row in rows}:
@@ -181,9 +185,14 @@ def at_paths(rows: Sequence[FileBackup]) -> Q:
     return some
 
 
-def present_at(rows: Sequence[FileBackup]) -> dict[tuple[str, str], Any]:
+def present_at(rows: Sequence[Any]) -> dict[tuple[str, str], Any]:
     """The entries that are at the paths of these rows now, without the contents of large ones."""
     found: dict[tuple[str, str], Any] = {}
+    for root in {row.root for row in rows} - {""}:
+        here = [row for row in rows if row.root == root]
+        states = DirectoryWorkspace(root).states_at([row.path for row in here], with_content=True)
+        found.update({(row.workspace_id, row.path_key): states[row.path] for row in here if row.path in states})
+    rows = [row for row in rows if not row.root]
     for start in range(0, len(rows), _BATCH):
         entries = WorkspaceEntry.objects.filter(at_paths(rows[start : start + _BATCH])).defer("content")
         found.update({(each.workspace_id, each.path_key): each for each in entries.annotate(short=_SHORT)})

@@ -6,7 +6,7 @@ replaces is kept like what a turn replaces, under the undo's own id, so to redo 
 
 import io
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Final, Literal, NamedTuple, TypeAlias
@@ -20,10 +20,15 @@ from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.errors import FileConflict, FileFailed
 from tools_app.models import FileBackup, StoredWorkspace, WorkspaceEntry
+from tools_app.workspace import objects
 from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.planning import PathPlace, Plan
 from tools_app.workspace.stores.tree import StoredContent
 from tools_app.workspace.turn_files import FILE_KINDS, ChangedFile, present_at, rows_of, state_of
+
+KEEPING: Final = (DatabaseWorkspace, DirectoryWorkspace)
+"""Workspaces that keep what turns change; of others (a storage, memory) only messages can be taken back."""
 
 Hindrance = Literal["", "changed", "too_large", "no_access"]
 """Why a file does not become what it was: another hand changed it, it was too large to be kept, or it may not be
@@ -77,6 +82,7 @@ class _Kept(NamedTuple):
     version_before: int | None
     version_after: int | None
     kind_after: str
+    workspace__root: str  # of a directory on the disk
 
     @property
     def place(self) -> "_Place":
@@ -124,10 +130,10 @@ def undo_files(
         else:
             wanted[each.workspace_id].append((each, kept))
     done: list[Undoable] = []
-    for workspace_id, own in wanted.items():
+    for own in wanted.values():
         if own:
-            workspace = DatabaseWorkspace(workspace_id).in_turn(undo_id)
-            blocked = workspace.change_now(partial(_put_back, own))
+            workspace = _opened(own[0][1])
+            blocked = workspace.in_turn(undo_id).change_now(partial(_put_back, own, workspace))
             left += blocked
             stays = {each.id for each in blocked}
             done += [each for each, _ in own if each.id not in stays]
@@ -158,7 +164,13 @@ def _found(some: Q, may_write: Q) -> list[tuple[Undoable, _Kept]]:
     spans = _spans(some)
     workspaces = {span.first.workspace_id for span in spans.values()}
     writable = set(StoredWorkspace.objects.filter(may_write, pk__in=workspaces).values_list("pk", flat=True))
-    present: dict[_Place, tuple[int, str]] = {}
+    present: dict[_Place, tuple[int | None, str]] = {}
+    for root in {span.first.workspace__root for span in spans.values()} - {""}:
+        own = [span.first for span in spans.values() if span.first.workspace__root == root]
+        states = DirectoryWorkspace(root).states_at([row.path for row in own])
+        present.update(
+            {row.place: (state.version, state.kind) for row in own if (state := states.get(row.path)) is not None}
+        )
     for workspace_id in workspaces:
         keys = FileBackup.objects.filter(some, workspace_id=workspace_id).values("path_key")
         at_paths = Q(workspace_id=workspace_id, path_key__in=keys)
@@ -194,7 +206,7 @@ def _find_others(spans: Mapping[_Place, _Span], at_paths: Q) -> None:
         span.is_broken |= pk > span.first.pk and pk not in span.ids
 
 
-def _undoable(span: _Span, here: tuple[int, str] | None, writable: set[str]) -> Undoable | None:
+def _undoable(span: _Span, here: tuple[int | None, str] | None, writable: set[str]) -> Undoable | None:
     """`here`: version and kind of what is there."""
     first, last = span.first, span.last
     version, kind_now = here or (0, "")
@@ -222,18 +234,31 @@ def _undoable(span: _Span, here: tuple[int, str] | None, writable: set[str]) -> 
         kind=first.kind,
         kind_now=kind_now,
         size=first.size,
-        version=version,
+        version=version or 0,
         hindrance=hindrance,
     )
 
 
-def _put_back(files: Sequence[tuple[Undoable, _Kept]], plan: Plan) -> list[Undoable]:
+def _opened(row: _Kept) -> DatabaseWorkspace | DirectoryWorkspace:
+    root = row.workspace__root
+    return DirectoryWorkspace(root) if root else DatabaseWorkspace(row.workspace_id)
+
+
+def _put_back(
+    files: Sequence[tuple[Undoable, _Kept]], workspace: DatabaseWorkspace | DirectoryWorkspace, plan: Plan
+) -> list[Undoable]:
     """Plan it: what goes from below, then what comes from above. Returns what is in the way of others and stays."""
     contents = _Contents([kept for _, kept in files if kept.kind == EntryKind.FILE and not kept.storage_name])
     plan.prefetch([each.path for each, _ in files])
     blocked: list[Undoable] = []
     going = {kept.path: kept for each, kept in files if each.kind_now and each.kind_now != each.kind}
-    for path in sorted(going.keys() - _holding_others(going)):
+    directories = {each.path for each, _ in files if each.kind_now == EntryKind.DIRECTORY}
+    inside = (
+        workspace.paths_in(going.keys() & directories)
+        if isinstance(workspace, DirectoryWorkspace)
+        else _paths_inside(going)
+    )
+    for path in sorted(going.keys() - _holding_others(going, inside)):
         plan.remove(plan.resolve(path, follow=False))
     for each, kept in sorted(files, key=lambda pair: pair[0].path):
         if each.kind:
@@ -244,15 +269,19 @@ def _put_back(files: Sequence[tuple[Undoable, _Kept]], plan: Plan) -> list[Undoa
     return blocked
 
 
-def _holding_others(going: Mapping[str, _Kept]) -> set[str]:
+def _holding_others(going: Mapping[str, _Kept], inside: Iterable[str]) -> set[str]:
     """The directories among these that hold what others made, at any depth: they stay."""
     found: set[str] = set()
+    for path in inside:
+        if path not in going:
+            found.update(each for each in chain(path) if each in going)
+    return found
+
+
+def _paths_inside(going: Mapping[str, _Kept]) -> Iterator[str]:
     for workspace_id, keys in _in_batches(list(going.values())):
         inside = WorkspaceEntry.objects.filter(workspace_id=workspace_id, parent_key__in=keys)
-        for path in inside.values_list("path", flat=True).iterator():
-            if path not in going:
-                found.update(each for each in chain(path) if each in going)
-    return found
+        yield from inside.values_list("path", flat=True).iterator()
 
 
 def _in_batches(rows: Sequence[_Kept]) -> Iterator[tuple[str, list[str]]]:
@@ -274,8 +303,16 @@ def _bring_back(plan: Plan, row: _Kept, contents: "_Contents") -> None:
         else:
             content = StoredContent(size=row.size, media_type=row.media_type, origin=origin)
             content.object_name, content.backup_id = row.storage_name, row.pk
-            content.source = partial(contents.open, row.pk)
+            content.source = partial(_stored, row) if row.storage_name else partial(contents.open, row.pk)
             plan.put(row.path, content)
+
+
+def _stored(row: _Kept) -> IO[bytes]:
+    """The bytes of a file in storage. Errors: `ENOENT` where they are gone."""
+    found = objects.open_object(row.storage_name)
+    if found is None:
+        raise failed("ENOENT", row.path)
+    return found
 
 
 class _Contents:

@@ -71,7 +71,7 @@ class WorkspaceAdmin(ActionAdmin):
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[StoredWorkspace]:
         """Add the conversation that used it first, and how many there are."""
-        return with_conversation(super().get_queryset(request), "pk")
+        return with_conversation(super().get_queryset(request).filter(root=""), "pk")
 
     @admin.display(description=_("used by"))
     def title(self, row: Any) -> str:

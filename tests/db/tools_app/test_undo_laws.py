@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tools_app.errors import FileFailed
 from tools_app.workspace.services import open_for_scope
 from tools_app.workspace.stores.backups import count_steps
 from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.undo import Undoable, undo_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,11 +38,13 @@ CHANGES = st.one_of(
 )
 Change = tuple[str, str, str]
 Tree = dict[str, tuple[str, str]]
+Store = DatabaseWorkspace | DirectoryWorkspace
+each_store = pytest.mark.parametrize("store", ["database", "directory"])
 TURNS = st.lists(st.tuples(st.sampled_from(["t1", "t2", "t3"]), CHANGES), min_size=1, max_size=10)
 MIXED = st.lists(st.tuples(st.sampled_from(["t1", "t1", "t2", ""]), CHANGES), min_size=1, max_size=10)
 
 
-async def changed(workspace: DatabaseWorkspace, change: Change) -> None:
+async def changed(workspace: Store, change: Change) -> None:
     name, path, other = change
     with suppress(FileFailed):  # what is not possible changes nothing
         match name:
@@ -58,7 +62,7 @@ async def changed(workspace: DatabaseWorkspace, change: Change) -> None:
                 await workspace.cp(path, other, recursive=True)
 
 
-async def tree_of(workspace: DatabaseWorkspace) -> Tree:
+async def tree_of(workspace: Store) -> Tree:
     found: Tree = {}
     for entry in await workspace.glob("/**"):
         text = entry.target if entry.kind == "symlink" else ""
@@ -82,9 +86,10 @@ async def undone(some: Q, undo_id: str) -> list[Undoable]:
     return await db(work)
 
 
-async def begun(changes: Sequence[Change], settings: Any) -> DatabaseWorkspace:
+async def begun(store: str, folder: Path, changes: Sequence[Change], settings: Any) -> Store:
     settings.THINK_WORKSPACE_INLINE_BYTES = 30
-    workspace = open_for_scope(f"undo_{next(_scopes)}", None)
+    scope = f"undo_{next(_scopes)}"
+    workspace: Store = open_for_scope(scope, None) if store == "database" else DirectoryWorkspace(folder / scope)
     await workspace.write_file("/kept", "kept")
     for change in changes:
         await changed(workspace, change)
@@ -93,48 +98,66 @@ async def begun(changes: Sequence[Change], settings: Any) -> DatabaseWorkspace:
     return workspace
 
 
-def of(workspace_id: str | None, *ids: str) -> Q:
-    return Q(workspace_id=workspace_id, turn_id__in=ids)
+async def place_of(workspace: Store) -> Q:
+    if isinstance(workspace, DatabaseWorkspace):
+        return Q(workspace_id=await workspace.workspace_id())
+    return Q(workspace__root=str(workspace.root))
 
 
+@each_store
 @given(before=st.lists(CHANGES, max_size=6), turns=TURNS)
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_an_undo_of_turns_alone_restores_all_and_redo_brings_it_back(
-    before: list[Change], turns: list[tuple[str, Change]], settings: Any, transactional_db: None
+    before: list[Change],
+    turns: list[tuple[str, Change]],
+    settings: Any,
+    transactional_db: None,
+    store: str,
+    tmp_path: Path,
 ) -> None:
-    workspace = await begun(before, settings)
-    own = await workspace.workspace_id()
+    workspace = await begun(store, tmp_path, before, settings)
+    own = await place_of(workspace)
     first = await tree_of(workspace)
     for turn, change in sorted(turns, key=lambda each: each[0]):
         await changed(workspace.in_turn(turn), change)
     last = await tree_of(workspace)
-    assert await undone(of(own, "t1", "t2", "t3"), "undo") == []
+    assert await undone(own & Q(turn_id__in=["t1", "t2", "t3"]), "undo") == []
     assert await tree_of(workspace) == first
-    assert await undone(of(own, "undo"), "redo") == []
+    assert await undone(own & Q(turn_id__in=["undo"]), "redo") == []
     assert await tree_of(workspace) == last
-    assert await undone(of(own, "t1", "t2", "t3", "undo", "redo"), "again") == []
+    assert await undone(own & Q(turn_id__in=["t1", "t2", "t3", "undo", "redo"]), "again") == []
     assert await tree_of(workspace) == first
 
 
+@each_store
 @given(before=st.lists(CHANGES, max_size=6), edits=MIXED)
 @settings(max_examples=examples(75), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_an_undo_restores_or_reports_and_overwrites_nothing_of_peoples(
-    before: list[Change], edits: list[tuple[str, Change]], settings: Any, transactional_db: None
+    before: list[Change],
+    edits: list[tuple[str, Change]],
+    settings: Any,
+    transactional_db: None,
+    store: str,
+    tmp_path: Path,
 ) -> None:
-    workspace = await begun(before, settings)
-    own = await workspace.workspace_id()
+    workspace = await begun(store, tmp_path, before, settings)
+    own = await place_of(workspace)
     now = await tree_of(workspace)
     base: dict[str, tuple[str, str] | None] = {}  # before the first change by a turn
     by_people: set[str] = set()  # after that
+    left_there: dict[str, tuple[str, str] | None] = {}  # by the last turn
     for turn, change in edits:
         await changed(workspace.in_turn(turn), change)
         was, now = now, await tree_of(workspace)
         for path in differing(was, now):
             if turn:
                 base.setdefault(path, was.get(path))
+                if path not in by_people:
+                    left_there[path] = now.get(path)
             elif path in base:
-                by_people.add(path)
-    left = {each.path for each in await undone(of(own, "t1", "t2"), "undo")}
+                is_again = store == "directory" and path in left_there and now.get(path) == left_there[path]
+                (by_people.discard if is_again else by_people.add)(path)  # the same content is the same version there
+    left = {each.path for each in await undone(own & Q(turn_id__in=["t1", "t2"]), "undo")}
     final = await tree_of(workspace)
     event(f"conflicts: {min(len(left), 3)}")
     for path in differing(now, final):
@@ -145,5 +168,5 @@ async def test_an_undo_restores_or_reports_and_overwrites_nothing_of_peoples(
         is_used = final.get(path) == ("directory", "") and bool(children)  # by what stays there
         is_below = bool({*chain(path)} & (by_people | left))
         assert final.get(path) == base[path] or is_used or is_below, path
-    assert await undone(of(own, "undo"), "redo") == []
+    assert await undone(own & Q(turn_id__in=["undo"]), "redo") == []
     assert await tree_of(workspace) == now

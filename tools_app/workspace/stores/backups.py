@@ -52,6 +52,12 @@ def count_steps(step: Callable[[], int]) -> None:
     _step.set(step)
 
 
+def step_now() -> int | None:
+    """The step that changes are of here; `None` outside of turns."""
+    step = _step.get()
+    return None if step is None else step()
+
+
 class FileBackups:
     """The backups of one turn for a workspace whose row the caller has locked, and writes.
 
@@ -62,8 +68,7 @@ class FileBackups:
         self._turn_id = turn_id
         self._row = row
         self._entries = entries
-        step = _step.get()
-        self._step = row.version if not turn_id else 0 if step is None else step()
+        self._step = row.version if not turn_id else step_now() or 0
         self._cut_from = ""
 
     def reserve(self, gone: Sequence[Entry]) -> None:

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, Final
@@ -159,7 +159,8 @@ def write_file(root: int, path: str, content: StoredContent) -> Entry:
         handle = os.open(temporary, _CREATE, _mode_of(parent, name_of(path)), dir_fd=parent)
         try:
             with open(handle, "wb") as file:
-                shutil.copyfileobj(content.open(), file, PIECE_BYTES)
+                with _source_of(content) as source:
+                    shutil.copyfileobj(source, file, PIECE_BYTES)
                 file.flush()
                 now = _now_ns()
                 os.utime(handle, ns=(now, now))
@@ -170,6 +171,11 @@ def write_file(root: int, path: str, content: StoredContent) -> Entry:
             raise
         os.fsync(parent)
         return replace(_made(parent, path), media_type=content.media_type)
+
+
+def _source_of(content: StoredContent) -> AbstractContextManager[IO[bytes]]:
+    source = content.open()
+    return nullcontext(source) if source is content.file else closing(source)  # the writer closes a temporary file
 
 
 def make_directory(root: int, path: str) -> Entry:

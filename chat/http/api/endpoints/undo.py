@@ -35,9 +35,8 @@ from thinkproject.kernel.aio import db
 from tools_app.actions.undoing import undo_effect
 from tools_app.core.action_rules import UndoStatus
 from tools_app.models import ActionRecord
-from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.turn_files import compared
-from tools_app.workspace.undo import Undoable, differences_of
+from tools_app.workspace.undo import KEEPING, Undoable, differences_of
 
 router = Router(tags=["undo"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 MAX_FILES = 200
@@ -158,7 +157,7 @@ async def _keeps_files(instance: AgentInstance) -> bool:
         viewed = await view_workspace(key_of(instance), instance.pk)
     except (WorkspaceMissing, AgentCodeFailed):
         return True  # without files there is nothing that would not be kept
-    return isinstance(viewed.workspace, DatabaseWorkspace)
+    return isinstance(viewed.workspace, KEEPING)
 
 
 def _choices(overwrite: Sequence[OverwriteIn]) -> dict[int, int]:

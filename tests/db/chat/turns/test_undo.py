@@ -3,14 +3,11 @@
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
 
 from chat.models import AgentInstance, Revert, Turn
 from chat.operations.removal import delete_instance
 from chat.think import Think, Tool, Undo, action, compensation, tool
 from chat.turns.state.deletion import delete_turns
-from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Link, MakeDirectory, Put
 from tools_app.core.tool_calls import CallStatus
@@ -20,6 +17,7 @@ from tools_app.workspace.services import create_workspace
 from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
+from .undo_requests import asked, instance_id, redo, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,25 +72,6 @@ class Host(Scribe):
 
     def get_tools(self) -> list[Tool]:
         return [*super().get_tools(), book, ring, self.agent_tool(Scribe, workspace="shared")]
-
-
-async def asked(room: Room, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
-    assert room.key.owner_id is not None
-    user = await User.objects.aget(pk=room.key.owner_id)
-    return await sync_to_async(lambda: ApiClient(user).send(method, path, data), thread_sensitive=False)()
-
-
-async def instance_id(room: Room) -> str:
-    return (await AgentInstance.objects.aget(name=room.key.name, agent=room.key.agent)).pk
-
-
-async def undo(room: Room, turn: Turn, **body: Any) -> Any:
-    return await asked(room, "POST", f"/turns/{turn.pk}/undo", body)
-
-
-async def redo(room: Room, **body: Any) -> Any:
-    found = (await asked(room, "GET", f"/instances/{await instance_id(room)}/redo")).json()["revert"]
-    return await asked(room, "POST", f"/instances/{await instance_id(room)}/redo", {"revert_id": found["id"], **body})
 
 
 async def marks(room: Room) -> list[Any]:

@@ -1,0 +1,165 @@
+"""Undo in a directory on the disk that holds a repository: files go back, and the repository stays as it is."""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat.models import Turn
+from chat.think import Think
+from chat.tools.files import DirectoryWorkspace
+from chat.turns.state.deletion import delete_turns
+from thinkproject.kernel.aio import db
+from tools_app.errors import FileFailed
+from tools_app.models import FileBackup
+from tools_app.workspace.stores.directory_backups import DirectoryBackups
+
+from .agents import MODELS
+from .call_lines import call_line
+from .conftest import MakeRoom, Room
+from .undo_requests import asked, redo, undo
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLONES: dict[str, Path] = {}
+
+
+class Cloner(Think):
+    """Works in a clone on the disk."""
+
+    def get_workspace(self) -> Any:
+        return DirectoryWorkspace(CLONES["current"])
+
+    def get_model(self) -> Any:
+        return MODELS["current"]
+
+
+def git(folder: Path, *words: str) -> str:
+    """Output of a command of git, of which no configuration of this machine is read."""
+    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", *names, *words], cwd=folder, env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[Path]:
+    """A repository with a commit, which the agent works in."""
+    folder = tmp_path / "clone"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.py").write_text("print(1)\n")
+    (folder / "run").write_text("#!/bin/sh\n")
+    (folder / "run").chmod(0o755)
+    (folder / "large.bin").write_bytes(os.urandom(400_000))
+    (folder / ".gitignore").write_text("*.log\n")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    (folder / "notes.log").write_text("ignored")
+    CLONES["current"] = folder
+    yield folder
+    del CLONES["current"]
+
+
+async def preview_of(room: Room, turn: Turn) -> Any:
+    return (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+
+
+async def test_a_turn_in_a_repository_is_undone_and_redone(make_room: MakeRoom, clone: Path) -> None:
+    room = make_room("cloner")
+    head = git(clone, "log", "--all", "--format=%H")
+    turn = await room.say(
+        call_line("edit", "c1", path="/src/main.py", old_string="1", new_string="2")
+        + call_line("write", "c2", path="/docs/new.md", content="x")
+        + call_line("write", "c3", path="/run", content="#!/bin/sh\ntrue\n")
+        + call_line("write", "c4", path="/large.bin", content="small")
+        + call_line("write", "c5", path="/notes.log", content="written")
+        + "say: done"
+    )
+    status = git(clone, "status", "--porcelain")
+    assert status == " M large.bin\n M run\n M src/main.py\n?? docs/\n"
+    preview = await preview_of(room, turn)
+    assert (preview["keeps_files"], preview["file_count"], preview["conflict_count"]) == (True, 5, 0)
+    changed = (await asked(room, "GET", f"/turns/{turn.pk}/files")).json()["items"]
+    assert {each["path"]: each["diff"].splitlines()[3:] for each in changed}["/src/main.py"] == [
+        "-print(1)",
+        "+print(2)",
+    ]
+    assert (await undo(room, turn)).json()["left"] == []
+    assert (git(clone, "status", "--porcelain"), (clone / "notes.log").read_text()) == ("", "ignored")
+    assert not (clone / "docs").exists()
+    assert os.access(clone / "run", os.X_OK)
+    assert git(clone, "log", "--all", "--format=%H") == head  # nothing was written into the repository
+    assert (await redo(room)).status_code == 201
+    assert git(clone, "status", "--porcelain") == status
+    await db(delete_turns, Turn.objects.filter(pk=turn.pk))
+    assert await db(FileBackup.objects.filter(turn_id=turn.pk).count) == 0
+
+
+async def test_what_another_program_changed_is_a_conflict(make_room: MakeRoom, clone: Path) -> None:
+    room = make_room("cloner")
+    first = await room.say(
+        call_line("write", "c1", path="/src/main.py", content="print(2)\n")
+        + call_line("write", "c2", path="/run", content="")
+        + "say: done"
+    )
+    git(clone, "checkout", "run")  # to what it was: nothing is left to do
+    (clone / "src" / "main.py").write_text("print(3)\n")
+    [found] = (await preview_of(room, first))["files"]
+    assert (found["path"], found["hindrance"]) == ("/src/main.py", "changed")
+    assert (found["changes"]["before"], found["changes"]["after"]) == ("print(3)\n", "print(1)\n")
+    refused = await undo(room, first, messages=False)
+    assert refused.json()["code"] == "undo_impossible"
+    assert (clone / "src" / "main.py").read_text() == "print(3)\n"
+    chosen = [{"id": found["id"], "version": found["version"]}]
+    assert (await undo(room, first, messages=False, overwrite=chosen)).json()["left"] == []
+    assert git(clone, "status", "--porcelain") == ""
+    assert (await redo(room)).status_code == 201
+    assert (clone / "src" / "main.py").read_text() == "print(3)\n"
+
+
+async def test_of_a_process_that_died_in_a_change_the_file_is_asked_about(
+    make_room: MakeRoom, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = make_room("cloner")
+    turn = await room.say("say: begin")
+    workspace = DirectoryWorkspace(clone).in_turn(turn.pk)
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryBackups, "_settle", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await workspace.write_file("/run", "half")
+    [found] = (await preview_of(room, turn))["files"]
+    assert (found["path"], found["hindrance"]) == ("/run", "changed")
+    await workspace.write_file("/run", "again")  # the first state is the one that counts
+    chosen = (await preview_of(room, turn))["files"][0]
+    body = {"overwrite": [{"id": chosen["id"], "version": chosen["version"]}]}
+    assert (await undo(room, turn, messages=False, **body)).json()["left"] == []
+    assert git(clone, "status", "--porcelain") == ""
+
+
+async def test_an_undo_does_not_wait_for_a_writer_for_ever(make_room: MakeRoom, clone: Path) -> None:
+    room = make_room("cloner")
+    turn = await room.say(call_line("write", "c1", path="/run", content="") + "say: done")
+    handle = os.open(clone, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        refused = await undo(room, turn)
+    finally:
+        os.close(handle)
+    assert (refused.status_code, refused.json()["code"]) == (409, "file_failed")
+    assert (clone / "run").read_text() == ""
+    assert (await undo(room, turn)).status_code == 201
+    assert (clone / "run").read_text() == "#!/bin/sh\n"
+
+
+async def test_without_a_turn_nothing_is_kept(clone: Path) -> None:
+    await DirectoryWorkspace(clone).write_file("/run", "mine")
+    assert await db(FileBackup.objects.count) == 0
+    with pytest.raises(FileFailed):
+        await DirectoryWorkspace(clone).in_turn("t").rm("/nothing")
+    assert await db(FileBackup.objects.count) == 0
