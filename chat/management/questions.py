@@ -1,5 +1,6 @@
 """Questions of an agent in the terminal, and the lines in which a person answers; the services are those of all."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -35,9 +36,9 @@ class TerminalQuestions:
         """The questions that can be answered."""
         return await InstanceApprovals(self.key).pending()
 
-    async def in_code(self) -> bool:
-        """Whether code waits in the middle of its run, so that its turn does not end."""
-        return any(each.by_code for each in await self.pending())
+    async def in_code(self, gone: Collection[str] = ()) -> bool:
+        """Whether code waits in the middle of its run, so that its turn does not end. `gone`: ids that do not count."""
+        return any(each.by_code and each.id not in gone for each in await self.pending())
 
     async def show(self) -> None:
         """Print the first question and how it is answered; nothing where there is none."""

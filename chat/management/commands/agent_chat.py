@@ -5,7 +5,7 @@ import logging
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, TextIO, cast
@@ -161,8 +161,10 @@ class Talk:
         """Send a message, and show the answer."""
         word, _, rest = line.partition(" ")
         delivery, text = (word[1:], rest.strip()) if word in DELIVERIES else (None, line)
+        # An answer that is interrupted takes its questions with it: they are none of this message's.
+        gone = {each.id for each in await self._questions.pending()} if delivery == "interrupt" else set()
         stop = asyncio.Event()
-        await self._talk(self._handle.chat(text, self._screen, signal=stop, delivery=delivery), stop)
+        await self._talk(self._handle.chat(text, self._screen, signal=stop, delivery=delivery), stop, gone)
 
     async def _reply(self, line: str) -> None:
         """Answer the question that was shown, and show how the answer goes on."""
@@ -188,13 +190,18 @@ class Talk:
             error=ended.error_text or None,
         )
 
-    async def _talk(self, answer: Coroutine[Any, Any, ChatResult], stop: asyncio.Event) -> None:
-        """Wait for an answer, or for a question in the middle of it; then show what is asked."""
+    async def _talk(
+        self, answer: Coroutine[Any, Any, ChatResult], stop: asyncio.Event, gone: Collection[str] = ()
+    ) -> None:
+        """Wait for an answer, or for a question in the middle of it; then show what is asked.
+
+        `gone`: ids of questions that do not count.
+        """
         talking = asyncio.ensure_future(answer)
         result = None
         async with self._working(), _interrupts(stop, talking):
             watching = asyncio.create_task(self._watch())
-            asking = asyncio.create_task(wait_until(self._questions.in_code, group=group_of(self._key)))
+            asking = asyncio.create_task(wait_until(partial(self._questions.in_code, gone), group=group_of(self._key)))
             try:
                 await asyncio.wait({talking, asking}, return_when=asyncio.FIRST_COMPLETED)
                 result = await talking if talking.done() else None

@@ -16,7 +16,7 @@ from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.management.terminal import Screen
 from chat.models import Turn
-from chat.reads.snapshots import current_transcript
+from chat.reads.snapshots import current_transcript, find_turn
 from chat.think import Think, Tool, tool
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
@@ -24,6 +24,7 @@ from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from tools_app.models import PermissionRule
+from tools_app.question_tool import ask_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,7 +47,7 @@ class LetterWriter(Think):
         return "default"
 
     def get_tools(self) -> list[Tool]:
-        return [letter]
+        return [letter, ask_user]
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Say:
     return run
 
 
-def transcript(user: User, name: str = "terminal") -> list[Message]:
-    return current_transcript(InstanceKey(owner_id=user.pk, agent="assistant", name=name))
+def transcript(user: User, name: str = "terminal", agent: str = "assistant") -> list[Message]:
+    return current_transcript(InstanceKey(owner_id=user.pk, agent=agent, name=name))
 
 
 def test_answers_alone_go_to_standard_output(alice: User, say: Say) -> None:
@@ -107,6 +108,37 @@ def test_a_question_is_answered_once_always_or_refused_with_a_sentence(alice: Us
     assert [rule.name for rule in map(attrgetter("permission"), PermissionRule.objects.all())] == ["allow edit: /.env"]
     with pytest.raises(CommandError, match="Nothing is asked"):
         say("/once\n")
+
+
+def test_all_questions_are_refused_at_once_with_one_sentence(alice: User, say: Say) -> None:
+    both = "await Promise.allSettled(['Ann', 'Ben'].map(to => tools.letter({to})))"
+    code = f"async () => ({both}).map(one => `${{one.reason}}`)"
+    _, err = say(f"call tool execute {dump({'code': code})} id=one\n/reject-all Not today.\n", "letter-writer")
+    assert "(1 more after this)" in err
+    said = dump(transcript(alice, agent="letter-writer"))
+    assert said.count('CallFailed: A person did not approve this call: Not today."') == 2, said
+    assert "wrote to" not in said
+    with pytest.raises(CommandError, match="Nothing is asked"):
+        say("/once\n", "letter-writer")
+
+
+def test_a_question_with_choices_is_answered_in_words(alice: User, say: Say) -> None:
+    questions = [{"question": "Which?", "header": "W", "options": [{"label": "Red"}, {"label": "Blue"}]}]
+    out, err = say(f"call tool ask_user {dump({'questions': questions})}\n/answer Blue\n", "letter-writer")
+    assert "? Which? [Red | Blue]" in err
+    assert "Answer with /answer first | second, or /reject [why]." in err
+    assert "Blue" in out  # the model got it
+
+
+def test_a_message_that_interrupts_ends_the_answer_that_waits(alice: User, say: Say) -> None:
+    code = "async () => await tools.letter({to: 'Ann'})"
+    out, _ = say(f"call tool execute {dump({'code': code})} id=one\n/interrupt say: Second.\n", "letter-writer")
+    assert out.endswith("Second.\n")
+    key = InstanceKey(owner_id=alice.pk, agent="letter-writer", name="terminal")
+    turns = list(Turn.objects.order_by("position"))
+    assert [turn.delivery for turn in turns] == ["queue", "interrupt"]
+    found = [find_turn(key, request_id=turn.request_id) for turn in turns]
+    assert [each.status for each in found if each] == ["aborted", "completed"]
 
 
 def test_a_call_of_code_asks_in_the_middle_of_its_answer(alice: User, say: Say) -> None:
