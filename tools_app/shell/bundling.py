@@ -52,9 +52,12 @@ MENDED: Final = {
         b"if(e instanceof ni||e instanceof gi||e instanceof Ue||e instanceof C||e instanceof vt)return e.prependOutput"
     ),
     b"n instanceof Us)throw n.prependOutput": b"n instanceof Us||n instanceof vt)throw n.prependOutput",
-    b"nR(this.ctx,e,(t,r)=>this.executeCommand(t,r))": (  # and what was on its way to the next command was not printed
+    # And what was on its way to the next command was not printed. A file that refuses a redirection fails its command,
+    # and not the whole script with all that it has printed.
+    b"nR(this.ctx,e,(t,r)=>this.executeCommand(t,r))": (
         b"nR(this.ctx,e,(t,r)=>this.executeCommand(t,r)"
-        b'.catch(i=>{throw i instanceof vt&&t!==e.commands.at(-1)&&(i.stdout=""),i}))'
+        b'.catch(i=>{if(/^E[A-Z]+$/.test(i?.code))return Q("",`bash: ${i.message}\\n`,1);'
+        b'throw i instanceof vt&&t!==e.commands.at(-1)&&(i.stdout=""),i}))'
     ),
     b"h instanceof Ue)throw h.prependOutput": b"h instanceof Ue||h instanceof vt)throw h.prependOutput",
     # What a script has printed is one or the other, and shown: bytes that are no UTF-8 are shown as they come.

@@ -137,7 +137,8 @@ function settle(reply) {
   const found = waiting.get(reply.id);
   waiting.delete(reply.id);
   if (reply.ok) return found?.resolve(reply.value);
-  found?.reject(new Error(reply.error?.message ?? "EIO: input or output error"));
+  const message = reply.error?.message ?? "EIO: input or output error";
+  found?.reject(Object.assign(new Error(message), { code: message.match(/^E[A-Z]+(?=:)/)?.[0] }));
 }
 
 globalThis.addEventListener("unhandledrejection", (event) => event.preventDefault());

@@ -192,3 +192,34 @@ async def test_extensions_reach_no_file_that_a_rule_keeps_from_them(make_room: M
 
 async def state_of(files: InstanceWorkspace) -> list[str | None]:
     return [await files.read_file(path) for path in ("/.env", "/sealed/a")]
+
+
+async def test_hooks_of_extensions_reach_no_file_that_a_rule_keeps_from_them(make_room: MakeRoom) -> None:
+    desk, files = await desk_of(make_room, "extended-scribe")
+    hook = """async (event, host) => {
+      const found = [];
+      for (const path of ["/e", "/innocent", "/hidden/c"]) {
+        try { found.push(await host.readFile(path)); } catch (error) { found.push(error.message.split(":")[0]); }
+      }
+      try { await host.writeFile("/sealed/a", "x"); } catch (error) { found.push(error.message.split(":")[0]); }
+      await host.writeFile("/found", JSON.stringify(found));
+    }"""
+    manifest = {
+        "name": "watcher",
+        "version": "1",
+        "hooks": ["afterToolCall"],
+        "permissions": {"workspace": "read-write"},
+    }
+    await desk.room.handle.load_extension(manifest, f"({{ hooks: {{ afterToolCall: {hook} }} }})")
+    await output_of(desk, "read", path="/e")
+    assert await files.read_file("/found") == '["open","EACCES","EACCES","EACCES"]'
+    assert await state_of(files) == ["PASSWORD=1", "sealed"]
+
+
+async def test_a_refused_redirection_fails_its_command_alone(make_room: MakeRoom) -> None:
+    desk, files = await desk_of(make_room)
+    script = "echo first; echo x > /sealed/a || echo refused; { echo in; echo y >> /sealed/b; echo group; }; echo last"
+    found = await output_of(desk, "bash", script=script)
+    assert found["stdout"].split() == ["first", "refused", "in", "group", "last"]
+    assert found["stderr"].count("refused by the rule 'deny write: /sealed/**'") == 2
+    assert (found["exitCode"], await state_of(files)) == (0, ["PASSWORD=1", "sealed"])

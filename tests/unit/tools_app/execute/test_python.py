@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from tests.filled_workspace import contents, filled
 from tools_app.calls.run import execute
+from tools_app.core.permissions.file_rules import FileRules, under_file_rules
+from tools_app.core.permissions.rules import Permission, RuleSet
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.errors import SandboxUnavailable
-from tools_app.execute.python import create_python_tool, for_scripts, python_limits, python_program
+from tools_app.errors import FileFailed, SandboxUnavailable
+from tools_app.execute.python import PythonRunner, create_python_tool, for_scripts, python_limits, python_program
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.packages import python_folder
@@ -35,10 +38,10 @@ async def python_sandbox() -> AsyncIterator[DenoSandbox]:
     await made.close()
 
 
-async def call(made: Tool, code: str) -> ToolResult:
-    context = ToolContext(
+def a_context(name: str) -> ToolContext:
+    return ToolContext(
         call_id="c",
-        tool_name=made.name,
+        tool_name=name,
         user_id=1,
         agent="a",
         instance_name="n",
@@ -46,11 +49,33 @@ async def call(made: Tool, code: str) -> ToolResult:
         attempt=1,
         idempotency_key="t:c",
     )
+
+
+async def call(made: Tool, code: str) -> ToolResult:
+    context = a_context(made.name)
     result = ToolResult(output=None)
     async for item in execute(made, ToolCall(call_id="c", tool_name=made.name, input={"code": code}), context):
         assert isinstance(item, ToolResult)
         result = item
     return result
+
+
+async def test_python_gets_no_file_that_a_rule_keeps_from_it(python_sandbox: DenoSandbox) -> None:
+    """What it may not read is not there, and of what it changes nothing is written where a rule denies one."""
+    rules = RuleSet(own=(Permission.deny("write", "/sealed/*"), Permission.deny("read", "/hidden/*")))
+    files = await filled({"/.env": "PASSWORD=1", "/hidden/c": "secretive", "/sealed/a": "sealed", "/e": "open"})
+    before = await contents(files)
+    run = PythonRunner(workspace=files, sandbox=python_sandbox, limits=python_limits()).run
+    look = """from pathlib import Path
+sorted(str(path) for path in Path(".").rglob("*") if path.is_file())"""
+    with under_file_rules(FileRules(rules=rules, now=datetime.now(UTC))):
+        assert (await run(a_context("python"), look))["value"] == ["e", "sealed/a"]
+        with pytest.raises(FileFailed, match="refused by the rule 'deny write: /sealed/"):
+            await run(a_context("python"), 'open("made", "w").write("x"); open("sealed/a", "w").write("x")')
+    assert await contents(files) == before
+    with under_file_rules(FileRules(rules=rules, now=datetime.now(UTC))):
+        await run(a_context("python"), 'open("made", "w").write("x")')
+    assert await contents(files) == before | {"/made": b"x"}
 
 
 async def test_python_has_a_value_a_console_and_the_files(python_sandbox: DenoSandbox) -> None:
