@@ -105,6 +105,12 @@ WATCHED: Final = (
         updates=("child_id", "outcome", "finished_at", "progress_at"),
     ),
     WatchedTable(
+        table="think_chat_membership",
+        place="""SELECT a.owner_id AS owner, a.id AS instance, 'member' AS type, :row:.id AS key
+            FROM think_chat_agentinstance a WHERE a.id = :row:.instance_id""",
+        updates=("role", "revoked_at"),
+    ),
+    WatchedTable(
         table="think_tools_workspace",
         place="SELECT :row:.owner_id AS owner, '' AS instance, 'workspace' AS type, :row:.id AS key",
         updates=("version",),
@@ -116,6 +122,7 @@ TYPES: Final = (
     "compaction",
     "conversation",
     "job",
+    "member",
     "message",
     "run",
     "session",

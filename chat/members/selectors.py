@@ -41,6 +41,11 @@ def role_in(user_id: Any, instance_id: str) -> Role | None:
     return None if instance is None else role_of(user_id, instance)
 
 
+def is_still_in(user_id: Any, instance_id: str, owner_id: Any) -> bool:
+    """Whether who follows a conversation of this owner's still has a role in it. No query for the owner."""
+    return user_id == owner_id or role_in(user_id, instance_id) is not None
+
+
 def role_at_file(user_id: Any, file_id: str, owner_id: Any) -> Role | None:
     """The role of a user in a conversation of this owner's that shows a file which is in several, as forks make it.
 

@@ -221,6 +221,7 @@ READERS = {
     ("GET", "/api/v1/turns/{turn_id}"),
     ("GET", "/api/v1/turns/{turn_id}/steps"),
     ("GET", "/api/v1/turns/{turn_id}/stream"),
+    ("GET", "/api/v1/events"),
     ("GET", "/api/v1/sessions/{session_id}/summary"),
     ("GET", "/api/v1/instances/{instance_id}/compactions"),
     ("GET", "/api/v1/sessions/{session_id}/compactions"),

@@ -12,7 +12,8 @@ from django.test import AsyncClient
 from chat.conversations.services import delete_instance
 from chat.feed.reading import open_feed
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, FeedHead
+from chat.members.services import add_member, remove_member
+from chat.models import AgentInstance, FeedHead, Role
 from chat.reads import feed_values
 from chat.reads.feed_values import VALUES
 from chat.turns.admission.admission import clear_instance
@@ -136,6 +137,23 @@ async def test_a_deleted_conversation_ends_its_stream(her_reader: StateReader, c
     her_reader.apply(json.loads(reply.content))
     assert her_reader.state == {}
     assert (await her_reader.client.get(f"{her_reader.url}?offset=-1")).status_code == 404
+
+
+async def test_a_member_reads_until_the_membership_ends(alice: User, bob: User, conversation: AgentInstance) -> None:
+    member = await db(lambda: add_member(conversation, bob.username, Role.READER, by=alice.pk))
+    client = AsyncClient()
+    await client.aforce_login(bob)
+    his = StateReader(client, conversation)
+    await his.read()
+    assert his.state == await db(stored, conversation)
+    following = asyncio.create_task(client.get(f"{his.url}?offset={his.offset}&live=long-poll"))
+    await asyncio.sleep(0.2)  # so that it waits
+    await db(lambda: remove_member(conversation, member.pk))
+    await db(say, conversation, "secret", "a2")
+    async with asyncio.timeout(10):
+        reply = await following
+    assert (reply.status_code, b"secret" in reply.content) == (410, False)
+    assert (await client.get(f"{his.url}?offset={his.offset}")).status_code == 404
 
 
 async def test_it_is_ones_own_and_to_read_only(

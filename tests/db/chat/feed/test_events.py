@@ -17,7 +17,8 @@ from chat.conversations.services import delete_instance
 from chat.feed import reading
 from chat.feed.reading import open_feed, prune_feeds
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, ApiToken, FeedChange, FeedHead
+from chat.members.services import add_member, remove_member
+from chat.models import AgentInstance, ApiToken, FeedChange, FeedHead, Role
 from chat.turns.admission.admission import clear_instance
 from tests.db.chat.conftest import say
 from tests.db.chat.feed.events_reader import EventsReader
@@ -124,6 +125,31 @@ async def test_nothing_of_others_is_shown(
         return
     await db(say, conversation, "q2", "a2")
     assert await caught_up(stranger, "?after=0") == ([], 0)
+
+
+async def test_a_member_follows_until_the_membership_ends(
+    alice: User, bob: User, conversation: AgentInstance, make_instance: Callable[..., AgentInstance]
+) -> None:
+    other = await db(make_instance, alice, "other")
+    member = await db(lambda: add_member(conversation, bob.username, Role.READER, by=alice.pk))
+    his = AsyncClient()
+    await his.aforce_login(bob)
+    response = await get(his, f"?instance={conversation.pk}")
+    shown: list[Named] = []
+    async with asyncio.timeout(10):  # less than the pause after which authority is asked for anyway
+        async for kind, _, data in EventsReader(response):
+            if kind == "ready":
+                await db(say, other, "elsewhere", "a")
+                await db(say, conversation, "q2", "a2")
+            elif named(data) == ("message", "insert", "a2"):
+                await db(lambda: remove_member(conversation, member.pk))
+                await db(say, conversation, "secret", "a3")
+            if kind == "change":
+                shown.append(named(data))
+    assert ("message", "insert", "q2") in shown
+    assert {"elsewhere", "secret", "a3"}.isdisjoint(key for _, _, key in shown)
+    assert (await get(his, f"?instance={conversation.pk}")).status_code == 404
+    assert await caught_up(his, "?after=0") == ([], 0), "it is the owner's feed, not the member's"
 
 
 async def test_a_stream_ends_when_its_token_is_revoked(alice: User, settings: Any) -> None:
