@@ -45,7 +45,7 @@ from chat.errors import (
 from chat.instances.addresses import Address, is_root_name
 from chat.instances.rows import key_of, lookup_of
 from chat.members import policy
-from chat.members.selectors import role_at_file, role_in, role_of
+from chat.members.selectors import is_still_in, role_at_file, role_in, role_of
 from chat.models import AgentInstance, AgentRun, ApiToken, ArchiveImport, Attachment, Role, Turn
 from sessions_app.errors import CompactionNotFound
 from sessions_app.models import Compaction, Session
@@ -98,16 +98,20 @@ def open_agent(user: User, agent: str, name: str) -> OpenedAgent:
     return open_key(owner, InstanceKey(owner_id=owner.pk, agent=agent, name=name))
 
 
-def open_key(user: User, key: InstanceKey) -> OpenedAgent:
-    """Open the user's own instance of this address; the only way from an address to an instance. Writes nothing.
+def open_key(user: User, key: InstanceKey, *, needs: Role = Role.OWNER) -> OpenedAgent:
+    """Open an instance of the user's own, or of another's for a member; the only way from an address to an instance.
 
-    What a URL asks for is made a key by `resolving.resolve`, which asks the classes. Errors: `Unauthenticated` for
-    strangers and inactive users; `AgentNotFound` for another's address and for an unknown agent, unless the user has
-    an instance of it from when it existed: that one opens read-only.
+    What a URL asks for is made a key by `resolving.resolve`, which asks the classes, or by `open_shared`. Writes
+    nothing. Errors: `Unauthenticated` for strangers and inactive users; `AgentNotFound` for another's address and for
+    an unknown agent, unless the user has an instance of it from when it existed: that one opens read-only;
+    `RoleNeeded` for a member whose role is not enough.
     """
-    owner = require_user(user)
+    person = require_user(user)
     instance = AgentInstance.objects.select_related("session").filter(**lookup_of(key)).first()
-    check_address(owner.pk, key, exists=instance is not None)
+    if instance is None or instance.owner_id == person.pk:
+        check_address(person.pk, key, exists=instance is not None)
+    else:
+        policy.require(role_of(person.pk, instance), needs, AgentNotFound)
     return OpenedAgent(key=key, instance=instance, is_read_only=not is_served(key.agent))
 
 
@@ -120,9 +124,9 @@ def check_address(user_id: int, key: InstanceKey, *, exists: bool) -> None:
         raise AgentNotFound
 
 
-def open_key_for(user_id: int, key: InstanceKey) -> OpenedAgent:
+def open_key_for(user_id: int, key: InstanceKey, *, needs: Role = Role.OWNER) -> OpenedAgent:
     """Open an address for the holder of a credential, as `open_key`."""
-    return open_key(get_user_model().objects.filter(pk=user_id).first() or AnonymousUser(), key)
+    return open_key(get_user_model().objects.filter(pk=user_id).first() or AnonymousUser(), key, needs=needs)
 
 
 def open_shared(user_id: int, instance_id: str, address: Address) -> InstanceKey:
@@ -283,6 +287,11 @@ def recheck(credential: Credential) -> bool:
         return False
     user = users.first()
     return user is not None and _hash_holds(user, credential.session_hash)
+
+
+def may_stay(credential: Credential, key: InstanceKey) -> bool:
+    """Whether the credential still holds, and its user may still read the instance of this address."""
+    return recheck(credential) and is_still_in(credential.user_id, key.instance_id or "", key.owner_id)
 
 
 def holds_role(credential: Credential, instance: AgentInstance, needs: Role) -> bool:

@@ -9,7 +9,7 @@ of the workspace, servers, schedules, rules, budgets, who is a member.
 from collections.abc import Mapping
 from typing import Final
 
-from chat.core.wire import frames
+from chat.core.wire import frames, sdk_frames
 from chat.errors import AnswerDenied, InstanceNotFound, RoleNeeded
 from chat.models import Role
 from thinkproject.kernel.errors import ThinkError
@@ -26,6 +26,9 @@ FRAMES: Final[Mapping[type, Role]] = {
     frames.Cancel: Role.WRITER,
     frames.ToolResult: Role.WRITER,
     frames.ToolApproval: Role.APPROVER,
+    sdk_frames.Resume: Role.READER,
+    sdk_frames.Send: Role.WRITER,  # what it answers needs the role for that answer
+    sdk_frames.Abort: Role.WRITER,
 }
 """Role that a frame of a client needs; the owner's where it is not here."""
 

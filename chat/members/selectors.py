@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from chat.members import policy
 from chat.models import AgentInstance, Invitation, Membership, Role
 from sessions_app.models import Message
 
@@ -71,6 +73,22 @@ def shared_with(user_id: Any) -> dict[str, Role]:
     """The conversations of others in which a user has a role, by id. One query."""
     rows = Membership.objects.filter(user_id=user_id, revoked_at=None).values_list("instance_id", "role")
     return {instance_id: Role(role) for instance_id, role in rows}
+
+
+def scopes_shared_with(user_id: Any, needs: Role) -> RawSQL:
+    """The conversations of others, with their sub-agents, in which a user has this role or more: a subquery of ids."""
+    roles = [role.value for role in Role if role is not Role.OWNER and policy.allows(role, needs)]
+    return RawSQL(_SHARED.format(marks=", ".join(["%s"] * len(roles))), [user_id, *roles])  # noqa: S611 - constants
+
+
+_SHARED: Final = """
+WITH RECURSIVE shared(id) AS (
+    SELECT instance_id FROM think_chat_membership WHERE user_id = %s AND revoked_at IS NULL AND role IN ({marks})
+    UNION
+    SELECT a.id FROM think_chat_agentinstance a JOIN shared ON a.parent_id = shared.id
+)
+SELECT id FROM shared
+"""
 
 
 def people_in(instance: AgentInstance) -> list[Person]:

@@ -55,6 +55,7 @@ class Admitted:
         self.is_member = key.owner_id != credential.user_id  # of another's conversation
         self.role: Role | None = Role.READER if self.is_member else Role.OWNER  # as the last check found it
         self._checked_at = time.monotonic()
+        self._is_shut = False
 
     async def leave(self, code: int) -> None:
         """Stop sending. Turns belong to the server and go on."""
@@ -86,11 +87,13 @@ class Admitted:
 
     async def _shut(self) -> None:
         """Send nothing more of the conversation, not even what is on its way."""
+        self._is_shut = True
         connections.discard(self)
 
     async def send(self, text: str) -> None:
-        """Send one frame."""
-        await self.client.send(text)
+        """Send one frame, while the user may be there."""
+        if not self._is_shut:
+            await self.client.send(text)
 
 
 class Connection(Admitted):

@@ -15,7 +15,7 @@ from typing import Final
 
 from django.db import DatabaseError
 
-from chat.access.auth import Credential, open_key_for
+from chat.access.auth import Credential, OpenedAgent, open_key_for
 from chat.agent.base import InstanceKey
 from chat.agent.connection import ClientConnection
 from chat.agent.registry import is_served
@@ -27,6 +27,7 @@ from chat.http.usechat import posts
 from chat.http.usechat.playback import LOST, Playback, Player
 from chat.instance.instance import make_agent
 from chat.instances.notifications import Notification
+from chat.members import policy
 from chat.models import TurnTrigger
 from chat.realtime.connection import Admitted
 from chat.realtime.consumer import AgentSocket
@@ -98,8 +99,8 @@ class PageRequests:
     async def handle(self, frame: SdkFrame) -> None:
         """Carry out one frame."""
         match frame:
-            case Abort(request_id=request_id):
-                await self._abort(request_id)
+            case Abort():
+                await self._abort(frame)
             case Send() | Resume() if frame.request_id in self._running:
                 logger.info("request repeated", extra={"action": "frame_ignored"})  # an error would end the first
             case Send():
@@ -163,7 +164,7 @@ class PageRequests:
         """
         sequence = 0
         for playback in playbacks:
-            player = Player(playback, self._admitted.key)
+            player = Player(playback, self._admitted.key, self._admitted.user_id)
             async with aclosing(player.play()) as pieces:
                 async for texts in pieces:
                     for text in texts:
@@ -176,12 +177,12 @@ class PageRequests:
                 break
         return True
 
-    async def _abort(self, request_id: str) -> None:
+    async def _abort(self, frame: Abort) -> None:
         """Stop the turns of a request. Unknown and ended ones are ignored."""
-        running = self._running.get(request_id)
+        running = self._running.get(frame.request_id)
         if running is not None:
             try:
-                await db(self._stop, running.turn_ids)
+                await db(self._stop, frame, running.turn_ids)
             except ThinkError as error:
                 logger.info("not stopped", extra={"action": "frame_refused", "reason": error.message})
 
@@ -191,21 +192,28 @@ class PageRequests:
     # What follows asks the database and runs off the loop.
 
     def _admit(self, frame: Send) -> list[Playback]:
-        opened = open_key_for(self._admitted.user_id, self._admitted.key)
+        opened = self._opened(frame)
         idempotency_key = frame.headers.get("idempotency-key") or None
         post = posts.read_post(frame.as_post())
-        return [posts.accept_post(opened.key, opened.instance, post, idempotency_key=idempotency_key, via="socket")]
+        user_id = self._admitted.user_id
+        playback = posts.accept_post(
+            opened.key, opened.instance, post, actor_id=user_id, idempotency_key=idempotency_key, via="socket"
+        )
+        return [playback]
 
-    def _stop(self, turn_ids: Sequence[str]) -> None:
-        opened = open_key_for(self._admitted.user_id, self._admitted.key)
-        posts.stop_turns(opened.instance, turn_ids=turn_ids)
+    def _stop(self, frame: Abort, turn_ids: Sequence[str]) -> None:
+        posts.stop_turns(self._opened(frame).instance, turn_ids=turn_ids)
 
     def _find(self, frame: Resume) -> list[Playback]:
-        instance = open_key_for(self._admitted.user_id, self._admitted.key).instance
+        instance = self._opened(frame).instance
         playbacks = posts.find_playbacks(instance, self._admitted.user_id) or posts.find_retained(instance)
         if frame.last_sequence is None or not playbacks:
             return playbacks
         return [_continued(playbacks[0], frame.body.get("messageId")), *playbacks[1:]]
+
+    def _opened(self, frame: SdkFrame) -> OpenedAgent:
+        admitted = self._admitted
+        return open_key_for(admitted.user_id, admitted.key, needs=policy.role_for_frame(frame))
 
 
 def _continued(playback: Playback, message_id: object) -> Playback:

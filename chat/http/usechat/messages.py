@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from chat.access.auth import check_address
+from chat.access.auth import check_address, open_shared
 from chat.errors import AgentNotFound
 from chat.http.api.authentication import caller_of_page
 from chat.http.api.problems import problem_of
@@ -55,6 +55,8 @@ def _messages(request: HttpRequest) -> str:
     address = address_of(request)
     if address.tail[-1:] != ("get-messages",):
         raise AgentNotFound
+    if instance_id := request.GET.get("instance", ""):
+        return list_for_page(snapshots.snapshot(open_shared(user.pk, instance_id, address), user.pk), user.pk)
     key = resolve_now(user.pk, address) or async_to_sync(resolve)(user.pk, address)
     snapshot = snapshots.snapshot(key, user.pk)
     check_address(user.pk, key, exists=snapshot.instance_id is not None)

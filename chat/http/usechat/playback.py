@@ -13,7 +13,7 @@ are frames (`consumer`). The chunks are those of the log. What differs is what s
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from chat.agent.base import InstanceKey
 from chat.core.wire import chunks
@@ -60,10 +60,10 @@ class Playback:
     is_stored: bool = False
 
 
-async def lines(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGenerator[bytes, None]:
+async def lines(playbacks: Sequence[Playback], *, key: InstanceKey, user_id: Any) -> AsyncGenerator[bytes, None]:
     """Play turns one after another, as server-sent events. Ends without `[DONE]` where one could not be played."""
     for playback in playbacks:
-        player = Player(playback, key)
+        player = Player(playback, key, user_id)
         async with aclosing(player.play()) as pieces:
             async for texts in pieces:
                 yield "".join(f"data: {text}\n\n" for text in texts).encode()
@@ -74,17 +74,18 @@ async def lines(playbacks: Sequence[Playback], *, key: InstanceKey) -> AsyncGene
 
 
 class Player:
-    """One turn of one response.
+    """One turn of one response, to one person.
 
     After `play`, `has_ended` says whether the page was sent the end, and `has_failed` whether that was an error.
     """
 
-    def __init__(self, playback: Playback, key: InstanceKey) -> None:
+    def __init__(self, playback: Playback, key: InstanceKey, user_id: Any) -> None:
         self.has_ended = False
         self.has_failed = False
         self._playback = playback
         self._turn = playback.turn
         self._key = key
+        self._user_id = user_id
         self._pending = set(playback.extends.pending) if playback.extends else set()
         self._framing: list[Chunk] = []
         self._has_shown = False
@@ -165,8 +166,7 @@ class Player:
         return ending
 
     async def _note_seen(self, turn: TurnRef) -> None:
-        if self._key.owner_id is not None:
-            await db(snapshots.mark_seen, turn.turn_id, self._key.owner_id)
+        await db(snapshots.mark_seen, turn.turn_id, self._user_id)
 
     async def _is_over(self) -> bool:
         return await db(snapshots.is_final, self._turn.turn_id)

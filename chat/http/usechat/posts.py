@@ -9,7 +9,7 @@ what was asked: a user message is answered once however often it is posted, anyt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from django.utils import timezone
 
@@ -84,12 +84,13 @@ def accept_post(
     instance: AgentInstance | None,
     post: ChatPost,
     *,
+    actor_id: Any,
     idempotency_key: str | None = None,
     via: str = "post",
 ) -> Playback:
     """Admit the posted request, idempotently; returns how to play its answer back.
 
-    Errors: as `admit`; `InputInvalid` for a key that is too long.
+    `actor_id`: key of who asks, as signed in. Errors: as `admit`; `InputInvalid` for a key that is too long.
     """
     if idempotency_key is not None and len(idempotency_key) > MAX_KEY_CHARS:
         raise InputInvalid(Phrase("An idempotency key has at most {limit} characters.", limit=MAX_KEY_CHARS))
@@ -101,6 +102,7 @@ def accept_post(
         idempotency_key=idempotency_key,
         body=post.body,
         via=via,
+        actor_id=actor_id,
         client_tools=post.client_tools,
         delivery=delivery_of(post.delivery),
     )

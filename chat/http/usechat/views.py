@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Strea
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from chat.access.auth import open_key, recheck
+from chat.access.auth import may_stay, open_key, open_shared
 from chat.agent.base import InstanceKey
 from chat.errors import BUSY, AgentNotFound, InputInvalid
 from chat.http.api.authentication import Caller, caller_of_page
@@ -24,6 +24,7 @@ from chat.http.usechat.messages import address_of
 from chat.http.usechat.playback import CUT, Playback, lines
 from chat.instance.resolve import resolve
 from chat.instances.addresses import Address
+from chat.models import Role
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
@@ -51,8 +52,7 @@ async def _answer(request: HttpRequest, methods: tuple[str, ...]) -> HttpRespons
         return HttpResponseNotAllowed([*methods, "OPTIONS"])
     try:
         caller = await db(caller_of_page, request, may_change=method != "GET")
-        # On the loop: the classes' hooks may ask the database, which must not wait for a thread that waits for them.
-        key = await resolve(caller.user.pk, _address(request, length=1 if method == "POST" else 3))
+        key = await _key(request, caller, _address(request, length=1 if method == "POST" else 3))
         if method == "DELETE":
             return await db(_stop, caller, key)
         playbacks = await db(_post, request, caller, key) if method == "POST" else await db(_resume, caller, key)
@@ -68,11 +68,20 @@ async def _answer(request: HttpRequest, methods: tuple[str, ...]) -> HttpRespons
     return _stream(caller, key, playbacks)
 
 
+async def _key(request: HttpRequest, caller: Caller, address: Address) -> InstanceKey:
+    """The address of the caller's own conversation; with `?instance=` that of one that the caller is in."""
+    if instance_id := request.GET.get("instance", ""):
+        return await db(open_shared, caller.user.pk, instance_id, address)
+    # On the loop: the classes' hooks may ask the database, which must not wait for a thread that waits for them.
+    return await resolve(caller.user.pk, address)
+
+
 def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> StreamingHttpResponse:
     async def still_allowed() -> bool:
-        return await db(recheck, caller.credential)
+        return await db(may_stay, caller.credential, key)
 
-    body = event_body(lines(playbacks, key=key), still_allowed=still_allowed, on_failure=CUT)
+    played = lines(playbacks, key=key, user_id=caller.user.pk)
+    body = event_body(played, still_allowed=still_allowed, on_failure=CUT)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)
 
 
@@ -80,20 +89,21 @@ def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> Stre
 
 
 def _post(request: HttpRequest, caller: Caller, key: InstanceKey) -> list[Playback]:
-    opened = open_key(caller.user, key)
+    opened = open_key(caller.user, key, needs=Role.WRITER)
     if request.content_type != "application/json":
         raise InputInvalid("Send JSON, with the header `Content-Type: application/json`.")
     post = posts.read_post(request.body.decode("utf-8", "replace"))
     idempotency_key = request.headers.get("Idempotency-Key") or None
-    return [posts.accept_post(key, opened.instance, post, idempotency_key=idempotency_key)]
+    actor_id = caller.user.pk
+    return [posts.accept_post(key, opened.instance, post, actor_id=actor_id, idempotency_key=idempotency_key)]
 
 
 def _resume(caller: Caller, key: InstanceKey) -> list[Playback]:
-    return posts.find_playbacks(open_key(caller.user, key).instance, caller.user.pk)
+    return posts.find_playbacks(open_key(caller.user, key, needs=Role.READER).instance, caller.user.pk)
 
 
 def _stop(caller: Caller, key: InstanceKey) -> HttpResponse:
-    stopped = posts.stop_turns(open_key(caller.user, key).instance)
+    stopped = posts.stop_turns(open_key(caller.user, key, needs=Role.WRITER).instance)
     return HttpResponse(dump({"stopped": stopped}), content_type="application/json")
 
 
