@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import IO, Final, cast
 
+from django.db.models import Q
+
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment
@@ -63,15 +65,24 @@ WRITERS: Final = {
 
 
 def export_conversation(
-    instance: AgentInstance, session_id: str, form: ExportFormat, *, left_out: Counter[str] | None = None
+    instance: AgentInstance,
+    session_id: str,
+    form: ExportFormat,
+    *,
+    left_out: Counter[str] | None = None,
+    is_owner: bool = True,
 ) -> Iterator[str]:
     """One history as pieces of text. `left_out`: gets the counts of what the format has no place for.
 
+    For others than the owner: without memory and costs, and of the files those that were sent here.
+
     The files of other products' formats say them too. Errors: `SessionNotFound`, at once.
     """
-    if form in {ExportFormat.JSONL, ExportFormat.MARKDOWN}:
-        return (export_lines if form is ExportFormat.JSONL else export_markdown)(session_id)
-    return iter([_list([dump(_record(instance, session_id, form, left_out))], form)])
+    if form is ExportFormat.JSONL:
+        return export_lines(session_id, is_owner=is_owner)
+    if form is ExportFormat.MARKDOWN:
+        return export_markdown(session_id)
+    return iter([_list([dump(_record(instance, session_id, form, left_out, is_owner=is_owner))], form)])
 
 
 def export_all(
@@ -139,7 +150,14 @@ def _list(records: list[str], form: ExportFormat) -> str:
     return f"[{','.join(records)}]" if form is ExportFormat.OPEN_WEBUI else "".join(records)
 
 
-def _record(instance: AgentInstance, session_id: str, form: ExportFormat, left_out: Counter[str] | None) -> JSONObject:
+def _record(
+    instance: AgentInstance,
+    session_id: str,
+    form: ExportFormat,
+    left_out: Counter[str] | None,
+    *,
+    is_owner: bool = True,
+) -> JSONObject:
     product, write = WRITERS[form]
     is_current = session_id == instance.session_id
     conversation = stored_conversation(
@@ -147,7 +165,7 @@ def _record(instance: AgentInstance, session_id: str, form: ExportFormat, left_o
         product,
         source_id=instance.pk if is_current else session_id,
         title=instance.title if is_current else "",
-        file_of=_Files(instance).ref,
+        file_of=_Files(instance, is_owner=is_owner).ref,
     )
     conversation.is_archived = instance.archived_at is not None
     conversation.is_pinned = instance.pinned_at is not None
@@ -160,14 +178,15 @@ def _record(instance: AgentInstance, session_id: str, form: ExportFormat, left_o
 class _Files:
     """The attached files of one conversation, up to the limit of bytes."""
 
-    def __init__(self, instance: AgentInstance) -> None:
-        self._owner_id = instance.owner_id
+    def __init__(self, instance: AgentInstance, *, is_owner: bool) -> None:
+        of_conversation = Q(instance_id=instance.pk)  # members' too
+        self._may_read = of_conversation | Q(owner_id=instance.owner_id) if is_owner else of_conversation
         self._room = MAX_FILES_BYTES
 
     def ref(self, part: Part) -> FileRef | None:
         """The file of a part, with its bytes."""
         found = attachments.attachment_id(part.get("url"))
-        row = Attachment.objects.filter(pk=found, owner_id=self._owner_id).first() if found else None
+        row = Attachment.objects.filter(self._may_read, pk=found).first() if found else None
         if row is None or row.byte_size > self._room:
             return None
         try:

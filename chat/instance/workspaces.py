@@ -6,9 +6,15 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class, is_served
 from chat.agent.think import Think
 from chat.instance.instance import started_agent
+from chat.instances.rows import descendants
 from chat.instances.workspaces import InstanceWorkspace
+from chat.members.selectors import root_id_of
+from chat.models import AgentInstance
 from chat.user_code.workspace import workspace_of
+from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Workspace
+from tools_app.models import WorkspaceAttachment
+from tools_app.workspace.stores.database import DatabaseWorkspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +34,20 @@ async def view_workspace(key: InstanceKey, instance_id: str) -> ViewedWorkspace:
         return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=True)
     agent = await started_agent(key)
     return ViewedWorkspace(workspace=await workspace_of(agent), can_write=True)
+
+
+async def is_of_conversation(workspace: Workspace, instance: AgentInstance) -> bool:
+    """Whether the files are of this conversation and its sub-agents alone, so that its members may see them.
+
+    False for a store outside of the database: nothing says who else uses it.
+    """
+    if not isinstance(workspace, DatabaseWorkspace):
+        return False
+    workspace_id = await workspace.workspace_id()
+    return workspace_id is None or await db(_is_used_here_alone, workspace_id, instance)
+
+
+def _is_used_here_alone(workspace_id: str, instance: AgentInstance) -> bool:
+    root_id = root_id_of(instance)
+    users = set(WorkspaceAttachment.objects.filter(workspace_id=workspace_id).values_list("scope", flat=True))
+    return bool(users) and users <= {root_id, *descendants(root_id)}

@@ -87,6 +87,7 @@ class SessionPhaseChanged(TypedDict):
     tokens: int
     threshold: int | None
     compacted: NotRequired[JSONObject]
+    warning: NotRequired[int]
 
 
 class SessionFailed(TypedDict):
@@ -121,10 +122,14 @@ class ModelChosen(TypedDict):
 
 
 class ConversationChanged(TypedDict):
-    """The line of a conversation in its owner's list has changed: its title, or whether it runs, waits or failed."""
+    """The line of a conversation in lists has changed: its title, or whether it runs, waits or failed.
+
+    `owner`: whose conversation it is; without it, the one's to whom this is sent.
+    """
 
     type: Literal["conversation.changed"]
     instance_id: str
+    owner: NotRequired[str]
 
 
 class McpChanged(TypedDict):
@@ -205,7 +210,7 @@ def user_group(user_id: int) -> str:
 
 
 def list_group(user_id: Any) -> str:
-    """Name of the group of a user's connections that show the list of conversations."""
+    """Name of the group of connections that show a user's conversations: in lists of the user's, or of members."""
     return f"think.list.{user_id}"
 
 
@@ -242,8 +247,13 @@ def notify_run(key: InstanceKey, run_id: str) -> None:
     notify_on_commit(group_of(key), {"type": "run.changed", "run_id": run_id})
 
 
-def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, threshold: int | None) -> None:
-    """Notify of a session's number of tokens when nothing compacts it, after the present transaction."""
+def notify_context_usage(
+    key: InstanceKey, session_id: str, tokens: int, threshold: int | None, warning: int | None = None
+) -> None:
+    """Notify of a session's number of tokens when nothing compacts it, after the present transaction.
+
+    `warning`: the percent of the threshold that was passed just now.
+    """
     event: SessionPhaseChanged = {
         "type": "session.phase",
         "session_id": session_id,
@@ -251,22 +261,28 @@ def notify_context_usage(key: InstanceKey, session_id: str, tokens: int, thresho
         "tokens": tokens,
         "threshold": threshold,
     }
+    if warning is not None:
+        event["warning"] = warning
     notify_on_commit(group_of(key), event)
 
 
 def notify_conversation(owner_id: Any, instance_id: str) -> None:
-    """Notify the owner's open lists of a conversation whose line has changed, after the present transaction.
+    """Notify open lists of a conversation whose line has changed, after the present transaction.
 
-    A shared conversation, which has no owner, is in no list.
+    A conversation without an owner is in no list.
     """
     if owner_id is not None:
-        notify_on_commit(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
+        notify_on_commit(list_group(owner_id), _line_changed(owner_id, instance_id))
 
 
 def send_conversation(owner_id: Any, instance_id: str) -> None:
     """Do the same now, from any thread."""
     if owner_id is not None:
-        send_notification(list_group(owner_id), {"type": "conversation.changed", "instance_id": instance_id})
+        send_notification(list_group(owner_id), _line_changed(owner_id, instance_id))
+
+
+def _line_changed(owner_id: Any, instance_id: str) -> ConversationChanged:
+    return {"type": "conversation.changed", "instance_id": instance_id, "owner": str(owner_id)}
 
 
 def send_notification(group: str, event: Notification) -> None:

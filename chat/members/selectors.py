@@ -75,6 +75,12 @@ def shared_with(user_id: Any) -> dict[str, Role]:
     return {instance_id: Role(role) for instance_id, role in rows}
 
 
+def owners_of_shared(user_id: Any) -> dict[str, Any]:
+    """The owners of the conversations in which a user has a role, by the conversation's id. One query."""
+    rows = Membership.objects.filter(user_id=user_id, revoked_at=None)
+    return dict(rows.values_list("instance_id", "instance__owner_id"))
+
+
 def scopes_shared_with(user_id: Any, needs: Role) -> RawSQL:
     """The conversations of others, with their sub-agents, in which a user has this role or more: a subquery of ids."""
     roles = [role.value for role in Role if role is not Role.OWNER and policy.allows(role, needs)]

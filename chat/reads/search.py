@@ -1,9 +1,12 @@
-"""Search over a user's conversations: hits with the conversation that each opens in. Reads only."""
+"""Search over the conversations that a user is in: hits with the conversation that each opens in. Reads only."""
 
 from dataclasses import dataclass
 
+from django.db.models import Q, QuerySet
+
 from chat.instances.rows import key_of, path_of
-from chat.models import AgentInstance
+from chat.members.selectors import scopes_shared_with
+from chat.models import AgentInstance, Role
 from sessions_app.search.query import MAX_SCOPES, SearchHit, search
 
 
@@ -36,7 +39,7 @@ class ConversationHits:
 
 
 def search_conversations(  # noqa: PLR0913 - each narrows the search, and callers name it
-    owner_id: int,
+    user_id: int,
     query: str,
     *,
     instance_id: str | None = None,
@@ -45,21 +48,31 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     limit: int = 20,
     cursor: str = "",
 ) -> ConversationHits:
-    """Search a user's conversations, all or one. A fixed number of queries.
+    """Search the conversations that a user is in, all or one. A fixed number of queries, or one more.
 
-    With `agent` the 500 conversations of it that were active last. Errors: `CursorInvalid`.
+    Of those of others, and with `agent` of its own, the 500 that were active last. Errors: `CursorInvalid`.
     """
-    scopes, is_cut = None if instance_id is None else [instance_id], False
+    scopes = None if instance_id is None else [instance_id]
+    of_others = AgentInstance.objects.filter(pk__in=scopes_shared_with(user_id, Role.READER))
+    shared, is_cut = _active(of_others)
+    mine = AgentInstance.objects.filter(Q(owner_id=user_id) | Q(pk__in=shared))
     if agent:
-        named = AgentInstance.objects.filter(owner_id=owner_id, agent=agent).order_by("-active_at", "id")
-        active = list(named.values_list("id", flat=True)[: MAX_SCOPES + 1])
-        is_cut = len(active) > MAX_SCOPES
-        scopes = [scope for scope in active[:MAX_SCOPES] if scopes is None or scope in scopes]
-    page = search(query, session_id=session_id, scopes=scopes, owner_id=owner_id, limit=limit, cursor=cursor)
-    rows = AgentInstance.objects.filter(owner_id=owner_id).in_bulk([hit.scope for hit in page.hits])
+        active, are_more = _active(mine.filter(agent=agent))
+        is_cut = is_cut or are_more
+        scopes = [scope for scope in active if scopes is None or scope in scopes]
+    page = search(
+        query, session_id=session_id, scopes=scopes, owner_id=user_id, shared=shared, limit=limit, cursor=cursor
+    )
+    rows = mine.in_bulk([hit.scope for hit in page.hits])
     return ConversationHits(
         items=[ConversationHit(hit=hit, instance=rows.get(hit.scope)) for hit in page.hits],
         next_cursor=page.next_cursor,
         is_partial=page.is_partial or is_cut,
         problem=page.problem,
     )
+
+
+def _active(instances: QuerySet[AgentInstance]) -> tuple[list[str], bool]:
+    """Ids of those that were active last, and whether there are more."""
+    found = list(instances.order_by("-active_at", "id").values_list("id", flat=True)[: MAX_SCOPES + 1])
+    return found[:MAX_SCOPES], len(found) > MAX_SCOPES

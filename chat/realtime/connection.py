@@ -105,6 +105,7 @@ class Connection(Admitted):
         """`label`: the client's own, kept over its reconnects. `shows_list`: it shows the list of conversations."""
         super().__init__(credential, key, client)
         self.shows_list = shows_list
+        self.shared: frozenset[str] = frozenset()  # conversations of others that are in its list
         self.reads_own_frames = shows_list  # those that no published client knows; also once it has sent one
         self.session_id: str | None = None
         self.state_version = 0

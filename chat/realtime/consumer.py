@@ -22,6 +22,7 @@ from chat.errors import AgentNotFound, AgentUnavailable, FrameInvalid, OriginDen
 from chat.instance.resolve import resolve, resolve_now
 from chat.instances.addresses import parse_address
 from chat.instances.notifications import EVERYONE, group_of, list_group, user_group
+from chat.members.selectors import owners_of_shared
 from chat.realtime.commands import ClientCommands
 from chat.realtime.connection import FAILED, UNAUTHENTICATED, UNKNOWN, Admitted, Connection
 from chat.realtime.events import InstanceEvents
@@ -126,17 +127,18 @@ class AgentSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels is 
         )
         self._inbound = Inbound(credential.user_id, self.dialect)
         # Subscribe first, read second: what happens in between is notified, and handling it twice does no harm.
-        self._groups = [group_of(key), user_group(credential.user_id), EVERYONE]
+        self._groups: list[str] = []
+        await self.join(group_of(key), user_group(credential.user_id), EVERYONE)
         await self.let_in(credential, key, client)
 
     async def let_in(self, credential: Credential, key: InstanceKey, client: ClientConnection) -> None:
-        """Set what handles frames and notifications, and `join`."""
+        """Set what handles frames and notifications; what comes before is not handled."""
         raise NotImplementedError
 
     async def join(self, *groups: str) -> None:
-        """Receive the notifications of the instance, of its user, and of further groups."""
+        """Receive the notifications of further groups."""
         self._groups += groups
-        for group in self._groups:
+        for group in groups:
             await self.channel_layer.group_add(group, self.channel_name)
 
     async def websocket_disconnect(self, message: dict[str, Any]) -> None:
@@ -189,6 +191,7 @@ class AgentConsumer(AgentSocket):
     """The socket of the page and of the published clients of agents."""
 
     dialect = AGENTS
+    _lists_of_others: set[str] = set()
 
     async def let_in(self, credential: Credential, key: InstanceKey, client: ClientConnection) -> None:
         """Follow the instance."""
@@ -199,8 +202,29 @@ class AgentConsumer(AgentSocket):
         self._commands = ClientCommands(connection)
         self._events = InstanceEvents(connection)
         self.connection = connection
-        await self.join(*([list_group(credential.user_id)] if connection.shows_list else []))
+        if connection.shows_list:
+            await self.join(list_group(credential.user_id))
+            await self._follow_shared()
         await connection.open()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Handle as every socket does. A change of the user's rights may be one of what is shared with the user."""
+        await super().dispatch(message)
+        if message["type"] == "authority.changed":
+            await self._follow_shared()
+
+    async def _follow_shared(self) -> None:
+        """Have a client that shows the list notified of the lines of what others share with its user."""
+        connection = self.connection
+        if isinstance(connection, Connection) and connection.shows_list:
+            owners = await db(owners_of_shared, connection.user_id)
+            connection.shared = frozenset(owners)
+            wanted = {list_group(owner_id) for owner_id in owners.values()}
+            for group in self._lists_of_others - wanted:
+                self._groups.remove(group)
+                await self.channel_layer.group_discard(group, self.channel_name)
+            await self.join(*(wanted - self._lists_of_others))
+            self._lists_of_others = wanted
 
     async def refuse(self, error: FrameInvalid, context: ChatErrorContext) -> None:
         """End the request that a broken frame opened; others change nothing."""

@@ -50,7 +50,6 @@ class InstanceEvents:
     async def turn_accepted(self, event: TurnAccepted) -> None:
         """A turn was admitted."""
         connection = self._connection
-        _note_own_line(self._connection, self._lines)
         if event["origin"] == connection.client.id:
             return  # its own request has shown it
         turn = await db(snapshots.find_turn, connection.key, turn_id=event["turn_id"])
@@ -73,6 +72,7 @@ class InstanceEvents:
                 phase=event["phase"],
                 token_estimate=event["tokens"],
                 token_threshold=event["threshold"],
+                warning=event.get("warning"),
                 compacted=None if compacted is None else Compacted.model_validate(compacted),
             )
             await self._connection.send(extension_frames.session_phase(phase))
@@ -93,12 +93,13 @@ class InstanceEvents:
             await connection.send_model_choice(instance_id, view)
 
     async def conversation_changed(self, event: ConversationChanged) -> None:
-        """The line of one of the user's conversations has changed; only clients that show the list are notified."""
-        self._lines.note(event["instance_id"])
+        """The line of a conversation in the user's list has changed; only clients that show the list are notified."""
+        connection = self._connection
+        if event.get("owner") in {None, str(connection.user_id)} or event["instance_id"] in connection.shared:
+            self._lines.note(event["instance_id"])
 
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""
-        _note_own_line(self._connection, self._lines)
         await self._connection.feed.turn_finished(event["turn_id"])
 
     async def turn_resumed(self, event: TurnResumed) -> None:
@@ -126,7 +127,6 @@ class InstanceEvents:
 
     async def message_changed(self, event: MessageChanged) -> None:
         """A stored message was changed in its place: a call of it was answered, or its result has come."""
-        _note_own_line(self._connection, self._lines)
         await self._connection.sender.message_updated(event["session_id"], event["message_id"])
 
     async def mcp_changed(self, _event: McpChanged) -> None:
@@ -148,9 +148,3 @@ class InstanceEvents:
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""
         await self._connection.check_authority()
-
-
-def _note_own_line(connection: Connection, lines: ListLines) -> None:
-    """Send a member the line of the open conversation: changes of lists are notified to its owner alone."""
-    if connection.is_member and connection.shows_list and connection.key.instance_id is not None:
-        lines.note(connection.key.instance_id)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
+from django.db.models import Q
+
 from sessions_app.core.search.ranking import Snippet, snippet
 from sessions_app.core.search.search_query import Phrase, parse_query
 from sessions_app.core.search.words import text_of
@@ -71,22 +73,24 @@ class FoundEntries:
     problem: str = ""
 
 
-def search(
+def search(  # noqa: PLR0913 - each narrows the search, and callers name it
     query: str,
     *,
     session_id: str | None = None,
     scopes: Collection[str] | None = None,
     owner_id: object = None,
+    shared: Collection[str] = (),
     limit: int = 20,
     cursor: str = "",
 ) -> SearchPage:
     """Search one session, the sessions of some scopes, or all of an owner; all given filters apply.
 
+    `shared`: scopes of others that count as the owner's.
     A fork's session finds the messages that it shares too. Words must all occur; also "a phrase", -without and OR.
     **Shape:** at most 100 hits; `cursor` is the former page's `next_cursor`; at most 500 scopes.
     **Errors:** `CursorInvalid`. A malformed query is none: it finds nothing and says why.
     """
-    place = _Place(session_id, None if scopes is None else sorted(set(scopes)), owner_id)
+    place = _Place(session_id, None if scopes is None else sorted(set(scopes)), owner_id, sorted(set(shared)))
     if session_id is None and scopes is None and owner_id is None:
         raise ValueError("A search needs a session, scopes or an owner.")
     return _search(query, place, limit, cursor)
@@ -133,9 +137,10 @@ class _Place:
     session_id: str | None
     scopes: Sequence[str] | None
     owner_id: object
+    shared: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.scopes is not None and len(self.scopes) > MAX_SCOPES:
+        if max(len(self.scopes or ()), len(self.shared)) > MAX_SCOPES:
             raise ValueError(f"A search takes at most {MAX_SCOPES} scopes.")
 
     @property
@@ -143,9 +148,10 @@ class _Place:
         return self.scopes is not None and not self.scopes
 
     @property
-    def conditions(self) -> dict[str, object]:
-        given = {"pk": self.session_id, "scope__in": self.scopes, "owner_id": self.owner_id}
-        return {name: value for name, value in given.items() if value is not None}
+    def condition(self) -> Q:
+        given = {"pk": self.session_id, "scope__in": self.scopes}
+        found = Q(**{name: value for name, value in given.items() if value is not None})
+        return found if self.owner_id is None else found & (Q(owner_id=self.owner_id) | Q(scope__in=self.shared))
 
     def within(self, newest: int | None) -> Within:
         tags = []
@@ -154,22 +160,22 @@ class _Place:
         if self.scopes is not None:
             tags.append([tag("scope", scope) for scope in self.scopes])
         if self.owner_id is not None:
-            tags.append([tag("owner", self.owner_id)])
+            tags.append([tag("owner", self.owner_id), *(tag("scope", scope) for scope in self.shared)])
         # What is searched by its owner alone needs no look at forks: they have the owner of their origins.
         also = None
         if self.session_id is not None:
             also = shared_rows("id", [self.session_id])
-        elif self.scopes is not None:
-            also = shared_rows("scope", self.scopes)
+        elif scopes := self.scopes or self.shared:
+            also = shared_rows("scope", scopes)
         return Within(tags=tags, also=also, newest=newest)
 
 
 def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place: _Place) -> list[SearchHit]:
     rows = Message.objects.defer("content").in_bulk([row_id for _, row_id in ranked])
     own = {row.session_id for row in rows.values() if row.session_id is not None}
-    homes = Session.objects.filter(**place.conditions).only("scope").in_bulk(list(own))
+    homes = Session.objects.filter(place.condition).only("scope").in_bulk(list(own))
     foreign = [row for row in rows.values() if row.session_id not in homes]
-    forks = forks_with(foreign, **place.conditions)
+    forks = forks_with(foreign, place.condition)
     opened: list[tuple[float, Message, Session]] = []
     for score, row_id in ranked:
         row = rows.get(row_id)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from django.db import connection
+from django.db.models import Q
 
 from sessions_app.models import Message, Session
 
@@ -69,12 +70,12 @@ def on_path(hits: Iterable[tuple[str, Message]]) -> tuple[dict[tuple[str, int], 
     return are_shown, {session_id: leaf[2] for session_id, leaf in leaves.items()}
 
 
-def forks_with(rows: Sequence[Message], **conditions: object) -> Mapping[int, Session]:
-    """For rows of other sessions: the newest session under the conditions that shares each as a fork. Two queries."""
+def forks_with(rows: Sequence[Message], condition: Q) -> Mapping[int, Session]:
+    """For rows of other sessions: the newest session under the condition that shares each as a fork. Two queries."""
     if not rows:
         return {}
     top = min(row.depth for row in rows)
-    forks = Session.objects.filter(forked_from__depth__gte=top, **conditions).select_related("forked_from")
+    forks = Session.objects.filter(condition, forked_from__depth__gte=top).select_related("forked_from")
     newest = list(forks.only("scope", "updated_at", "forked_from__depth").order_by("-updated_at", "id")[:MAX_FORKS])
     starts = [(fork.forked_from.pk, fork.forked_from.depth - top) for fork in newest if fork.forked_from]
     found: dict[int, Session] = {}

@@ -40,6 +40,9 @@ SESSION_FIELDS: Final = (
     "archived_depth",
     "created_at",
 )
+OWNERS_FIELDS: Final = {"cost", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens", "loaded_keys"}
+OWNERS_KINDS: Final = {"block", "entry"}
+"""What others than the owner do not get: costs and memory."""
 COMPACTION_FIELDS: Final = (
     "first_id",
     "last_id",
@@ -71,14 +74,18 @@ class MessageRow(NamedTuple):
     placed_at: datetime | None
 
 
-def export_lines(session_id: str) -> Iterator[str]:
-    """Everything of a session, a line at a time, each with its line end. **Errors:** `SessionNotFound`, at once."""
-    session = Session.objects.filter(pk=session_id).values(*SESSION_FIELDS, "active_leaf__message_id").first()
+def export_lines(session_id: str, *, is_owner: bool = True) -> Iterator[str]:
+    """Everything of a session, a line at a time, each with its line end. **Errors:** `SessionNotFound`, at once.
+
+    For others than the owner without memory and costs.
+    """
+    fields = [name for name in SESSION_FIELDS if is_owner or name not in OWNERS_FIELDS]
+    session = Session.objects.filter(pk=session_id).values(*fields, "active_leaf__message_id").first()
     if session is None:
         raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     leaf_id = session.pop("active_leaf__message_id")
     head = {"kind": "session", "format": FORMAT, "version": VERSION, "leaf": leaf_id, **session}
-    return _lines(session_id, head)
+    return _lines(session_id, head, is_owner=is_owner)
 
 
 def export_markdown(session_id: str) -> Iterator[str]:
@@ -98,7 +105,7 @@ def message_rows(session_id: str) -> Iterator[MessageRow]:
     yield from _rows(list(Message.objects.queue_of(session_id).values_list("pk", "byte_size")))
 
 
-def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
+def _lines(session_id: str, head: JSONObject, *, is_owner: bool) -> Iterator[str]:
     yield _line(head)
     count = 0
     for row in message_rows(session_id):
@@ -110,6 +117,8 @@ def _lines(session_id: str, head: JSONObject) -> Iterator[str]:
         ("block", ContextBlock, BLOCK_FIELDS),
         ("entry", ContextEntry, ENTRY_FIELDS),
     ):
+        if not is_owner and kind in OWNERS_KINDS:
+            continue
         order = ("created_at", "id") if model is Compaction else ("pk",)
         rows: Any = model._default_manager.filter(session_id=session_id).order_by(*order)
         ids = list(rows.values_list("pk", flat=True))

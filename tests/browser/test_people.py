@@ -82,7 +82,7 @@ def test_two_hold_one_conversation_and_a_third_sees_nothing(
     expect(his.answers.last).to_contain_text("It says")
     expect(hers.answers.last).to_contain_text("It says")
     look(his, "people-member")
-    expect(his.page.locator("#panel-toggle")).to_have_count(0)
+    follow_what_is_shared(hers, his, path)
 
     stranger = open_tab("/c/new", another())
     reply = stranger.page.request.get(f"{stranger.base_url}{path}")
@@ -93,6 +93,31 @@ def test_two_hold_one_conversation_and_a_third_sees_nothing(
     expect(stranger.page.get_by_role("alert")).to_contain_text("This invitation is not valid")
     expect(stranger.page.locator("#conversations .row")).to_have_count(0)
     stranger.errors.clear()  # the browser notes the refusal
+
+
+def follow_what_is_shared(hers: ChatPage, his: ChatPage, path: str) -> None:
+    """What a member has besides the messages: files, exports, the line in the list, and search."""
+    his.page.locator("#panel-toggle").click()
+    panel = his.page.get_by_role("complementary")
+    expect(panel.get_by_role("tab")).to_have_text(["Files"])  # the rest is the owner's
+    expect(panel).to_contain_text("No files yet.")
+    look(his, "people-member-files")
+    panel.get_by_role("button", name="Close the panel").click()
+    his.page.locator("#conversation-more").click()
+    expect(his.page.get_by_role("menuitem", name="Export")).to_be_visible()
+    his.page.keyboard.press("Escape")
+
+    his.open("/c/new")
+    line = his.page.locator("#conversations .row").filter(has=his.page.locator(f"a[href$='{path}']"))
+    hers.write('call tool pay {"amount": 6}')
+    expect(hers.page.locator(".question")).to_have_count(1, timeout=40_000)
+    expect(line.locator(".mark.is-waiting")).to_be_visible()  # also of what is not open
+    his.open("/approvals")
+    asked = his.page.locator(".approval")
+    expect(asked).to_have_count(1)
+    look(his, "people-member-approvals")
+    asked.get_by_role("button", name="Allow once").click()
+    expect(hers.page.locator(".question")).to_have_count(0, timeout=40_000)
 
 
 def look_at_join(tab: ChatPage) -> None:

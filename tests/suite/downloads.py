@@ -36,8 +36,8 @@ class Download:
     fetch: Callable[[], object]
 
 
-def _made(name: str, megabytes: int, path: str, made: npm.Made) -> Download:
-    return Download(name, megabytes, (path,), lambda: made.is_current, made.get)
+def _made(name: str, megabytes: int, path: str, made: npm.Made, *more: str) -> Download:
+    return Download(name, megabytes, (path, *more), lambda: made.is_current, made.get)
 
 
 def _example(name: str) -> Download:
@@ -57,7 +57,7 @@ def downloads() -> list[Download]:
         _made("published servers of MCP (npm)", 65, "tests/db/chat/mcp/", others.PUBLISHED_NPM),
         _made("published servers of MCP (PyPI)", 75, "tests/db/chat/mcp/", others.PUBLISHED_PYPI),
         _made("the suite of Durable Streams", 25, "tests/acceptance/", SUITE),
-        _made("a client of the State Protocol", 10, "tests/acceptance/", STATE_CLIENT),
+        _made("a client of the State Protocol", 10, "tests/acceptance/", STATE_CLIENT, "tests/browser/"),
         _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
     ]
 

@@ -97,6 +97,12 @@ def questions_to(owner_id: Any) -> QuerySet[ToolCallRecord]:
     return rows.exclude(expires_at__lte=Now()).order_by("-pk")
 
 
+def questions_within(scopes: Any) -> QuerySet[ToolCallRecord]:
+    """Questions of these scopes, which may be a subquery, that can still be decided; newest first."""
+    rows = ToolCallRecord.objects.filter(scope__in=scopes, status=CallStatus.ASKED)
+    return rows.exclude(expires_at__lte=Now()).order_by("-pk")
+
+
 def questions_in(scope: str) -> QuerySet[ToolCallRecord]:
     """Questions of a scope that can still be decided, oldest first."""
     rows = ToolCallRecord.objects.filter(scope=scope, status=CallStatus.ASKED)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from sessions_app.core.compaction.tokens import TokenCounter
 from sessions_app.core.context.context_setup import ContextSetup
@@ -15,17 +15,28 @@ ErrorHandler: TypeAlias = Callable[[Exception], Any]
 """Called with the failure. Sync or async; its exceptions are logged and change nothing."""
 
 
+WARNINGS: Final = (25, 50, 75)
+"""Percents of a threshold at which clients are warned that a session fills."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
-    """Usage of a session with a threshold. Units: tokens of its counter."""
+    """Usage of a session with a threshold. Units: tokens of its counter. `before`: without its last turn."""
 
     tokens: int
     threshold: int
+    before: int = 0
 
     @property
     def is_over(self) -> bool:
         """Whether it has outgrown the threshold."""
         return self.tokens > self.threshold
+
+    @property
+    def warning(self) -> int | None:
+        """The highest of 25, 50 and 75 percent of the threshold that the last turn has passed, if any: once each."""
+        passed = (each for each in WARNINGS if self.before * 100 < self.threshold * each <= self.tokens * 100)
+        return max(passed, default=None)
 
 
 class CompactionSetup:

@@ -242,11 +242,15 @@ class Compacted(WireShape):
 
 
 class SessionPhase(WireShape):
-    """The session's usage of its context, and whether it is being compacted. Published clients ignore it."""
+    """The session's usage of its context, and whether it is being compacted. Published clients ignore it.
+
+    `warning`: 25, 50 or 75 where a turn has just passed this percent of the threshold.
+    """
 
     phase: Literal["idle", "compacting"]
     token_estimate: int = Field(alias="tokenEstimate")
     token_threshold: int | None = Field(default=None, alias="tokenThreshold")
+    warning: int | None = None
     compacted: Compacted | None = None
 
 
@@ -259,8 +263,9 @@ class SessionError(WireShape):
 def session_phase(value: SessionPhase) -> str:
     """Send the size of the session's context. A threshold that is not set is `null`."""
     frame = value.model_dump(by_alias=True)
-    if value.compacted is None:
-        del frame["compacted"]
+    for optional in ("warning", "compacted"):
+        if frame[optional] is None:
+            del frame[optional]
     return dump({"type": "cf_agent_session", **frame})
 
 

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 MAX_REQUESTS: Final = 16
 """Answers that one socket may be sent at a time."""
+IDLE_SECONDS: Final = 300.0
+"""A socket on which nothing is asked or sent for so long is closed: the SDK opens another with its next request."""
 
 
 class UseChatConsumer(AgentSocket):
@@ -57,7 +59,6 @@ class UseChatConsumer(AgentSocket):
         self._commands = PageRequests(admitted)
         self._events = _Authority(admitted)
         self.connection = admitted
-        await self.join()
         connections.add(admitted)
 
     async def refuse(self, error: FrameInvalid, context: ChatErrorContext) -> None:
@@ -95,9 +96,12 @@ class PageRequests:
     def __init__(self, admitted: Admitted) -> None:
         self._admitted = admitted
         self._running: dict[str, _Running] = {}
+        self._closing: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
 
     async def handle(self, frame: SdkFrame) -> None:
         """Carry out one frame."""
+        self._stir()
         match frame:
             case Abort():
                 await self._abort(frame)
@@ -110,10 +114,20 @@ class PageRequests:
 
     async def close(self) -> None:
         """Stop sending. Nothing else stops: turns belong to the server."""
+        self._timer.cancel()
         tasks = [running.task for running in self._running.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _stir(self) -> None:
+        self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
+
+    def _rest(self) -> None:
+        if not self._running:  # else the end of the last answer begins the time anew
+            closed = self._admitted.client.close(1000, "Nothing was asked for in a while.")
+            self._closing = asyncio.get_running_loop().create_task(closed)
 
     async def _answer(
         self,
@@ -154,6 +168,7 @@ class PageRequests:
             logger.error("answer not sent", exc_info=outcome, extra={"action": "event_stream_failed"})
         # In the same step of the loop as the last frame: an abort that comes now is of a request that has ended.
         self._running.pop(request_id, None)
+        self._stir()
         last = sdk_frames.end(request_id) if outcome is True else sdk_frames.error(request_id, LOST)
         await asyncio.gather(self._send(last), return_exceptions=True)  # a client that is gone needs none
 

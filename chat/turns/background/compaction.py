@@ -119,7 +119,11 @@ def context_usage(setup: SessionSetup, system: str, messages: Sequence[Message])
     threshold = setup.compact_after_tokens
     if threshold is None:
         return None
-    return ContextUsage(tokens=estimate_messages(messages, _counter(setup), system_prompt=system), threshold=threshold)
+    counter = _counter(setup)
+    tokens = estimate_messages(messages, counter, system_prompt=system)
+    answers = [number for number, message in enumerate(messages[:-1], 1) if message["role"] == "assistant"]
+    last_turn = messages[answers[-1] if answers else 0 :]
+    return ContextUsage(tokens=tokens, threshold=threshold, before=tokens - estimate_messages(last_turn, counter))
 
 
 def _counter(setup: SessionSetup) -> TokenCounter:

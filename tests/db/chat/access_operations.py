@@ -143,7 +143,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("GET", WORKSPACE + "/text"): None,
     ("PUT", WORKSPACE + "/text"): {"text": "taken"},
     ("POST", WORKSPACE + "/directories"): {"path": "/taken"},
-    ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/taken.txt"},
+    ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/moved.txt"},
     ("POST", WORKSPACE + "/copies"): {"source": "/private.txt", "target": "/taken.txt"},
     ("POST", WORKSPACE + "/diff"): {"path": "/private.txt", "content": "mine"},
     ("GET", WORKSPACE + "/search"): None,
@@ -233,14 +233,29 @@ READERS = {
     ("GET", "/api/v1/runs/{run_id}"),
     ("GET", PEOPLE),
     ("POST", "/api/v1/instances/{instance_id}/leave"),
+    ("GET", "/api/v1/sessions/{session_id}/export"),
+    ("GET", "/api/v1/turns/{turn_id}/undo"),
+    ("GET", "/api/v1/instances/{instance_id}/redo"),
+    ("GET", "/api/v1/instances/{instance_id}/reverts"),
+    ("GET", "/api/v1/instances/{instance_id}/changes"),
+    ("GET", "/api/v1/turns/{turn_id}/files"),
+    *((method, path) for method, path in GUARDED if path.startswith(WORKSPACE + "/") and method == "GET"),
+    ("GET", WORKSPACE),
+    ("POST", WORKSPACE + "/diff"),
 }
 WRITERS = READERS | {
     ("POST", "/api/v1/instances/{instance_id}/turns"),
     ("POST", "/api/v1/turns/{turn_id}/cancel"),
     ("PUT", "/api/v1/instances/{instance_id}/leaf"),
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"),
+    ("POST", "/api/v1/turns/{turn_id}/undo"),
+    ("POST", "/api/v1/instances/{instance_id}/redo"),
+    *((method, path) for method, path in GUARDED if path.startswith(WORKSPACE + "/")),
 }
-APPROVERS = WRITERS | {("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval")}
+APPROVERS = WRITERS | {
+    ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"),
+    ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"),
+}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,

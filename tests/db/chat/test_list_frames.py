@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from chat.conversations.services import delete_instance, list_line, rename_instance
 from chat.instances.notifications import send_conversation
 from chat.instances.rows import key_of
-from chat.models import AgentInstance
+from chat.members.services import add_member, remove_member
+from chat.models import AgentInstance, Role
 from chat.testing import worker
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Submit
@@ -86,6 +87,33 @@ async def test_open_lists_learn_that_a_conversation_runs_fails_and_is_over(alice
         assert len([*begun, *ended]) == 2  # none for each chunk
         assert all(line["waitingCount"] == 0 for line in [*begun, *ended])
     await page.disconnect()
+
+
+async def test_lists_of_members_have_the_lines_of_what_is_shared(
+    alice: User, bob: User, talk: AgentInstance, make_instance: Any
+) -> None:
+    """Also of what is not open, from the moment at which it is shared, and of nothing else."""
+    other = await db(make_instance, alice, "other")
+    page = await opened(bob, "_list=1")
+    member = await db(add_member, talk, bob.username, Role.READER, by=alice.pk)
+    await lines_until(page, talk)  # that it is there
+    await db(rename_instance, other, "Alone")
+    await db(rename_instance, talk, "Together")
+    found = await frames_until(page, "think_conversation")
+    while found[-1]["title"] != "Together":
+        found += await frames_until(page, "think_conversation")
+    assert {frame["id"] for frame in found if frame["type"] == "think_conversation"} == {talk.id}
+    again = await opened(bob, "_list=1")
+    await db(rename_instance, talk, "Once more")
+    await lines_until(again, talk, title="Once more")
+    await db(remove_member, talk, member.pk)
+    await db(rename_instance, talk, "Not theirs")
+    for _ in range(2):  # what was published before has been received when the second is answered
+        await again.send_to(text_data=json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "p"}))
+        shown = await frames_until(again, "cf_agent_stream_resume_none")
+        assert all(frame.get("title") != "Not theirs" for frame in shown)
+    for socket in (page, again):
+        await socket.disconnect()
 
 
 async def test_changes_at_once_share_one_read_for_all_tabs(alice: User, talk: AgentInstance) -> None:

@@ -427,3 +427,19 @@ async def test_a_name_that_reads_like_the_door_is_a_name(open_line: OpenLine, al
     await asked.send("r1", *asks([user("u1")])["messages"])
     await accepted()
     assert [instance.name async for instance in AgentInstance.objects.all()] == ["talk/chat"]
+
+
+async def test_a_socket_that_streams_nothing_is_closed_after_a_while(
+    open_line: OpenLine, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "IDLE_SECONDS", 0.5)
+    line, idle = await open_line(alice), await open_line(alice)
+    await line.send("r1", user("u1"))
+    await accepted()
+    assert (await idle.closed())[0] == 1000
+    assert await line.socket.receive_nothing(timeout=1.0)  # it waits for an answer
+    turn = await last_turn()
+    await answer(turn)
+    await end(turn, parts=[TEXT])
+    assert (await line.until_end())[-1]["type"] == "end"
+    assert (await line.closed())[0] == 1000

@@ -1,4 +1,4 @@
-"""The API's search over one's own conversations."""
+"""The API's search over the conversations that one is in."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 from chat.access.auth import open_instance, open_session
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
+from chat.models import Role
 from chat.reads.search import ConversationHit, search_conversations
 from sessions_app.core.messages.shortening import text_length
 
@@ -62,14 +63,14 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
     limit: Limit = 20,
     cursor: Text = "",
 ) -> SearchPageOut:
-    """Search what you wrote and were answered: words, "a phrase", -without, OR.
+    """Search all conversations that you are in, or one: words, "a phrase", -without, OR.
 
     A query that cannot be understood finds nothing and says why.
     """
     user = caller_of(request).user
-    instance_id = open_instance(user, instance).pk if instance else None
+    instance_id = open_instance(user, instance, needs=Role.READER).pk if instance else None
     if session:
-        open_session(user, session)
+        open_session(user, session, needs=Role.READER)
     found = search_conversations(
         user.pk,
         q,

@@ -121,9 +121,11 @@ async def session_export(
     session_id: str,
     format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - its name
 ) -> StreamingHttpResponse:
-    """Write out a history with all its branches, a piece at a time."""
-    instance = await db(open_session, caller_of(request).user, session_id)
-    pieces = await db(export_conversation, instance, session_id, format)
+    """Write out a history with all its branches, a piece at a time: for its owner with memory and costs."""
+    user = caller_of(request).user
+    instance = await db(open_session, user, session_id, needs=Role.READER)
+    is_owner = instance.owner_id == user.pk
+    pieces = await db(lambda: export_conversation(instance, session_id, format, is_owner=is_owner))
     return await _download(
         _encoded(pieces), LINES_A_PIECE, name=f"{session_id}.{format.extension}", media_type=format.media_type
     )

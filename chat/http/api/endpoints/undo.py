@@ -28,7 +28,7 @@ from chat.http.api.schemas.undo import (
 from chat.http.api.schemas.workspace import TurnFileOut, TurnFilesOut
 from chat.instance.workspaces import view_workspace
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, Revert
+from chat.models import AgentInstance, Revert, Role
 from chat.runtime import undo
 from chat.user_code.call_hook import AgentCodeFailed
 from thinkproject.kernel.aio import db
@@ -47,7 +47,7 @@ Few = Annotated[int, Query(ge=1, le=1000)]
 @router.get("/turns/{turn_id}/undo", response=UndoPreviewOut, operation_id="preview_undo", openapi_extra=declares(500))
 async def undo_preview(request: HttpRequest, turn_id: str) -> object:
     """Look at what an undo of a turn, and of all that followed it, would do: conflicts, and what cannot be undone."""
-    turn = await db(open_turn, caller_of(request).user, turn_id)
+    turn = await db(open_turn, caller_of(request).user, turn_id, needs=Role.READER)
     found = await db(undo.preview_undo, turn)
     return await _preview(found, turn.instance)
 
@@ -59,7 +59,7 @@ async def undo_create(request: HttpRequest, turn_id: str, data: UndoIn) -> objec
     A file that another hand has changed since stays as it is, unless `overwrite` names it.
     """
     caller = caller_of(request).user
-    turn = await db(open_turn, caller, turn_id)
+    turn = await db(open_turn, caller, turn_id, needs=Role.WRITER)
     choices = _choices(data.overwrite)
     done = await db(
         lambda: undo.undo_turn(turn, files=data.files, messages=data.messages, actor_id=caller.pk, choices=choices)
@@ -74,8 +74,11 @@ async def undo_create(request: HttpRequest, turn_id: str, data: UndoIn) -> objec
     openapi_extra=declares(409, 500),
 )
 async def undo_effect_run(request: HttpRequest, turn_id: str, effect_id: int) -> object:
-    """Run the compensation of one effect that an undo of this turn is about, once. Nothing else is undone by it."""
-    turn = await db(open_turn, caller_of(request).user, turn_id)
+    """Run the compensation of one effect that an undo of this turn is about, once. Nothing else is undone by it.
+
+    As for a call, an approver decides.
+    """
+    turn = await db(open_turn, caller_of(request).user, turn_id, needs=Role.APPROVER)
     if effect_id not in {each.pk for each in await db(undo.effects_since, turn)}:
         raise UndoImpossible
     return {"output": await undo_effect(effect_id)}
@@ -86,7 +89,7 @@ async def undo_effect_run(request: HttpRequest, turn_id: str, effect_id: int) ->
 )
 async def redo_preview(request: HttpRequest, instance_id: str) -> object:
     """Look at what a redo would do: it takes back the newest undo, until there is another turn."""
-    instance = await db(open_instance, caller_of(request).user, instance_id)
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
     revert = await db(undo.redoable, instance)
     if revert is None:
         return {"revert": None, "preview": None}
@@ -100,7 +103,7 @@ async def redo_preview(request: HttpRequest, instance_id: str) -> object:
 async def redo_create(request: HttpRequest, instance_id: str, data: RedoIn) -> object:
     """Take the newest undo back, which `revert_id` names. Conflicts are treated as by an undo."""
     caller = caller_of(request).user
-    instance = await db(open_instance, caller, instance_id)
+    instance = await db(open_instance, caller, instance_id, needs=Role.WRITER)
     revert = await db(undo.redoable, instance)
     if revert is None or revert.pk != data.revert_id:
         raise UndoImpossible
@@ -112,7 +115,7 @@ async def redo_create(request: HttpRequest, instance_id: str, data: RedoIn) -> o
 @router.get("/instances/{instance_id}/reverts", response=RevertsOut, operation_id="list_reverts")
 async def revert_list(request: HttpRequest, instance_id: str, limit: Few = 50) -> object:
     """Undos and redos of a conversation, newest first."""
-    instance = await db(open_instance, caller_of(request).user, instance_id)
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
     return {"items": [_revert(row) for row in await db(lambda: undo.reverts_of(instance, limit=limit))]}
 
 
@@ -122,7 +125,7 @@ async def conversation_changes(request: HttpRequest, instance_id: str, limit: Fe
 
     What was undone counts: a file that is as it was is not listed. As far back as backups are kept.
     """
-    instance = await db(open_instance, caller_of(request).user, instance_id)
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
     found = await db(lambda: undo.changed_in_conversation(instance, limit=limit + 1))
     items = await asyncio.to_thread(compared, found[:limit])
     return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}

@@ -7,7 +7,7 @@ import { follow } from "../lib/store.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
 import { NARROW, useMedia } from "../ui/media.ts";
-import { type PanelEntry, type PanelProps, PANELS } from "./registry.ts";
+import { type PanelEntry, type PanelProps, panelsOf } from "./registry.ts";
 
 export function Panel() {
   const app = follow(useApp());
@@ -30,12 +30,13 @@ export function Panel() {
     const openers = ["panel-toggle", "user-menu"].map((id) => document.getElementById(id));
     setTimeout(() => openers.find((opener) => opener?.offsetParent)?.focus()); // on a phone they are inert until then
   };
-  const entry = PANELS.find((item) => item.name === panel.view) ?? PANELS[0];
+  const panels = panelsOf(conversation.instance);
+  const entry = panels.find((item) => item.name === panel.view) ?? panels[0];
   return (
     <aside id="panel" class="panel" aria-label={t("common.panel")} ref={element} onKeyDown={onKeyDown}>
       {isAlone && <h1 class="visually-hidden">{t("common.panel")}</h1>} {/* all there is to see then */}
       <header class="panel-head">
-        <Tabs selected={entry.name} select={(name) => panel.select(name)} />
+        <Tabs panels={panels} selected={entry.name} select={(name) => panel.select(name)} />
         <IconButton icon="close" label={t("panel.close")} onClick={close} />
       </header>
       <div
@@ -52,21 +53,27 @@ export function Panel() {
   );
 }
 
-function Tabs({ selected, select }: { selected: string; select: (name: string) => void }) {
+interface TabsProps {
+  panels: readonly PanelEntry[];
+  selected: string;
+  select: (name: string) => void;
+}
+
+function Tabs({ panels, selected, select }: TabsProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const isRightToLeft = document.dir === "rtl";
     const step = { ArrowRight: isRightToLeft ? -1 : 1, ArrowLeft: isRightToLeft ? 1 : -1 }[event.key];
-    const at = PANELS.findIndex((entry) => entry.name === selected);
-    const to = { Home: 0, End: PANELS.length - 1 }[event.key] ??
-      (step === undefined ? undefined : (at + step + PANELS.length) % PANELS.length);
+    const at = panels.findIndex((entry) => entry.name === selected);
+    const to = { Home: 0, End: panels.length - 1 }[event.key] ??
+      (step === undefined ? undefined : (at + step + panels.length) % panels.length);
     if (to === undefined) return;
     event.preventDefault();
-    select(PANELS[to].name);
-    document.getElementById(`tab-${PANELS[to].name}`)?.focus();
+    select(panels[to].name);
+    document.getElementById(`tab-${panels[to].name}`)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label={t("common.panel")} onKeyDown={onKeyDown}>
-      {PANELS.map(({ name, label }) => (
+      {panels.map(({ name, label }) => (
         <button
           key={name}
           id={`tab-${name}`}

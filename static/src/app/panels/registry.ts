@@ -4,6 +4,8 @@
 import type { ComponentType } from "preact";
 import type { MessageKey } from "../lib/i18n.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { isOwn } from "../store/instances.ts";
+import type { Instance } from "../store/types.ts";
 
 /** What each view gets: the conversation beside which it is shown. Another conversation is another view. */
 export interface PanelProps {
@@ -15,6 +17,8 @@ export interface PanelEntry {
   name: string;
   label: MessageKey;
   icon: string;
+  /** Whether others than the owner of the conversation have it. */
+  isForMembers?: boolean;
   load: () => Promise<ComponentType<PanelProps>>;
 }
 
@@ -29,6 +33,7 @@ export const PANELS: readonly PanelEntry[] = [
     name: "files",
     label: "panel.files",
     icon: "file",
+    isForMembers: true,
     load: async () => (await import("./files.tsx")).FilesPanel,
   },
   {
@@ -62,3 +67,7 @@ export const PANELS: readonly PanelEntry[] = [
     load: async () => (await import("./work_panels.ts")).ToolsPanel,
   },
 ];
+
+/** The views that a person has beside a conversation. */
+export const panelsOf = (instance: Instance): readonly PanelEntry[] =>
+  isOwn(instance) ? PANELS : PANELS.filter(({ isForMembers }) => isForMembers);

@@ -4,7 +4,6 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { isOwn } from "../store/instances.ts";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
@@ -27,7 +26,7 @@ export function AppView() {
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
   const { isOpen } = follow(panel);
-  const isCovered = useMedia(NARROW) && isOpen && isOwn(conversation.instance);
+  const isCovered = useMedia(NARROW) && isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
@@ -37,7 +36,7 @@ export function AppView() {
         {app.view === "approvals"
           ? <ApprovalsPage isCovered={isCovered} />
           : <ConversationView isCovered={isCovered} />}
-        {isOpen && isOwn(conversation.instance) && <Panel />}
+        {isOpen && <Panel />}
         <NoticeRegion />
       </main>
       <DialogHost />

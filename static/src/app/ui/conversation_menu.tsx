@@ -18,10 +18,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
   if (find) entries.push({ icon: "search", label: t("conversation.find"), run: find });
-  if (item.sessionId) {
-    const run = () => void exportConversations(app, item.sessionId!, item.title || t("conversation.new"));
-    entries.push({ icon: "save", label: t("list.export"), run, isApart: true });
-  }
+  entries.push(...exportEntries(app, item));
   entries.push({
     icon: "box",
     label: t(item.isArchived ? "common.restore" : "list.archive"),
@@ -33,9 +30,17 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
 }
 
 /** Those of a member: the conversation is another person's. */
-function memberEntries({ conversations }: App, item: Instance, find?: () => void): MenuEntry[] {
-  const leave = { icon: "out", label: t("conversation.leave"), run: () => conversations.leave(item), isDanger: true };
-  return find ? [{ icon: "search", label: t("conversation.find"), run: find }, leave] : [leave];
+function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
+  const leave = () => app.conversations.leave(item);
+  const entries: MenuEntry[] = find ? [{ icon: "search", label: t("conversation.find"), run: find }] : [];
+  entries.push(...exportEntries(app, item));
+  return [...entries, { icon: "out", label: t("conversation.leave"), run: leave, isDanger: true }];
+}
+
+function exportEntries(app: App, item: Instance): MenuEntry[] {
+  if (!item.sessionId) return [];
+  const run = () => void exportConversations(app, item.sessionId!, item.title || t("conversation.new"));
+  return [{ icon: "save", label: t("list.export"), run, isApart: true }];
 }
 
 /** Ask for a format, and save a history in it; "" saves all conversations. */

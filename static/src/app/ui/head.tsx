@@ -89,16 +89,14 @@ export function Head() {
         />
       )}
       <NewLink />
-      {isOwn(instance) && (
-        <IconButton
-          id="panel-toggle"
-          icon="panel"
-          label={t("common.panel")}
-          aria-expanded={panel.isOpen}
-          aria-controls="panel"
-          onClick={() => panel.toggle()}
-        />
-      )}
+      <IconButton
+        id="panel-toggle"
+        icon="panel"
+        label={t("common.panel")}
+        aria-expanded={panel.isOpen}
+        aria-controls="panel"
+        onClick={() => panel.toggle()}
+      />
     </header>
   );
 }

@@ -4,7 +4,6 @@ import { useState } from "preact/hooks";
 import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
-import { isOwn } from "../store/instances.ts";
 import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Message, TurnFacts } from "../store/types.ts";
@@ -115,7 +114,7 @@ function ChangedLine({ context, whole }: { context: Parts; whole: readonly Messa
       <button type="button" class="quiet" onClick={() => app.showChanges(turns.map((turn) => turn.id))}>
         {t("message.review")}
       </button>
-      {isOwn(conversation.instance) && !conversation.instance.isReadOnly && (
+      {!conversation.instance.isReadOnly && (
         <button
           type="button"
           class="quiet"

@@ -6,14 +6,17 @@ import type { Instance } from "../store/types.ts";
 import { useApp } from "./context.ts";
 
 export function UndoneBar() {
-  const { undoing } = useApp();
+  const { undoing, conversation } = useApp();
   const { last } = follow(undoing);
+  const { isReadOnly } = follow(conversation).instance;
   if (!last) return null;
   return (
     <section class="undone-bar" aria-label={t("undo.bar-label")}>
       <div>
         <p role="status">{textOf(last)}</p>
-        <button type="button" class="button" onClick={() => undoing.redo()}>{t("undo.bar-redo")}</button>
+        {!isReadOnly && (
+          <button type="button" class="button" onClick={() => undoing.redo()}>{t("undo.bar-redo")}</button>
+        )}
       </div>
     </section>
   );

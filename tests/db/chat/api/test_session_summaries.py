@@ -53,7 +53,7 @@ def test_a_persons_summary_is_kept_and_pages_receive_it(
     assert reply.status_code == 200
     assert (reply.json()["text"], reply.json()["is_own"], reply.json()["is_current"]) == ("About tea.", True, True)
     assert SessionSummary.objects.get().written_by == alice
-    sent = {"type": "conversation.changed", "instance_id": conversation.pk}
+    sent = {"type": "conversation.changed", "instance_id": conversation.pk, "owner": str(conversation.owner_id)}
     assert notified_groups == [(f"think.list.{alice.pk}", sent)]
     [listed] = as_alice.get(f"/instances/{conversation.id}/sessions").json()
     assert listed["summary"] == "About tea."

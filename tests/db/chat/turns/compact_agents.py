@@ -44,6 +44,12 @@ class HighThreshold(OwnCompaction):
     threshold = 100_000
 
 
+class FillingUp(OwnCompaction):
+    """Is nearly full after a few turns."""
+
+    threshold = 4_000
+
+
 class NoThreshold(OwnCompaction):
     """Compacts when it is asked to."""
 

@@ -101,6 +101,21 @@ async def test_after_a_turn_clients_receive_the_context_usage(make_room: MakeRoo
     assert sent[0]["session_id"] == await session_of(room)
 
 
+async def test_clients_are_warned_once_as_a_session_fills(make_room: MakeRoom) -> None:
+    room = make_room("filling-up")
+    listening = await listen(room.key)
+    before, warnings = 0.0, []
+    while before < 75:
+        await room.say("say: " + "word " * 250)
+        sent = await notification_of(listening, "session.phase")
+        percent = 100 * sent["tokens"] / sent["threshold"]
+        assert sent.get("warning") == max((each for each in (25, 50, 75) if before < each <= percent), default=None)
+        warnings.append(sent.get("warning"))
+        before = percent
+    assert [each for each in warnings if each] == [25, 50, 75]
+    assert len(warnings) > 3
+
+
 async def test_tokens_are_counted_as_the_site_says(
     make_room: MakeRoom, settings: Any, published: list[dict[str, Any]]
 ) -> None:

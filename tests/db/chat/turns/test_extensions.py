@@ -297,7 +297,11 @@ async def test_open_pages_are_notified_of_a_change(make_room: MakeRoom) -> None:
             received = await layer.receive(channel)
         instance = await db(find_instance, room.key)
         assert instance is not None
-        assert received == {"type": "conversation.changed", "instance_id": instance.pk}
+        assert received == {
+            "type": "conversation.changed",
+            "instance_id": instance.pk,
+            "owner": str(instance.owner_id),
+        }
 
     await room.handle.load_extension(MATH_MANIFEST, MATH)
     await notified()

@@ -47,7 +47,8 @@ async def test_a_page_hears_of_the_start_the_beginning_and_the_end(make_room: Ma
     room = make_room("announcing")
     async with page_of(room) as hear:
         await room.handle.start_fiber("work")
-        news = {"type": "conversation.changed", "instance_id": (await db(Fiber.objects.get)).scope}
+        scope, owner = (await db(Fiber.objects.get)).scope, str(room.key.owner_id)
+        news = {"type": "conversation.changed", "instance_id": scope, "owner": owner}
         assert await hear() == news
         await run_until_idle()
         assert [await hear(), await hear()] == [news, news]

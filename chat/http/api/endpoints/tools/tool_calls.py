@@ -48,7 +48,7 @@ Cursor = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")
 
 @router.get("/approvals", response=PendingApprovalsOut, operation_id="list_pending_approvals")
 def approval_list(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) -> PendingApprovalsOut:
-    """The calls in all your conversations that you can decide now, newest first.
+    """The calls in all conversations that you are in, which you can decide now, newest first.
 
     Decide one with `POST /instances/{instance_id}/calls/{call_id}/approval`.
     """
@@ -154,7 +154,7 @@ def _pending(view: PendingApproval) -> PendingApprovalOut:
         risk=_risk(view.question),
         because=_because(view.question),
         key=view.question.key,
-        offers=_offers(view.question),
+        offers=_offers(view.question) if view.is_own else [],  # only the owner allows for always
         rule=view.question.rule,
         choices=_choices(view.question),
         input=view.input,

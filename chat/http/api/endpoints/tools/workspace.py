@@ -5,7 +5,7 @@ Async, because the agent's class chooses the workspace, and its code runs.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -36,9 +36,11 @@ from chat.http.api.schemas.workspace import (
     WorkspaceEntryOut,
     WorkspaceOut,
 )
-from chat.instance.workspaces import ViewedWorkspace, view_workspace
+from chat.instance.workspaces import ViewedWorkspace, is_of_conversation, view_workspace
 from chat.instances.rows import key_of
-from chat.models import AgentInstance
+from chat.members import policy
+from chat.members.selectors import role_of
+from chat.models import AgentInstance, Role
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.threads import acting_for
@@ -361,19 +363,28 @@ async def turn_files(request: HttpRequest, turn_id: str, step: Step = None, limi
     Empty once what was kept is older than `THINK_WORKSPACE_BACKUP_DAYS`. Files of a store outside of the database are
     not kept.
     """
-    turn = await db(open_turn, caller_of(request).user, turn_id)
+    turn = await db(open_turn, caller_of(request).user, turn_id, needs=Role.READER)
     found = await db(lambda: changed_in_turn(turn.pk, step=step, limit=limit + 1))
     items = await asyncio.to_thread(compared, found[:limit])
     return {"items": [asdict(item) for item in items], "has_more": len(found) > limit}
 
 
-async def _viewed(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
-    instance: AgentInstance = await db(open_instance, caller_of(request).user, instance_id)
-    return await view_workspace(key_of(instance), instance.pk)
+async def _viewed(request: HttpRequest, instance_id: str, needs: Role = Role.READER) -> ViewedWorkspace:
+    """The files of a conversation. Those that are not of this conversation alone are its owner's, whatever the role."""
+    user = caller_of(request).user
+    instance: AgentInstance = await db(open_instance, user, instance_id, needs=needs)
+    viewed = await view_workspace(key_of(instance), instance.pk)
+    if instance.owner_id == user.pk:
+        return viewed
+    if not await is_of_conversation(viewed.workspace, instance):
+        raise policy.role_needed(Role.OWNER)
+    return replace(
+        viewed, can_write=viewed.can_write and policy.allows(await db(role_of, user.pk, instance), Role.WRITER)
+    )
 
 
 async def _writable(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
-    viewed = await _viewed(request, instance_id)
+    viewed = await _viewed(request, instance_id, Role.WRITER)
     if not viewed.can_write:
         raise failed("EPERM", "/", "these files can only be read")
     return viewed
