@@ -24,7 +24,7 @@ def open_state_tab(context: BrowserContext, base_url: str, instance_id: str) -> 
     )
     page.goto(f"{base_url}{STATE_TAB}")
     page.add_script_tag(content=page_script(), type="module")
-    page.wait_for_function("globalThis.follow")
+    page.wait_for_function("() => Boolean(globalThis.follow)")
     page.evaluate("(url) => void globalThis.follow(url)", f"{base_url}/v1/stream/conversations/{instance_id}")
     return page
 

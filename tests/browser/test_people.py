@@ -109,7 +109,7 @@ def follow_what_is_shared(hers: ChatPage, his: ChatPage, path: str) -> None:
 
     his.open("/c/new")
     line = his.page.locator("#conversations .row").filter(has=his.page.locator(f"a[href$='{path}']"))
-    hers.write('call tool pay {"amount": 6}')
+    hers.write('Again\ncall tool pay {"amount": 6}')
     expect(hers.page.locator(".question")).to_have_count(1, timeout=40_000)
     expect(line.locator(".mark.is-waiting")).to_be_visible()  # also of what is not open
     his.open("/approvals")
