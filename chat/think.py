@@ -22,6 +22,7 @@ from chat.agent.values.background import CompletedFiber, FiberInspection, LostFi
 from chat.agent.values.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.values.schedules import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.values.turns import SavedTurn, StoredSession, Submission
+from chat.core.context.addressees import addressee_of, view_of
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
@@ -179,6 +180,7 @@ __all__ = [
     "WaitEnd",
     "Workspace",
     "action",
+    "addressee_of",
     "client_callable",
     "client_tool",
     "compensation",
@@ -188,6 +190,7 @@ __all__ = [
     "retry",
     "tool",
     "undo_effect",
+    "view_of",
     "with_approval",
     "with_output_limit",
     "with_prefix",

@@ -27,7 +27,9 @@ from chat.think import (
     ToolOutcome,
     TurnConfig,
     TurnContext,
+    addressee_of,
     tool,
+    view_of,
 )
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db
@@ -204,6 +206,14 @@ class Narrow(Plain):
 
     def assemble_context(self, messages: list[Any]) -> list[Any]:
         return messages[-1:]
+
+
+class Team(Plain):
+    """A researcher, a writer who reads what the researcher found, and a planner, in one conversation."""
+
+    def assemble_context(self, messages: list[Any]) -> list[Any]:
+        name = addressee_of(messages)
+        return view_of(messages, name, sees=["researcher"] if name == "writer" else [])
 
 
 class Cached(Plain):

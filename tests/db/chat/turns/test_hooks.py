@@ -8,7 +8,7 @@ from chat.core.loop.hooks import ResponseStatus
 from chat.core.model.language_model import ModelMessage
 from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
-from chat.turns.admission.intake import Continue
+from chat.turns.admission.intake import Continue, Submit
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.messages.shapes import Message, Part
 from tests.sent_notes import without_notes
@@ -185,6 +185,21 @@ async def test_assemble_context_chooses_what_the_model_sees(make_room: MakeRoom)
     await room.say("say: two")
     assert [m["content"] for m in sent(room)["messages"] if m["role"] == "user"] == ["say: two"]
     assert len(await room.transcript()) == 4
+
+
+async def test_each_of_several_agents_sees_what_is_for_it(make_room: MakeRoom) -> None:
+    room = make_room("team")
+
+    async def asked(addressee: str, text: str) -> list[str]:
+        parts: list[Any] = [{"type": "text", "text": text}]
+        await room.say(Submit(message={"role": "user", "parts": parts, "metadata": {"addressee": addressee}}))
+        return [message["content"] for message in sent(room)["messages"] if message["role"] != "system"]
+
+    assert await asked("researcher", "say: found") == ["say: found"]
+    assert await asked("planner", "say: planned") == ["say: planned"]
+    assert await asked("writer", "say: written") == ["say: found", "found", "say: written"]
+    assert await asked("planner", "say: done") == ["say: planned", "planned", "say: done"]
+    assert len(await room.transcript()) == 8  # people see everything
 
 
 async def test_an_agent_may_answer_by_itself(make_room: MakeRoom) -> None:
