@@ -16,6 +16,9 @@ DurableFunction: TypeAlias = Callable[[Any], Awaitable[JSONValue]]
 BudgetFunction: TypeAlias = Callable[[JSONValue, RecoveryBudget], RecoveryBudget]
 """Gets a fiber's payload and the budget of the settings; returns the fiber's own. Sync."""
 
+QueueFunction: TypeAlias = Callable[[str], str]
+"""Gets the full name of a fiber; returns the queue of its messages, empty for that of all workers. Must be pure."""
+
 BeginFunction: TypeAlias = Callable[[Any], Any]
 """Gets a `FiberContext`, in the transaction of a claim. Sync."""
 
@@ -34,6 +37,7 @@ class Durable:
     interrupts_when_lost: bool = False
     members: Callable[[], Collection[str]] | None = None  # of a family: what may follow its name and a colon
     budget: BudgetFunction | None = None
+    queue: QueueFunction | None = None  # of the messages about its fibers; `None`: that of all workers
 
     @property
     def source(self) -> str:
@@ -43,6 +47,7 @@ class Durable:
 
 _durables: dict[str, Durable] = {}
 _clashes: list[tuple[Durable, Durable]] = []
+_served: frozenset[str] | None = None
 
 
 def durable(  # noqa: PLR0913 - one keyword for each thing a function may declare
@@ -56,6 +61,7 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
     interrupts_when_lost: bool = False,
     members: Callable[[], Collection[str]] | None = None,
     budget: BudgetFunction | None = None,
+    queue: QueueFunction | None = None,
 ) -> Callable[[DurableFunction], DurableFunction]:
     """Register an async function under a name, so that a fiber can run it in any process.
 
@@ -69,9 +75,10 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
     when its worker is lost the fiber is interrupted with the reason `worker_lost`, and the `sealed` function decides
     what follows. `members` makes it a family: the function runs the fibers named `<name>:<member>`, and a worker claims
     those whose members it has; asked before each claim, so it must be quick. `budget` decides, each time a fiber lost
-    its worker, how often that may happen. **Units:** a fiber that was started and then lay for longer than
-    `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same name twice is the system check
-    `fibers.E001`.
+    its worker, how often that may happen. `queue` names the queue of the messages about a fiber, so that they reach a
+    process that has the function; a worker takes the fibers of the queues that it listens to. **Units:** a fiber that
+    was started and then lay for longer than `resume_seconds` is sealed, not resumed. **Errors:** never raises; the same
+    name twice is the system check `fibers.E001`.
     """
 
     def register(function: DurableFunction) -> DurableFunction:
@@ -86,6 +93,7 @@ def durable(  # noqa: PLR0913 - one keyword for each thing a function may declar
             interrupts_when_lost=interrupts_when_lost,
             members=members,
             budget=budget,
+            queue=queue,
         )
         known = _durables.get(name)
         if known is not None and known.source != entry.source:
@@ -111,6 +119,29 @@ def get_durable(name: str) -> Durable:
     if found is None:
         raise UnknownDurable(f"no durable function is named {name!r}")
     return found
+
+
+def queue_of(name: str) -> str:
+    """The queue of the messages about fibers of this name; empty: that of all workers."""
+    entry = find_durable(name)
+    return "" if entry is None or entry.queue is None else entry.queue(name)
+
+
+def serve_queues(queues: Collection[str] | None) -> None:
+    """Have this process take the fibers of these queues alone; `None`: of all. Empty: the queue of all workers."""
+    global _served  # noqa: PLW0603 - one for each process, as the registry
+    _served = None if queues is None else frozenset(queues)
+
+
+def own_queues() -> set[str]:
+    """The queues of all functions that this process has, without that of all workers."""
+    return {queue for queue in map(queue_of, known_names()) if queue}
+
+
+def served_names() -> list[str]:
+    """The names of fibers that this process takes: those it has a function for, of the queues that it listens to."""
+    names, served = known_names(), _served
+    return names if served is None else [name for name in names if queue_of(name) in served]
 
 
 def known_names() -> list[str]:

@@ -39,6 +39,11 @@ def find_by_key(key: str) -> Fiber | None:
     return Fiber.objects.filter(key=key).first()
 
 
+def find_step(fiber_id: str, step_key: str) -> FiberStep | None:
+    """Return the record of a settled step."""
+    return FiberStep.objects.filter(fiber_id=fiber_id, step_key=step_key).first()
+
+
 def without_function() -> list[tuple[str, int]]:
     """Names of due fibers that this process has no function for, and how many there are: the most first.
 

@@ -23,6 +23,7 @@ from fibers.process.interrupts import notify_on_commit
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_on_commit
 from fibers.queue.enqueue import FiberSpec, end_of_lane, insert_fiber
+from fibers.registry import queue_of
 from fibers.waits import EXPIRED, RESUMED, WAIT_PREFIX, answered
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -243,7 +244,8 @@ def _requeue(fibers: FiberQuerySet, fiber_id: str, **changes: Any) -> bool:
         updated_at=Now(),
     )
     if moved:
-        dispatch_on_commit([fiber_id])
+        name = Fiber.objects.values_list("name", flat=True).get(pk=fiber_id)
+        dispatch_on_commit([fiber_id], queue=queue_of(name))
     return bool(moved)
 
 

@@ -16,7 +16,7 @@ from fibers.execution import recovery
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber, FiberQuerySet
 from fibers.queue.dispatch import notified_of_dispatches
-from fibers.registry import known_names
+from fibers.registry import served_names
 from thinkproject.kernel.aio import db
 
 SWEEP_SECONDS = 2.0
@@ -56,7 +56,7 @@ async def running(look: Callable[[], list[str]], look_seconds: float) -> AsyncIt
 
 def first_claimable(fibers: FiberQuerySet) -> list[str]:
     """Ids of fibers that may run now, longest due first."""
-    return list(fibers.claimable(known_names()).order_by("available_at", "pk").values_list("pk", flat=True)[:100])
+    return list(fibers.claimable(served_names()).order_by("available_at", "pk").values_list("pk", flat=True)[:100])
 
 
 async def _work(look: Callable[[], list[str]], look_seconds: float) -> None:

@@ -6,7 +6,7 @@ Runs in every worker, every two seconds, and may run in all of them at once: eac
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,13 +31,14 @@ from fibers.core.states import (
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
-from fibers.registry import find_durable, known_names, resume_windows
+from fibers.registry import find_durable, known_names, queue_of, resume_windows, served_names
 from fibers.schedules.firing import fire_due, prune_ended
 from fibers.waits import RESUMED
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.retry import RetryPolicy
 
 BATCH = 100
+RUN_BATCH = 8  # of one sweep, that it has this process run
 LOOK = 1000  # unclaimed fibers that are looked at for a batch
 REDISPATCH_SWEEPS = 5.0  # times that a fiber lies unclaimed before it is sent again
 UNKNOWN_AFTER = 2.0  # lies that long, in turns of sending again, before its function counts as unknown
@@ -58,23 +59,23 @@ class SweepCounts:
     pruned: int = 0
 
 
-def sweep(*, prune: bool = True) -> SweepCounts:
+def sweep(*, prune: bool = True, run: Callable[[Sequence[str]], None] | None = None) -> SweepCounts:
     """Recover, seal, fire what is due, send again and prune; return how many of each.
 
+    `run` starts fibers in this process: those of families whose message was spent on a worker without their member.
     **Concurrency:** any number at once, outside a transaction. Reads first and writes only where there is something
     to do, so that an idle sweep never takes SQLite's write lock.
     """
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
     _expire_waits()
-    names = known_names()
-    _note_unknown(names)
+    _note_unknown(known_names())
     fired = fire_due()
     return SweepCounts(
         fired=fired,
         recovered=sum(status is FiberStatus.PENDING for status in moved),
         ended=ended + sum(status not in {FiberStatus.PENDING, None} for status in moved),
-        dispatched=_dispatch_unclaimed(names),
+        dispatched=_dispatch_unclaimed(served_names(), run),
         pruned=_prune() + prune_ended() if prune else 0,
     )
 
@@ -119,7 +120,7 @@ def _recover(fiber: Fiber) -> FiberStatus | None:
         leases.start_sealer(fiber, status, reason)
         leases.release_lane(fiber.lane)
     elif not delay:
-        dispatch_on_commit([fiber.pk])
+        dispatch_on_commit([fiber.pk], queue=queue_of(fiber.name))
     return status
 
 
@@ -220,14 +221,27 @@ def _note_unknown(names: Collection[str]) -> None:
         told.filter(pk=fiber_id).update(reason=reason)
 
 
-def _dispatch_unclaimed(names: Collection[str]) -> int:
+def _dispatch_unclaimed(names: Collection[str], run: Callable[[Sequence[str]], None] | None) -> int:
     waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(_redispatch_seconds())
-    found = waiting.order_by("available_at", "pk").values_list("pk", "share")[:LOOK]
-    ids = _fair(list(found))
+    found = waiting.order_by("available_at", "pk").values_list("pk", "share", "name", "dispatched_at")[:LOOK]
+    facts = {fiber_id: (name, at is None) for fiber_id, _, name, at in found}
+    ids = _fair([(fiber_id, share) for fiber_id, share, _, _ in found])
     if not ids:
         return 0
     mark_dispatched(ids)
-    return dispatch_now(ids)
+    here = [] if run is None else [key for key in ids if facts[key][1] and _is_member(facts[key][0])][:RUN_BATCH]
+    if run is not None and here:
+        run(here)
+    by_queue: dict[str, list[str]] = {}
+    for fiber_id in ids:
+        if fiber_id not in here:
+            by_queue.setdefault(queue_of(facts[fiber_id][0]), []).append(fiber_id)
+    return len(here) + sum(dispatch_now(batch, queue=queue) for queue, batch in by_queue.items())
+
+
+def _is_member(name: str) -> bool:
+    entry = find_durable(name)
+    return entry is not None and entry.members is not None
 
 
 def _redispatch_seconds() -> float:

@@ -21,7 +21,7 @@ from fibers.process.running import registry, worker_name
 from fibers.queue import leases
 from fibers.queue.dispatch import forget_dispatch
 from fibers.queue.leases import Settlement
-from fibers.registry import DurableFunction, find_durable, get_durable, known_names
+from fibers.registry import DurableFunction, find_durable, get_durable, served_names
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONValue, dump
@@ -59,11 +59,11 @@ async def run_fiber(fiber_id: str) -> None:
 
 
 def _next_in_lane(lane: str) -> str | None:
-    return leases.next_in_lane(lane, names=known_names())
+    return leases.next_in_lane(lane, names=served_names())
 
 
 def _next_claimable(fiber_id: str) -> str | None:
-    return leases.next_claimable(fiber_id, names=known_names())
+    return leases.next_claimable(fiber_id, names=served_names())
 
 
 async def _claim(fiber_id: str) -> FiberContext | None:
@@ -75,7 +75,7 @@ async def _claim(fiber_id: str) -> FiberContext | None:
         return claiming.result()
     extra = {"action": "fiber_not_begun", "fiber_id": fiber_id, "error": type(error).__name__}
     logger.warning("fiber claimed without its begin", extra=extra)
-    claim = await db(lambda: leases.claim(fiber_id, worker_name(), names=known_names()))
+    claim = await db(lambda: leases.claim(fiber_id, worker_name(), names=served_names()))
     return None if claim is None else FiberContext(claim)
 
 
@@ -89,7 +89,7 @@ def _claim_and_begin(fiber_id: str) -> FiberContext | None:
         if entry is not None and entry.begin is not None:
             context.begun = entry.begin(context)
 
-    won = leases.claim(fiber_id, worker_name(), begin, names=known_names())
+    won = leases.claim(fiber_id, worker_name(), begin, names=served_names())
     return context if won is not None else None
 
 

@@ -4,10 +4,13 @@ Started by Celery's signals in each worker process, or by hand where fibers run 
 start: it lives while the process runs a fiber.
 """
 
+import asyncio
 import logging
 import random
 import threading
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from celery import signals
 from django.db import close_old_connections, connection
@@ -17,10 +20,12 @@ from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, Interrupt
 from fibers.errors import LeaseLost
 from fibers.execution import recovery, runner
+from fibers.execution.worker_loop import shared_loop
 from fibers.process.interrupts import Listener
 from fibers.process.running import RunRegistry, registry
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
+from fibers.registry import own_queues, serve_queues
 from fibers.services import note_memory_loss
 
 logger = logging.getLogger(__name__)
@@ -60,7 +65,7 @@ class Sweeper:
     def _sweep(self) -> None:
         due = time.monotonic() - self._pruned_at > PRUNE_SECONDS
         try:
-            counts = recovery.sweep(prune=due)
+            counts = recovery.sweep(prune=due, run=_run_here)
         except DatabaseError:
             logger.exception("sweep failed", extra={"action": "sweep_failed"})
             close_old_connections()
@@ -79,6 +84,12 @@ class Sweeper:
                     "pruned": counts.pruned,
                 },
             )
+
+
+def _run_here(fiber_ids: Sequence[str]) -> None:
+    """Run fibers in this process, beside those of its messages."""
+    for fiber_id in fiber_ids:
+        asyncio.run_coroutine_threadsafe(runner.run_fiber(fiber_id), shared_loop())
 
 
 class Worker:
@@ -150,10 +161,26 @@ worker = Worker(registry)
 
 def connect() -> None:
     """Let Celery start and stop the worker of each of its processes."""
+    signals.celeryd_init.connect(_on_init, weak=False, dispatch_uid="think_fibers_queues")
+    signals.celeryd_after_setup.connect(_on_setup, weak=False, dispatch_uid="think_fibers_setup")
     signals.worker_ready.connect(_on_start, weak=False, dispatch_uid="think_fibers_ready")
     signals.worker_process_init.connect(_on_fork, weak=False, dispatch_uid="think_fibers_init")
     signals.worker_shutting_down.connect(_on_stop, weak=False, dispatch_uid="think_fibers_stop")
     signals.worker_process_shutdown.connect(_on_process_stop, weak=False, dispatch_uid="think_fibers_process_stop")
+
+
+def _on_init(instance: Any, options: dict[str, Any], **_: object) -> None:
+    instance.has_queues = bool(options.get("queues"))
+
+
+def _on_setup(instance: Any, conf: Any, **_: object) -> None:
+    """Settle which queues the worker listens to: those of `-Q`, else that of all and those of its functions."""
+    queues = instance.app.amqp.queues
+    if instance.has_queues:
+        serve_queues({"" if queue == conf.task_default_queue else queue for queue in queues.consume_from})
+        return
+    for queue in sorted(own_queues()):
+        queues.select_add(queue)
 
 
 def _on_start(**_: object) -> None:

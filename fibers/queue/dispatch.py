@@ -42,15 +42,19 @@ def notified_of_dispatches(notify: Callable[[], None]) -> Iterator[None]:
         _listeners.remove(notify)
 
 
-def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> None:
-    """Have workers notified of these fibers when the surrounding transaction commits. Never raises, then or now."""
+def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue: str = "") -> None:
+    """Have workers notified of these fibers when the surrounding transaction commits. Never raises, then or now.
+
+    `queue`: the one that all of them belong to (`fibers.registry.queue_of`). Where it is not known, the message may
+    reach a worker without the function, and the sweep of one that has it takes the fiber.
+    """
     if delay_seconds:
-        transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds), robust=True)
+        transaction.on_commit(lambda: dispatch_now(fiber_ids, delay_seconds=delay_seconds, queue=queue), robust=True)
     else:
-        transaction.on_commit(lambda: _outbox.send(fiber_ids), robust=True)
+        transaction.on_commit(lambda: _outbox.send(fiber_ids, queue), robust=True)
 
 
-def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int:
+def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue: str = "") -> int:
     """Send tasks that name these fibers, to be run after so long; return how many fibers were sent.
 
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep. Never raises for a
@@ -66,6 +70,7 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0) -> int
             current_app.send_task(
                 RUN_TASK,
                 args=batch,
+                queue=queue or None,
                 countdown=delay_seconds or None,
                 ignore_result=True,
                 retry=True,
@@ -90,27 +95,29 @@ class _Outbox:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, str]] = []  # the queue and the fiber
         self._is_sending = False
 
-    def send(self, fiber_ids: Sequence[str]) -> None:
+    def send(self, fiber_ids: Sequence[str], queue: str) -> None:
         """Send these, or leave them to the thread that sends."""
         with self._lock:
-            self._waiting += fiber_ids
+            self._waiting += [(queue, fiber_id) for fiber_id in fiber_ids]
             if self._is_sending:
                 return
             self._is_sending = True
         try:
             while batch := self._next():
-                dispatch_now(batch)
+                dispatch_now([fiber_id for _, fiber_id in batch], queue=batch[0][0])
         except BaseException:
             self._is_sending = False
             raise
 
-    def _next(self) -> list[str]:
+    def _next(self) -> list[tuple[str, str]]:
+        """The next of one queue."""
         with self._lock:
-            batch = self._waiting[:BATCH]
-            del self._waiting[:BATCH]
+            first = self._waiting[:BATCH]
+            batch = [each for each in first if each[0] == first[0][0]]
+            self._waiting[:BATCH] = [each for each in first if each[0] != first[0][0]]
             self._is_sending = bool(batch)
             return batch
 

@@ -10,6 +10,7 @@ from django.db.models import Max, Q
 from fibers.errors import FiberError, FiberKeyTaken
 from fibers.models import Fiber, new_fiber_id
 from fibers.queue.dispatch import dispatch_on_commit
+from fibers.registry import queue_of
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.statements import Columns, Insert
 
@@ -87,9 +88,10 @@ def insert_fiber(spec: FiberSpec) -> Fiber:
         if fiber is None:
             continue
         if spec.delay_seconds <= 0:
-            dispatch_on_commit([fiber.pk])
+            dispatch_on_commit([fiber.pk], queue=queue_of(spec.name))
         elif spec.delay_seconds <= SHORT_SECONDS:
-            dispatch_on_commit([fiber.pk], delay_seconds=spec.delay_seconds + MARGIN_SECONDS)
+            delay = spec.delay_seconds + MARGIN_SECONDS
+            dispatch_on_commit([fiber.pk], delay_seconds=delay, queue=queue_of(spec.name))
         return fiber
     raise FiberError(f"no place in lane {spec.lane!r} could be had")
 

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 members: set[str] = set()
 ran: list[Any] = []
+queued: set[str] = set()
 
 
 @durable("able.family", members=lambda: members)
@@ -35,6 +36,7 @@ async def family(ctx: FiberContext) -> str:
 @pytest.fixture(autouse=True)
 def _no_members() -> None:
     members.clear()
+    queued.clear()
     ran.clear()
 
 
@@ -169,3 +171,38 @@ async def test_a_fiber_that_nobody_can_run_can_be_cancelled() -> None:
     fiber = await db(services.start_fiber, "able.new", 1)
     assert await db(services.cancel_fiber, fiber.pk)
     assert (await row(fiber.pk)).status == FiberStatus.CANCELLED
+
+
+@durable("able.queued", members=lambda: queued, queue=lambda name: f"of-{name.partition(':')[2]}")
+async def queued_family(ctx: FiberContext) -> str:
+    return ctx.name
+
+
+async def test_a_worker_takes_the_fibers_of_its_queues_alone() -> None:
+    queued.update({"lab", "desk"})
+    assert registry.own_queues() >= {"of-lab", "of-desk"}
+    fibers = [await db(services.start_fiber, f"able.queued:{name}", None) for name in ("lab", "desk")]
+    fibers.append(await db(services.start_fiber, "able.queued:gone", None))
+    other = await db(lambda: services.start_fiber("able.waits-not", None))
+    registry.serve_queues({"of-lab"})
+    try:
+        await run_until_idle()
+    finally:
+        registry.serve_queues(None)
+    assert [(await row(fiber.pk)).status for fiber in fibers] == ["completed", "pending", "pending"]
+    assert (await row(other.pk)).status == "pending"
+    await run_until_idle()
+    assert [(await row(fiber.pk)).status for fiber in fibers] == ["completed", "completed", "pending"]
+
+
+async def test_a_member_whose_message_was_spent_in_vain_runs_where_a_sweep_finds_it() -> None:
+    fiber = await db(services.start_fiber, "able.queued:late", None)
+    assert await db(lambda: leases.claim(fiber.pk, "without", names=["able.family"])) is None
+    found: list[str] = []
+    await db(lambda: sweep(run=found.extend))
+    assert found == []  # nor has this process its member
+    queued.add("late")
+    counts = await db(lambda: sweep(run=found.extend))
+    assert (found, counts.dispatched) == ([fiber.pk], 1)
+    await db(lambda: sweep(run=found.extend))
+    assert found == [fiber.pk]  # not again at once

@@ -32,6 +32,11 @@ async def work(_ctx: FiberContext) -> None:
     """Sent, and not run here."""
 
 
+@durable("dispatch.routed", members=tuple, queue=lambda name: f"of-{name.partition(':')[2]}")
+async def routed(_ctx: FiberContext) -> None:
+    """As above."""
+
+
 @contextmanager
 def celery_app(url: str) -> Iterator[None]:
     """Make an app with this broker the current one, in all threads."""
@@ -49,12 +54,12 @@ def celery_app(url: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def broker(redis_url: str, settings: Any) -> Iterator[Callable[[], int]]:
-    """A queue that can be looked into: call it to learn how many tasks wait there."""
+def broker(redis_url: str, settings: Any) -> Iterator[Callable[..., int]]:
+    """Queues that can be looked into: call it to learn how many tasks wait in one."""
     settings.THINK_FIBER_DISPATCH = "celery"
     with celery_app(redis_url.replace("unix://", "redis+socket://")), redis.Redis.from_url(redis_url) as client:
-        client.delete(QUEUE)
-        yield lambda: int(client.llen(QUEUE))
+        client.delete(QUEUE, "of-a", "of-b")
+        yield lambda queue=QUEUE: int(client.llen(queue))
 
 
 @pytest.fixture
@@ -73,6 +78,14 @@ def test_a_task_is_sent_when_the_transaction_commits(broker: Any) -> None:
         services.start_fiber("dispatch.test", 1)
         assert broker() == 0
     assert broker() == 1
+
+
+def test_messages_go_to_the_queues_of_their_functions(broker: Any) -> None:
+    with transaction.atomic():
+        for member in ("a", "b", "a"):
+            services.start_fiber(f"dispatch.routed:{member}", None)
+    assert [broker(queue) for queue in ("of-a", "of-b", QUEUE)] == [2, 1, 0]
+    assert sweep().dispatched == 0  # of a process without these members
 
 
 def test_a_transaction_that_rolls_back_sends_nothing(broker: Any) -> None:
@@ -174,8 +187,8 @@ def test_fibers_of_a_burst_share_tasks(broker: Any, monkeypatch: pytest.MonkeyPa
 
 def test_a_fault_while_sending_leaves_the_outbox_usable(broker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(dispatch, "dispatch_now", lambda _ids: 1 // 0)
+        patch.setattr(dispatch, "dispatch_now", lambda _ids, **_queue: 1 // 0)
         with pytest.raises(ZeroDivisionError):
-            dispatch._outbox.send(["f1"])
+            dispatch._outbox.send(["f1"], "")
     dispatch.dispatch_on_commit(["f2"])
     assert broker() == 1
