@@ -18,8 +18,9 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Import every installed app's `agents` module; an error inside one surfaces, a missing one does not."""
+        """Import the modules `agents` and `executors` of installed apps; an error inside one surfaces."""
         autodiscover_modules("agents")
+        autodiscover_modules("executors")
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
 

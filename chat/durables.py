@@ -37,11 +37,18 @@ from chat.core.durable_names import (
     STREAM_WAKE_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
+    TOOL_CALL,
+    TOOL_CALL_ENDED,
     TURN_FIBER,
 )
 from chat.core.loop.hooks import ChatResponse, ResponseStatus
 from chat.core.model.chosen_model import stored_choice
 from chat.durable_streams.wakes import look_at_lease, wake_worker
+from chat.durable_tools.declared import members as tool_members
+from chat.durable_tools.declared import queue_of_call
+from chat.durable_tools.ending import deliver as deliver_tool_call
+from chat.durable_tools.ending import note_never_started
+from chat.durable_tools.running import run_call
 from chat.errors import AgentNotFound
 from chat.instance.instance import make_agent, started_agent
 from chat.instances.notifications import notify_waiters
@@ -299,6 +306,19 @@ async def watch_run(context: FiberContext) -> JSONValue:
 async def stop_runs(context: FiberContext) -> JSONValue:
     """Stop the runs for which no turn waits any more."""
     return await db(stop_all_of, context.payload["turn_id"], context.payload["reason"])
+
+
+@durable(TOOL_CALL_ENDED)
+async def deliver_call(context: FiberContext) -> JSONValue:
+    """Give the end of a call that ran elsewhere to the turn that waits for it, or to its conversation."""
+    await db(deliver_tool_call, context.payload)
+    return None
+
+
+@durable(TOOL_CALL, members=tool_members, sealed=TOOL_CALL_ENDED, never_started=note_never_started, queue=queue_of_call)
+async def run_tool_call(context: FiberContext) -> JSONValue:
+    """Run a call of a durable or async tool whose function this process has."""
+    return await run_call(context)
 
 
 @durable(EXPIRY_FIBER)

@@ -6,9 +6,11 @@ decided in the fiber's own transaction (`chat/turns/delegation/ending.py`).
 
 from typing import Final
 
-from chat.core.durable_names import RUN_ENDED_FIBER, STOP_RUNS_FIBER
+from chat.core.durable_names import RUN_ENDED_FIBER, STOP_RUNS_FIBER, TOOL_CALL
 from chat.instances.addresses import MAX_HOPS
+from chat.models import Turn
 from chat.models.runs import AgentRun
+from fibers.models import Fiber
 from fibers.services import start_fiber
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -46,14 +48,26 @@ def _start(run_id: str, cause: str, payload: JSONObject) -> None:
 
 
 def stop_runs_of(turn_id: str, reason: str) -> None:
-    """Stop what the runs of a turn do that has not ended well: no call waits for them any more. One query at least."""
-    if AgentRun.objects.filter(parent_turn_id=turn_id, finished_at=None, is_detached=False).exists():
+    """Stop what works for a turn that has not ended well, runs and executors: no call waits for them any more.
+
+    Two queries at least.
+    """
+    runs = AgentRun.objects.filter(parent_turn_id=turn_id, finished_at=None, is_detached=False)
+    if runs.exists() or executors_of(turn_id):
         start_fiber(
             STOP_RUNS_FIBER,
             {"turn_id": turn_id, "reason": reason},
             key=f"stop-runs:{turn_id}",
             max_retries=MAX_RETRIES,
         )
+
+
+def executors_of(turn_id: str) -> list[str]:
+    """Ids of the fibers that run calls for which a turn waits."""
+    of_instance = Turn.objects.filter(pk=turn_id).values("instance_id")
+    live = Fiber.objects.filter(scope__in=of_instance, name__startswith=f"{TOOL_CALL}:", finished_at=None)
+    found = live.values_list("pk", "payload")
+    return [pk for pk, facts in found if facts["call"]["turn_id"] == turn_id and not facts["is_async"]]
 
 
 def forget_runs_of(instance_ids: list[str]) -> None:

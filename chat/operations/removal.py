@@ -18,7 +18,7 @@ from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from thinkproject.kernel.append_only import erasing
 from tools_app.actions.ledger import forget_effects
-from tools_app.calls.services import forget_calls
+from tools_app.calls.services import forget_calls, forget_executors
 from tools_app.extensions.services import forget_extensions_of
 from tools_app.mcp.rows import forget_servers
 from tools_app.permissions.rows import forget_rules_of
@@ -72,6 +72,7 @@ def _empty(family: list[str], *, root_id: str) -> None:
     if below := [each for each in family if each != root_id]:
         for child in AgentInstance.objects.filter(pk__in=below):
             cancel_all(child)
+    forget_executors(family)
     forget_scopes(family, reason="deleted")
     attachments.forget_files_of(family)
     AgentInstance.objects.filter(pk__in=family).update(session=None)

@@ -63,6 +63,24 @@ def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
     return row is not None and _settle(row.pk, result, {CallStatus.RUNNING})
 
 
+def note_executor(idempotency_key: str, fiber_id: str) -> None:
+    """Write which fiber runs a call in another process. A call without a row, as code makes it, has none."""
+    turn_id, _, call_id = idempotency_key.partition(":")
+    ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id).update(executor_id=fiber_id)
+
+
+@transaction.atomic
+def note_late(fiber_id: str) -> None:
+    """Note that the result of a call came when its turn did not wait any more. People see it; no model does."""
+    for row in ToolCallRecord.objects.filter(executor_id=fiber_id):
+        ToolCallRecord.objects.filter(pk=row.pk).update(details={**(row.details or {}), "late": True})
+
+
+def forget_executors(scopes: Collection[str]) -> None:
+    """Let go of the fibers that run calls of these conversations: they are about to be removed."""
+    ToolCallRecord.objects.filter(executor__scope__in=scopes).update(executor=None)
+
+
 @transaction.atomic
 def close_cut_calls(turn_id: str, text: str) -> list[str]:
     """Settle the calls of a turn that still ran when it ended, as failed with this text. Returns their call ids."""

@@ -46,6 +46,9 @@ class ToolCallRecord(models.Model):
     expires_at = models.DateTimeField(
         _("expires"), null=True, blank=True
     )  # of the question; afterwards it counts as denied
+    executor = models.ForeignKey(
+        "think_fibers.Fiber", verbose_name=_("job"), null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )  # that runs it in another process; its status is the call's status there
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     settled_at = models.DateTimeField(_("settled"), null=True, blank=True)
 

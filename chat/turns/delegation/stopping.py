@@ -6,12 +6,13 @@ from django.db import transaction
 
 from chat.agent.values.runs import failed
 from chat.instances.rows import hold_if_there
-from chat.instances.runs import end_run_as
+from chat.instances.runs import end_run_as, executors_of
 from chat.models import AgentInstance
 from chat.models.runs import AgentRun
 from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.tool_answers import supersede_open_calls
 from chat.turns.state.active import active_turns
+from fibers.services import cancel_fiber
 from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import OPEN
 
@@ -19,9 +20,13 @@ STOPPED: Final = "The run was stopped."
 
 
 def stop_all_of(turn_id: str, reason: str) -> int:
-    """Stop the runs that a turn waited for; returns how many. Safe to call again. Each in transactions of its own."""
+    """Stop the runs and executors that a turn waited for; returns how many. Safe to call again.
+
+    Each in transactions of its own.
+    """
     runs = AgentRun.objects.filter(parent_turn_id=turn_id, finished_at=None, is_detached=False)
-    return sum(stop_run(run, reason) for run in list(runs.select_related("child")))
+    stopped = sum(stop_run(run, reason) for run in list(runs.select_related("child")))
+    return stopped + sum(cancel_fiber(fiber_id, reason=reason or "stopped") for fiber_id in executors_of(turn_id))
 
 
 def stop_run(run: AgentRun, reason: str = "") -> bool:

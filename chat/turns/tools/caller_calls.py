@@ -19,7 +19,7 @@ from chat.errors import InputInvalid
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from chat.models import Turn
-from chat.turns.tools.caller_tools import CallerRequest, answer_of, declarations_of, request_in
+from chat.turns.tools.caller_tools import CallerRequest, declarations_of, request_in
 from fibers.core.states import FiberStatus
 from fibers.errors import Parked
 from fibers.models import Fiber
@@ -27,6 +27,7 @@ from fibers.services import answer_wait
 from thinkproject.kernel.aio import call_tool_code, db
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
+from tools_app.calls.answers import answer_of
 from tools_app.calls.run import execute
 from tools_app.core.schema_check import check_schema, problems
 from tools_app.core.tool import Tool, ToolContext, client_tool

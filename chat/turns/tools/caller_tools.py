@@ -4,7 +4,6 @@ Their declarations are stored with the turn. A call parks the turn, and the prog
 (`caller_calls.py`), so neither process has to know the other one.
 """
 
-import base64
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -14,19 +13,17 @@ from chat.turns.tools.client_tools import MAX_BYTES, MAX_TOOLS
 from fibers.waits import WaitEnd
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from thinkproject.kernel.phrases import Phrase
+from tools_app.calls.answers import output_in
 from tools_app.core.output_limits import OutputLimit
 from tools_app.core.tool import Tool, ToolContext, client_tool
-from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.core.tool_output import Media, ToolOutput
-from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
+from tools_app.core.tool_calls import ToolCall
+from tools_app.core.tool_output import ToolOutput
+from tools_app.errors import ToolDeclarationInvalid, ToolTimeout
 
 CALLER: Final = "caller"
 CALLER_SECONDS = 30.0
 """Beyond a tool's own time: for the program that runs it."""
 """The kind of a wait for the program that asked for the turn."""
-
-MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""The most that one answer may be as JSON, with its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,31 +103,8 @@ def _output_of(tool: Tool, end: WaitEnd, seconds: float) -> ToolOutput:
             f"The program that runs the tool {tool.name!r} did not answer within {seconds:g} s; it may have ended. "
             "Whether the call had an effect is not known."
         )
-    answer = end.answer
-    if not isinstance(answer, dict) or "output" not in answer:
-        raise ToolError(f"The program that runs the tool {tool.name!r} gave an answer that cannot be read.")
-    if answer.get("is_error"):
-        raise ToolError(str(answer["output"]))
-    details = answer.get("details", {})
-    media = [Media(name=item["name"], data=base64.b64decode(item["data"])) for item in answer.get("media", ())]
-    return ToolOutput(
-        value=answer["output"], title=details.get("title", ""), metadata=details.get("metadata", {}), media=media
-    )
-
-
-def answer_of(result: ToolResult) -> JSONObject:
-    """The answer to a wait that gives this result."""
-    answer: JSONObject = {"output": result.output, "is_error": result.is_error}
-    if result.details:
-        answer["details"] = result.details
-    if result.media:
-        answer["media"] = [
-            {"name": item.name, "data": base64.b64encode(item.data).decode("ascii")} for item in result.media
-        ]
-    if byte_size(answer) > MAX_ANSWER_BYTES:
-        text = f"The tool gave more than {MAX_ANSWER_BYTES // 2**20} MiB, which is too much for one answer."
-        return {"output": text, "is_error": True}
-    return answer
+    unreadable = f"The program that runs the tool {tool.name!r} gave an answer that cannot be read."
+    return output_in(end.answer, unreadable=unreadable)
 
 
 def request_in(wait: JSONValue) -> CallerRequest | None:

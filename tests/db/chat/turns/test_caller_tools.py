@@ -19,11 +19,11 @@ from chat.think import (
     client_tool,
     tool,
 )
-from chat.turns.tools import caller_tools
 from chat.turns.tools.caller_calls import CallerTools, ExtraTools
 from chat.turns.tools.caller_tools import CallerRequest
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db
+from tools_app.calls import answers
 from tools_app.core.tool_calls import ToolCall
 from tools_app.errors import SchemaInvalid, ToolDeclarationInvalid, ToolError
 from tools_app.models import ToolCallRecord
@@ -237,7 +237,7 @@ async def test_a_tool_that_waits_with_the_context_of_another_turn_fails(make_roo
 
 
 async def test_an_answer_that_is_too_large_fails(make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caller_tools, "MAX_ANSWER_BYTES", 2**20)
+    monkeypatch.setattr(answers, "MAX_ANSWER_BYTES", 2**20)
     large = tool(name="fetch", description="Large.")(lambda: "x" * 2**20)
     assert "more than 1 MiB" in part_of(await chat(make_room("called"), FETCH, tools=[large]))["errorText"]
 

@@ -1,0 +1,99 @@
+"""The executor's side: the function of the family `chat.tool`, in whatever process has the tool's function."""
+
+import time
+from typing import Final
+
+from chat.core.durable_names import TOOL_CALL_ENDED
+from chat.durable_tools.declared import Implementation, implementation_of
+from fibers.context import FiberContext
+from fibers.services import start_fiber
+from sessions_app.core.messages import call_texts
+from thinkproject.kernel.aio import call_tool_code, db
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.calls.answers import answer_of
+from tools_app.calls.run import execute
+from tools_app.core.schema_check import problems
+from tools_app.core.tool import ToolContext
+from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
+from tools_app.errors import ToolError
+
+REPORT_SECONDS: Final = 1.0
+"""Reports of a call are stored at most this often: each is a write."""
+MAX_RETRIES: Final = 8
+
+
+async def run_call(context: FiberContext) -> JSONValue:
+    """Run a call and store its answer. What the tool raises fails the fiber, which is tried again where it may be."""
+    entry = implementation_of(context.name)
+    call, tool_context = call_in(context.payload, context.attempt)
+    if context.attempt > 1 and not entry.tool.reruns and context.retries == 0:
+        raise ToolError(call_texts.INTERRUPTED)
+    answer = answer_of(await _result(context, entry, call, tool_context))
+    check_answer(context.payload, answer)
+    await db(_complete, context, answer)
+    return answer
+
+
+async def _result(
+    context: FiberContext, entry: Implementation, call: ToolCall, tool_context: ToolContext
+) -> ToolResult:
+    if entry.on_executing is not None:
+        await call_tool_code(entry.on_executing, call, tool_context)
+    result, reported_at = ToolResult(output=None), 0.0
+    context.passed(f"tool:{call.tool_name}:{call.call_id}:begins")
+    async for item in execute(entry.tool, call, tool_context):
+        if isinstance(item, ToolResult):
+            result = item
+        elif time.monotonic() - reported_at >= REPORT_SECONDS:
+            reported_at = time.monotonic()
+            await context.stash(_report(item))
+    context.passed(f"tool:{call.tool_name}:{call.call_id}:returned")
+    return result
+
+
+def _report(progress: ToolProgress) -> JSONObject:
+    shown: JSONObject = {name: value for name, value in progress.details.items() if name in ("title", "metadata")}
+    return {**shown, "output": progress.output} if progress.has_output else shown
+
+
+def check_answer(payload: JSONObject, answer: JSONObject) -> None:
+    """Errors: `ToolError` for the answer of a failed call, and for one of another form than was declared."""
+    if answer["is_error"]:
+        raise ToolError(str(answer["output"]))
+    schema = payload["output_schema"]
+    found = [] if schema is None else problems(answer["output"], schema)
+    if found:
+        raise ToolError("The result does not have the form of this tool's results:\n- " + "\n- ".join(found))
+
+
+def call_in(payload: JSONObject, attempt: int) -> tuple[ToolCall, ToolContext]:
+    """The call of a payload, and its context in an executor. `shared` is what `transform` has added."""
+    facts = payload["call"]
+    call = ToolCall(call_id=facts["call_id"], tool_name=payload["method"], input=payload["payload"])
+    context = ToolContext(
+        call_id=facts["call_id"],
+        tool_name=payload["method"],
+        user_id=facts["user_id"],
+        agent=facts["agent"],
+        instance_name=facts["instance_name"],
+        turn_id=facts["turn_id"],
+        attempt=attempt,
+        idempotency_key=facts["idempotency_key"],
+        shared=payload["more"],
+    )
+    return call, context
+
+
+def _complete(context: FiberContext, answer: JSONObject) -> None:
+    with context.completing(answer):
+        start_ending(context.fiber_id, context.payload)
+
+
+def start_ending(fiber_id: str, payload: JSONObject) -> None:
+    """Have the end of a call delivered, in the transaction that ends it."""
+    start_fiber(
+        TOOL_CALL_ENDED,
+        {"fiber_id": fiber_id, "payload": payload},
+        key=f"{fiber_id}:ended",
+        max_retries=MAX_RETRIES,
+    )
