@@ -13,6 +13,7 @@ TITLES = {
     "opening": "Opening a long conversation",
     "idle": "Idle sockets",
     "recovery": "A killed worker",
+    "executors": "Calls of tools that another process runs (SQLite)",
     "durable_streams": "Durable streams",
     "streams": "The log by itself",
     "sessions": "Conversations in the database (SQLite)",

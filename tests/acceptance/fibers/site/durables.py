@@ -91,3 +91,20 @@ if getattr(settings, "FIBER_SITE_IS_NEW", 0):
     async def new(ctx: FiberContext) -> Any:
         """What the deploy before did not have."""
         return {"attempt": ctx.attempt, "retries": ctx.retries}
+
+
+def site_members() -> list[str]:
+    """The members of families that this process has."""
+    return list(getattr(settings, "FIBER_SITE_MEMBERS", ()))
+
+
+@durable("site.shared", members=site_members)
+async def shared(ctx: FiberContext) -> Any:
+    """Run where it is; its messages go to all workers."""
+    return ctx.worker
+
+
+@durable("site.lab", members=site_members, queue=lambda _name: "lab")
+async def lab(ctx: FiberContext) -> Any:
+    """Run where it is; its messages go to a queue of their own."""
+    return ctx.worker
