@@ -88,6 +88,9 @@ SECTIONS: Final = (
         tables={
             "think_fibers.fiber": _("What workers run, survive and repeat, with the journal of each run."),
             "think_fibers.schedule": _("Work at times to come: when it runs next, and how the last runs went."),
+            "think_fibers.servedfunction": _(
+                "Which tools executors have, when they were last there, what they last did."
+            ),
             "think_fibers.runnercheckpoint": _("How far runners of other systems are in what they read."),
         },
     ),

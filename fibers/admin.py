@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +17,7 @@ from fibers import registry, services
 from fibers.core.budget import Exhausted
 from fibers.core.states import METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
 from fibers.execution.recovery import LAPSED
-from fibers.models import Fiber, FiberStep, RunnerCheckpoint
+from fibers.models import Fiber, FiberStep, RunnerCheckpoint, ServedFunction
 from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment, moment_text
@@ -117,6 +118,36 @@ class CheckpointAdmin(ReadOnlyAdmin):
     search_fields = ("=runner", "=source")
     search_help_text = _("The exact runner or source.")
     ordering = ("runner", "source")
+
+
+@admin.register(ServedFunction)
+class ServedFunctionAdmin(ReadOnlyAdmin):
+    """What executors have, when one was last there, and what it last did."""
+
+    list_display = ("name", "kind", "seen_at", "queue", "waiting", "under_way", "last_ended")
+    list_filter = ("kind",)
+    search_fields = ("name",)
+    ordering = ("name", "kind")
+
+    @admin.display(description=_("waiting"))
+    def waiting(self, row: ServedFunction) -> int:
+        """The number of calls that no executor has taken."""
+        return Fiber.objects.filter(name=row.name, status=FiberStatus.PENDING).count()
+
+    @admin.display(description=_("running"))
+    def under_way(self, row: ServedFunction) -> int:
+        """The number of calls that run."""
+        return Fiber.objects.filter(name=row.name, status=FiberStatus.RUNNING).count()
+
+    @admin.display(description=_("last ended"))
+    def last_ended(self, row: ServedFunction) -> str:
+        """The call that ended last, and how."""
+        last = Fiber.objects.filter(name=row.name, finished_at__isnull=False).order_by("-finished_at").first()
+        if last is None or last.finished_at is None:
+            return NOTHING
+        word = STATUS_WORDS[FiberStatus(last.status)]
+        address = reverse("admin:think_fibers_fiber_change", args=[last.pk])
+        return format_html('<a href="{}">{}</a><br>{}', address, word, moment(last.finished_at))
 
 
 @admin.register(Fiber)

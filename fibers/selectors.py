@@ -12,8 +12,11 @@ from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber, FiberStep
 from fibers.queue.leases import sealer_key
+from fibers.queue.presence import seen_within
 from fibers.registry import known_names
 from thinkproject.kernel.jsonvalue import JSONValue
+
+DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +48,17 @@ def find_step(fiber_id: str, step_key: str) -> FiberStep | None:
 
 
 def without_function() -> list[tuple[str, int]]:
-    """Names of due fibers that this process has no function for, and how many there are: the most first.
+    """Names of due fibers that neither this process nor an executor of the last day runs, and how many: most first.
 
-    No worker runs them before a deploy that has it; no retry is spent on them.
+    No worker runs them before a deploy that has their function; no retry is spent on them.
     """
     due = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lte=Now(), cancel_requested_at=None)
-    counted = due.exclude(name__in=known_names()).order_by().values_list("name").annotate(count=Count("pk"))
+    counted = (
+        due.exclude(name__in={*known_names(), *seen_within(DAY_SECONDS)})
+        .order_by()
+        .values_list("name")
+        .annotate(count=Count("pk"))
+    )
     return sorted(counted, key=lambda row: (-row[1], row[0]))
 
 

@@ -1,13 +1,14 @@
 """Errors of tools.
 
 ThinkError
-└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · EditInvalid · ToolTimeout ·
-                 FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists · WorkspaceNameInvalid ·
-                 ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch · UndoRefused · SkillInvalid ·
-                 McpServerInvalid · McpServerNotFound · McpServerRefused · McpServersFull ·
-                 McpUnavailable (McpSignInNeeded) · McpSignInFailed (GrantRefused · OAuthUnreachable) ·
-                 ExtensionInvalid · ExtensionExists · ExtensionConflict · ExtensionNotFound · ExtensionDenied ·
-                 ExtensionUnloaded · ExtensionLimit · EgressClosed · RuleInvalid · RuleNotFound · RulesFull
+└─ ToolError      ToolDeclarationInvalid · SchemaInvalid · ToolNotFound · ToolInputInvalid · ResultInvalid ·
+                 EditInvalid · ToolTimeout · FileFailed (FileConflict) · WorkspaceNotFound · WorkspaceExists ·
+                 WorkspaceNameInvalid · ArchiveInvalid · SandboxUnavailable · CodeInvalid · ReplayMismatch ·
+                 UndoRefused · SkillInvalid · McpServerInvalid · McpServerNotFound · McpServerRefused ·
+                 McpServersFull · McpUnavailable (McpSignInNeeded) · McpSignInFailed (GrantRefused ·
+                 OAuthUnreachable) · ExtensionInvalid · ExtensionExists · ExtensionConflict · ExtensionNotFound ·
+                 ExtensionDenied · ExtensionUnloaded · ExtensionLimit · EgressClosed · RuleInvalid · RuleNotFound ·
+                 RulesFull
 
 `DatabaseAway` is control flow and no error of a tool: it ends the attempt that runs the call, which is made again.
 """
@@ -45,6 +46,12 @@ class ToolInputInvalid(ToolError, Invalid):
     """The tool's input violates its schema."""
 
     code = "tool_input_invalid"
+
+
+class ResultInvalid(ToolError, Invalid):
+    """The result does not have the form that its tool declares."""
+
+    code = "tool_result_invalid"
 
 
 class EditInvalid(ToolError, Invalid):

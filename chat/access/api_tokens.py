@@ -4,6 +4,7 @@ A token is 32 random bytes, so an unsalted SHA-256 is enough: there is nothing t
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,8 +21,11 @@ from thinkproject.kernel.phrases import Phrase
 
 PREFIX = "think_"
 STREAMS: Final = "streams"
-SCOPES: Final = (STREAMS,)
-"""Doors that a token can be limited to: durable streams."""
+EXECUTE: Final = "execute:"
+"""Begins the scope of an executor's token, before the executor's name."""
+SCOPES: Final = (STREAMS, f"{EXECUTE}<name>")
+"""Doors that a token can be limited to: durable streams; the calls of one executor."""
+_EXECUTE: Final = re.compile(rf"^{EXECUTE}[a-z0-9][a-z0-9_-]{{0,49}}$")
 TOUCH_SECONDS = 300  # between two writes of a last use
 _SHOWN = len(PREFIX) + 6
 
@@ -39,7 +43,7 @@ def create_token(
     `scopes`: the doors that it opens, of `SCOPES`; none named: all. Units: `days` until it expires; nothing: never.
     Errors: `InputInvalid` for an empty or long name, and for an unknown scope.
     """
-    if unknown := sorted(set(scopes) - set(SCOPES)):
+    if unknown := sorted(scope for scope in set(scopes) if scope != STREAMS and not _EXECUTE.match(scope)):
         raise InputInvalid(Phrase("There is no scope {name!r}.", name=unknown[0]))
     label = name.strip()
     if not label or len(label) > 100:

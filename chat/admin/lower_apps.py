@@ -45,6 +45,8 @@ from chat.core.durable_names import (
     STREAM_WAKE_FIBER,
     SUMMARY_FIBER,
     TITLE_FIBER,
+    TOOL_CALL,
+    TOOL_CALL_ENDED,
     TURN_FIBER,
 )
 from chat.models import AgentInstance
@@ -79,6 +81,8 @@ WORK: dict[str, Text] = {
     RUN_ENDED_FIBER: _("The end of an agent's run"),
     RUN_WATCH_FIBER: _("The limits of an agent's run"),
     STOP_RUNS_FIBER: _("The stop of agents' runs"),
+    TOOL_CALL: _("A call that another process runs"),
+    TOOL_CALL_ENDED: _("The end of such a call"),
     ARCHIVE_SCAN_FIBER: _("A look through an archive"),
     STREAM_WAKE_FIBER: _("A wake of a subscription of streams"),
     STREAM_LEASE_FIBER: _("A look at the lease of a subscription of streams"),

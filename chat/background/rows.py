@@ -12,7 +12,7 @@ from chat.agent import declared
 from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.agent.values.background import FiberInspection, FiberStart
-from chat.core.durable_names import AGENT_RUN
+from chat.core.durable_names import AGENT_RUN, TOOL_CALL
 from chat.errors import FiberInvalid, FiberMethodMissing
 from fibers.core.budget import read_incident
 from fibers.core.states import FiberStatus
@@ -176,8 +176,13 @@ def inspection_of(row: Fiber, *, accepted: bool = True) -> FiberInspection:
 
 
 def can_restart(row: Fiber) -> bool:
-    """Whether its method can run again; the function of `run_fiber` has ended with its process."""
-    return row.name != AGENT_RUN
+    """Whether it can run again: a function of `run_fiber` has ended with its process, a call with its turn."""
+    return row.name != AGENT_RUN and not is_call(row)
+
+
+def is_call(row: Fiber) -> bool:
+    """Whether it is a call of a tool that runs in another process."""
+    return row.name.startswith(f"{TOOL_CALL}:")
 
 
 EntryKind = Literal["created", "started", "step", "lost", "stop_requested", "ended"]

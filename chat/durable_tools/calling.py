@@ -33,7 +33,7 @@ from tools_app.core.schema_check import check_schema, problems
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_output import ToolOutput
-from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
+from tools_app.errors import ResultInvalid, ToolDeclarationInvalid, ToolError, ToolTimeout
 
 WAIT: Final = "job"
 """The kind and the key of a wait for an executor."""
@@ -258,6 +258,6 @@ async def _output(spec: _Spec, answer: JSONValue, context: ToolContext) -> ToolO
     output = output_in(answer, unreadable=f"The executor of the tool {name!r} gave an answer that cannot be read.")
     found = [] if spec.output_schema is None else problems(output.value, spec.output_schema)
     if found:
-        raise ToolError(f"The result of the tool {name!r} does not have its form:\n- " + "\n- ".join(found))
+        raise ResultInvalid(f"The result of the tool {name!r} does not have its form:\n- " + "\n- ".join(found))
     get_result = spec.options.get("get_result")
     return output if get_result is None else replace(output, value=await call_tool_code(get_result, output.value))

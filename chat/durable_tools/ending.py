@@ -32,6 +32,8 @@ MAX_REPORT_CHARS = 20_000
 
 def note_never_started(payload: JSONObject) -> None:
     """Have the end of a call delivered that no executor had begun, in the transaction that stops it."""
+    if "call" not in payload:
+        return
     key = str(payload["call"]["idempotency_key"])
     start_fiber(TOOL_CALL_ENDED, {"payload": payload}, key=f"durable:{key}"[:190] + ":never", max_retries=8)
 
@@ -42,16 +44,16 @@ def deliver(facts: JSONObject) -> None:
     if job is None:
         return
     payload = job.payload
-    wait, answer = payload["wait"], answer_of_row(job)
+    wait, answer = payload.get("wait"), answer_of_row(job)
     if wait is not None:
         answer_wait(wait["fiber_id"], wait["key"], answer)
         step = find_step(wait["fiber_id"], f"{WAIT_PREFIX}{wait['key']}")
         if job.status == FiberStatus.COMPLETED and (step is None or step.value != answered(answer)):
             note_late(job.pk)
-    elif payload["notify"]:
+    elif payload.get("notify"):
         _enter(job, answer)
     notify_waiters(job.pk)
-    instance = AgentInstance.objects.filter(pk=payload["instance_id"]).first()
+    instance = AgentInstance.objects.filter(pk=payload.get("instance_id", "")).first()
     if instance is not None:
         notify_conversation(instance.owner_id, instance.pk)
 

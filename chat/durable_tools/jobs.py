@@ -125,7 +125,7 @@ async def check_async_job_status(job_id: str, context: ToolContext) -> JSONObjec
     """
     job = await db(find_job, job_id)
     session_id = "" if context.guard is None else context.guard.session_id
-    if job is None or not session_id or job.payload["session_id"] != session_id:
+    if job is None or not session_id or job.payload.get("session_id") != session_id:
         raise ToolError(f"This conversation has no job {job_id!r}.")
     for text in texts_in(job.result):
         context.note_origin(text.origin, text.source)

@@ -15,17 +15,18 @@ from tools_app.calls.run import execute
 from tools_app.core.schema_check import problems
 from tools_app.core.tool import ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
-from tools_app.errors import ToolError
+from tools_app.errors import ResultInvalid, ToolError
 
 REPORT_SECONDS: Final = 1.0
 """Reports of a call are stored at most this often: each is a write."""
 MAX_RETRIES: Final = 8
+BY_HAND: Final[JSONObject] = {"user_id": None, "agent": "", "instance_name": "", "turn_id": ""}
 
 
 async def run_call(context: FiberContext) -> JSONValue:
     """Run a call and store its answer. What the tool raises fails the fiber, which is tried again where it may be."""
     entry = implementation_of(context.name)
-    call, tool_context = call_in(context.payload, context.attempt)
+    call, tool_context = call_in(context.fiber_id, context.payload, context.attempt)
     if context.attempt > 1 and not entry.tool.reruns and context.retries == 0:
         raise ToolError(call_texts.INTERRUPTED)
     answer = answer_of(await _result(context, entry, call, tool_context))
@@ -57,30 +58,23 @@ def _report(progress: ToolProgress) -> JSONObject:
 
 
 def check_answer(payload: JSONObject, answer: JSONObject) -> None:
-    """Errors: `ToolError` for the answer of a failed call, and for one of another form than was declared."""
+    """Errors: `ToolError` for the answer of a failed call, `ResultInvalid` for one of another form than declared."""
     if answer["is_error"]:
         raise ToolError(str(answer["output"]))
-    schema = payload["output_schema"]
+    schema = payload.get("output_schema")
     found = [] if schema is None else problems(answer["output"], schema)
     if found:
-        raise ToolError("The result does not have the form of this tool's results:\n- " + "\n- ".join(found))
+        raise ResultInvalid("The result does not have the form of this tool's results:\n- " + "\n- ".join(found))
 
 
-def call_in(payload: JSONObject, attempt: int) -> tuple[ToolCall, ToolContext]:
-    """The call of a payload, and its context in an executor. `shared` is what `transform` has added."""
-    facts = payload["call"]
+def call_in(fiber_id: str, payload: JSONObject, attempt: int) -> tuple[ToolCall, ToolContext]:
+    """The call of a payload, and its context in an executor. `shared` is what `transform` has added.
+
+    One that code has started by hand needs a `method` and a `payload` alone: no turn waits for it.
+    """
+    facts = {**BY_HAND, "call_id": fiber_id, "idempotency_key": fiber_id, **payload.get("call", {})}
     call = ToolCall(call_id=facts["call_id"], tool_name=payload["method"], input=payload["payload"])
-    context = ToolContext(
-        call_id=facts["call_id"],
-        tool_name=payload["method"],
-        user_id=facts["user_id"],
-        agent=facts["agent"],
-        instance_name=facts["instance_name"],
-        turn_id=facts["turn_id"],
-        attempt=attempt,
-        idempotency_key=facts["idempotency_key"],
-        shared=payload["more"],
-    )
+    context = ToolContext(tool_name=payload["method"], attempt=attempt, shared=payload.get("more", {}), **facts)
     return call, context
 
 

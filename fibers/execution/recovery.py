@@ -31,6 +31,7 @@ from fibers.core.states import (
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
+from fibers.queue.presence import served_lately
 from fibers.registry import find_durable, known_names, queue_of, resume_windows, served_names
 from fibers.schedules.firing import fire_due, prune_ended
 from fibers.waits import RESUMED
@@ -214,6 +215,7 @@ def _note_unknown(names: Collection[str]) -> None:
     """
     lying = Now() - timedelta(seconds=UNKNOWN_AFTER * _redispatch_seconds())
     others = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lt=lying).exclude(name__in=names)
+    others = others.exclude(name__in=served_lately().values("name"))
     # A resumed one keeps its reason: the attempt that follows reads it.
     told = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
     for fiber_id, name in told.order_by("available_at").values_list("pk", "name")[:BATCH]:

@@ -23,7 +23,7 @@ from fibers.execution import recovery, runner
 from fibers.execution.worker_loop import shared_loop
 from fibers.process.interrupts import Listener
 from fibers.process.running import RunRegistry, registry
-from fibers.queue import leases
+from fibers.queue import leases, presence
 from fibers.queue.leases import Settlement
 from fibers.registry import own_queues, serve_queues
 from fibers.services import note_memory_loss
@@ -65,6 +65,7 @@ class Sweeper:
     def _sweep(self) -> None:
         due = time.monotonic() - self._pruned_at > PRUNE_SECONDS
         try:
+            presence.note_worker()
             counts = recovery.sweep(prune=due, run=_run_here)
         except DatabaseError:
             logger.exception("sweep failed", extra={"action": "sweep_failed"})

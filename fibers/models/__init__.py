@@ -1,7 +1,8 @@
-"""Tables of durable execution: a fiber and its journal, schedules and their runs."""
+"""Tables of durable execution: a fiber and its journal, schedules and their runs; executors."""
 
 from fibers.models.fibers import Fiber, FiberQuerySet, FiberStep, RunnerCheckpoint, new_fiber_id
 from fibers.models.schedules import Schedule, ScheduleRun
+from fibers.models.served import ServedFunction
 
 __all__ = [
     "Fiber",
@@ -10,5 +11,6 @@ __all__ = [
     "RunnerCheckpoint",
     "Schedule",
     "ScheduleRun",
+    "ServedFunction",
     "new_fiber_id",
 ]

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from fibers.queue.presence import is_listened
 
 logger = logging.getLogger(__name__)
 
@@ -57,12 +58,16 @@ def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, 
 def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue: str = "") -> int:
     """Send tasks that name these fibers, to be run after so long; return how many fibers were sent.
 
-    **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep. Never raises for a
+    **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep, as is what no worker
+    listens for. Never raises for a
     broker that does not answer.
     """
     for notify in tuple(_listeners):
         notify()
     if fiber_settings.dispatch != "celery":
+        return 0
+    if not is_listened(queue):
+        forget_dispatch(fiber_ids)  # the sweep of a worker that comes finds them at once
         return 0
     for start in range(0, len(fiber_ids), BATCH):
         batch = list(fiber_ids[start : start + BATCH])

@@ -55,6 +55,7 @@ class ToolCallRecord(models.Model):
     class Meta:
         verbose_name = _("tool call")
         verbose_name_plural = _("tool calls")
+        permissions = [("run_calls_of_all", "Can run the calls of all users in an executor")]
         constraints = [models.UniqueConstraint(fields=["turn_id", "call_id"], name="think_tool_call")]
         indexes = [
             models.Index(fields=["-created_at"], name="think_tool_call_recent"),

@@ -41,6 +41,15 @@ class TokenAuth(HttpBearer):
         raise NotImplementedError
 
 
+class ExecutorAuth(TokenAuth):
+    """The same at the addresses of an executor, also for a token that is limited to it."""
+
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        """Read the header."""
+        name = "" if request.resolver_match is None else str(request.resolver_match.kwargs.get("name", ""))
+        return caller_by_token(request, scope=f"{api_tokens.EXECUTE}{name}")
+
+
 class SessionAuth(APIKeyCookie):
     """Django's session cookie; unsafe methods need the CSRF token."""
 
@@ -72,12 +81,15 @@ class AsyncSessionAuth(SessionAuth):
         return await db(caller_by_session, request)
 
 
-def caller_by_token(request: HttpRequest) -> Caller | None:
-    """The user of the `Authorization` header; `None` without one. Errors: `Unauthenticated` for an invalid one."""
+def caller_by_token(request: HttpRequest, scope: str = "") -> Caller | None:
+    """The user of the `Authorization` header; `None` without one. Errors: `Unauthenticated` for an invalid one.
+
+    `scope`: that of the door, for tokens which are limited.
+    """
     header = request.headers.get("Authorization")
     if not header:
         return None
-    return _caller_by_secret(bearer(header) or "")
+    return _caller_by_secret(bearer(header) or "", scope)
 
 
 def caller_by_session(request: HttpRequest) -> Caller | None:

@@ -22,6 +22,7 @@ from chat.http.api.endpoints import (
     compactions,
     context,
     events,
+    executors,
     files,
     instances,
     members,
@@ -96,6 +97,7 @@ def build_router() -> Router:
     router.add_router("", events.router)
     router.add_router("", submissions.router)
     router.add_router("", fibers.router)
+    router.add_router("", executors.router)
     router.add_router("", runs.router)
     router.add_router("", files.router)
     router.add_router("", workspace.router)

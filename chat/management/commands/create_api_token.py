@@ -21,9 +21,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope",
             action="append",
-            choices=SCOPES,
+            metavar="SCOPE",
             default=[],
-            help="Limit it to this door; may be given several times. Without: it opens all of them.",
+            help=f"Limit it to this door ({', '.join(SCOPES)}); may be given several times. Without: it opens all.",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

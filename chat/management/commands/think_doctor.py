@@ -29,13 +29,15 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from chat.agent.registry import list_agents
+from chat.durable_tools.declared import asked_for, members
 from chat.http.health import readiness
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import ChoiceKind
 from chat.llm.registry import default_choice, facts_of, inquire_of
 from chat.turns.guarding.handed_down import rules_of
+from fibers.queue.presence import seen_within
 from fibers.schedules.services import broken_schedules
-from fibers.selectors import without_function
+from fibers.selectors import DAY_SECONDS, without_function
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.browser.starting import browser_report
@@ -99,7 +101,7 @@ def examine() -> list[DoctorFinding]:
     """Run all checks. A broken installation is reported, never raised."""
     checks = (
         *(python, machine, data_dir, open_files, file_storage, database, redis_server, worker, web_server, pages),
-        *(model, background_work, schedules, extensions, chromium, injection_guard),
+        *(model, background_work, executors, schedules, extensions, chromium, injection_guard),
     )
     found = [finding for check in checks for finding in [_examined(check)] if finding is not None]
     return [*found, *code_of_models()]
@@ -312,6 +314,18 @@ def background_work() -> tuple[DoctorState, str]:
         DoctorState.NOTE,
         f"{total} wait for a deploy that has their function: {named}; nothing is lost, or cancel them",
     )
+
+
+def executors() -> tuple[DoctorState, str]:
+    """Tools that agents have run elsewhere, and that no process had within the last day."""
+    try:
+        seen = {name.partition(":")[2] for name in seen_within(DAY_SECONDS)}
+    except DatabaseError as error:
+        return DoctorState.WRONG, f"executors cannot be read ({type(error).__name__}); run `manage.py migrate`"
+    missing = sorted(asked_for - set(members()) - seen)
+    if missing:
+        return DoctorState.NOTE, f"no executor of the last day has {', '.join(missing[:NAMES_SHOWN])}: calls wait"
+    return DoctorState.OK, f"{len(seen)} tools were offered by executors within the last day"
 
 
 def schedules() -> tuple[DoctorState, str]:

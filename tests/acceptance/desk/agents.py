@@ -35,7 +35,7 @@ from chat.think import (
     client_tool,
     tool,
 )
-from tests.acceptance.desk import delegating, growing, offered, recovering, ruled, working
+from tests.acceptance.desk import delegating, growing, offered, recovering, ruled, surveying, working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -458,4 +458,4 @@ class Crier(Desk):
         return "rested"
 
 
-__all__ = ["delegating", "growing", "offered", "recovering", "ruled", "working"]
+__all__ = ["delegating", "growing", "offered", "recovering", "ruled", "surveying", "working"]

@@ -28,6 +28,7 @@ class Hers:
     schedule: Schedule
     grant_id: str
     fiber_id: str
+    job_id: str
     run: AgentRun
     execution: Execution
     workspace_id: str
@@ -47,6 +48,7 @@ class Hers:
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
             "fiber_id": self.fiber_id,
+            "job_id": self.job_id,
             "execution_id": self.execution.pk,
             "workspace_id": self.workspace_id,
             "method": "recall",

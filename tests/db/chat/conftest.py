@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -272,6 +273,37 @@ def interrupted_fiber(alice: User, instance: AgentInstance, words: str = "") -> 
         status="interrupted",
         attempt=1,
         finished_at=timezone.now(),
+    )
+    fiber.save()
+    return fiber.pk
+
+
+def claimed_call(alice: User, instance: AgentInstance, words: str) -> str:
+    """A call of a durable tool that a program of Alice's runs, as the executor `hers`."""
+    call = {"call_id": "one", "user_id": alice.pk, "agent": "assistant", "instance_name": "talk", "turn_id": "t"}
+    fiber = Fiber(
+        name="chat.tool:hers/pay",
+        payload={
+            "instance_id": instance.pk,
+            "method": "pay",
+            "payload": {"for": words},
+            "id": "",
+            "call": {**call, "idempotency_key": "t:one"},
+            "session_id": "",
+            "wait": None,
+            "is_async": True,
+            "notify": False,
+            "output_schema": None,
+            "more": {},
+        },
+        scope=instance.pk,
+        owner=alice,
+        status="running",
+        worker=f"program:{alice.pk}:hers",
+        fence=1,
+        attempt=1,
+        started_at=timezone.now(),
+        lease_until=timezone.now() + timedelta(hours=1),
     )
     fiber.save()
     return fiber.pk

@@ -40,7 +40,15 @@ from tests.db.chat.access_calls import call, client_of
 from tests.db.chat.access_hers import Hers
 from tests.db.chat.access_operations import APPROVERS, ASYNC, GUARDED, HELLO, OWN, READERS, STREAMS, WRITERS
 from tests.db.chat.access_rows import all_rows, keep, unpacked
-from tests.db.chat.conftest import grant_of, interrupted_fiber, looked_through, make_turn, say, stored_extension
+from tests.db.chat.conftest import (
+    claimed_call,
+    grant_of,
+    interrupted_fiber,
+    looked_through,
+    make_turn,
+    say,
+    stored_extension,
+)
 from thinkproject.api import api
 from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
@@ -188,6 +196,7 @@ def hers(
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         **_people(alice, instance),
         fiber_id=interrupted_fiber(alice, instance, SECRET),
+        job_id=claimed_call(alice, instance, SECRET),
         run=AgentRun.objects.create(
             parent=instance,
             owner=alice,

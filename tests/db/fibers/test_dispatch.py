@@ -18,7 +18,8 @@ from fibers import selectors, services
 from fibers.context import FiberContext
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
-from fibers.queue import dispatch
+from fibers.models.served import ExecutorKind
+from fibers.queue import dispatch, presence
 from fibers.registry import durable
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,11 +81,13 @@ def test_a_task_is_sent_when_the_transaction_commits(broker: Any) -> None:
     assert broker() == 1
 
 
-def test_messages_go_to_the_queues_of_their_functions(broker: Any) -> None:
+def test_messages_go_to_the_queues_of_their_functions_while_a_worker_listens(broker: Any) -> None:
+    presence.note_served(["dispatch.routed:a"], ExecutorKind.WORKER)
+    presence.note_served(["dispatch.routed:b"], ExecutorKind.PROGRAM)
     with transaction.atomic():
-        for member in ("a", "b", "a"):
-            services.start_fiber(f"dispatch.routed:{member}", None)
-    assert [broker(queue) for queue in ("of-a", "of-b", QUEUE)] == [2, 1, 0]
+        started = [services.start_fiber(f"dispatch.routed:{member}", None).pk for member in ("a", "b", "a")]
+    assert [broker(queue) for queue in ("of-a", "of-b", QUEUE)] == [2, 0, 0]
+    assert [selectors.get_fiber(pk).dispatched_at is None for pk in started] == [False, True, False]
     assert sweep().dispatched == 0  # of a process without these members
 
 

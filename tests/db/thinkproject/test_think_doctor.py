@@ -11,9 +11,13 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from chat.agent import declared
+from chat.durable_tools import declared as durable_tools
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
-from chat.think import Origin, Relaxed, Think
+from chat.think import Origin, Relaxed, Think, tool
+from chat.tools.durable import make_durable_tool
 from fibers.core.schedules.timing import Timing
+from fibers.models.served import ExecutorKind
+from fibers.queue.presence import note_served
 from fibers.schedules.services import ScheduleDraft, create_schedule
 from fibers.services import start_fiber
 from tests.fewer_walls import without_namespaces
@@ -171,3 +175,14 @@ def test_each_kind_of_code_is_told_with_its_walls_or_its_reason(settings: Settin
     assert "Deno without permissions" in found["code: javascript"]["detail"]
     assert found["code: python"]["state"] == "note"  # works without
     assert "install_sandbox_python" in found["code: python"]["detail"]
+
+
+def test_tools_that_no_executor_has_are_noted() -> None:
+    make_durable_tool(tool(name="weigh")(str), executor="moon")
+    try:
+        found = _examine()[1]["executors"]
+        assert (found["state"], "moon/weigh" in found["detail"]) == ("note", True)
+        note_served(["chat.tool:moon/weigh"], ExecutorKind.PROGRAM)
+        assert _examine()[1]["executors"]["state"] == "ok"
+    finally:
+        durable_tools.forget("moon/weigh")

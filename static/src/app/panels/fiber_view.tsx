@@ -48,6 +48,7 @@ export function FiberView({ background, fiber, close }: Props & { close: () => v
       </p>
       {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
       {!background.isReadOnly && <Verbs background={background} fiber={fiber} attempt={attempt} />}
+      {fiber.progress && <Part title={t("background.progress")}>{() => <Value value={fiber.progress} />}</Part>}
       {fiber.result !== null && <Part title={t("background.result")}>{() => <Value value={fiber.result} />}</Part>}
       {Object.keys(fiber.metadata).length > 0 && (
         <Part title={t("background.metadata")}>{() => <Value value={fiber.metadata} />}</Part>

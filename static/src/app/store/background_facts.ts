@@ -35,6 +35,7 @@ const REASONS: Record<string, MessageKey> = {
   retry: "background.reason-retry",
   shutdown: "background.reason-shutdown",
   stopped: "background.reason-by-you",
+  timed_out: "background.reason-timed-out",
   unknown_durable: "background.reason-missing",
   worker_lost: "background.reason-worker-lost",
 };

@@ -18,7 +18,7 @@ from fibers.errors import FiberNotFound
 from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.services import cancel_fiber
+from fibers.services import cancel_fiber, start_fiber
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
@@ -183,6 +183,24 @@ async def test_a_tool_that_may_not_run_twice_says_that_it_was_cut(make_room: Mak
     await run_until_idle()
     assert DONE == []
     assert "interrupted" in (await last(room)).lower()
+
+
+async def test_a_call_that_code_has_started_is_run_by_its_executor_alone(transactional_db: None) -> None:
+    fibers = [
+        await db(
+            lambda name=name: start_fiber(f"chat.tool:{name}/photo", {"method": "photo", "payload": {"of": "tea"}})
+        )
+        for name in ("lab", "attic")
+    ]
+    await run_until_idle()
+    for fiber in fibers:
+        await db(fiber.refresh_from_db)
+    assert (fibers[0].status, fibers[0].result["output"], fibers[1].status) == (
+        "completed",
+        "a picture of tea",
+        "pending",
+    )
+    assert await db(lambda: cancel_fiber(fibers[1].pk))
 
 
 async def test_many_executors_run_each_of_many_calls_once(make_room: MakeRoom) -> None:
