@@ -132,6 +132,11 @@ def in_scope(instance_id: str) -> FiberQuerySet:
     return Fiber.objects.filter(scope=instance_id) if instance_id else Fiber.objects.none()
 
 
+def own_work(instance_id: str) -> FiberQuerySet:
+    """The same without calls of tools, which belong to turns."""
+    return in_scope(instance_id).exclude(name__startswith=f"{TOOL_CALL}:")
+
+
 def find_row(instance_id: str, fiber_id: str | None, key: str | None = None) -> Fiber | None:
     """The fiber of an instance with this id, or with this key."""
     found = in_scope(instance_id)

@@ -76,7 +76,7 @@ class InstanceFibers:
         """Read fibers, newest first."""
 
         def read() -> list[FiberInspection]:
-            found = rows.in_scope(self._instance_id())
+            found = rows.own_work(self._instance_id())
             if statuses:
                 found = found.filter(status__in=statuses)
             return [
@@ -110,7 +110,7 @@ class InstanceFibers:
         def delete() -> int:
             wanted = set(statuses) if statuses is not None else TERMINAL - {FiberStatus.INTERRUPTED}
             instance_id = self._instance_id()
-            found = rows.in_scope(instance_id).filter(status__in=wanted)
+            found = rows.own_work(instance_id).filter(status__in=wanted)
             if ids is not None:
                 found = found.filter(pk__in=[pk for given in ids for pk in (given, rows.own_pk(instance_id, given))])
             if older_than_seconds > 0:

@@ -66,8 +66,11 @@ def executors_of(turn_id: str) -> list[str]:
     """Ids of the fibers that run calls for which a turn waits."""
     of_instance = Turn.objects.filter(pk=turn_id).values("instance_id")
     live = Fiber.objects.filter(scope__in=of_instance, name__startswith=f"{TOOL_CALL}:", finished_at=None)
-    found = live.values_list("pk", "payload")
-    return [pk for pk, facts in found if facts["call"]["turn_id"] == turn_id and not facts["is_async"]]
+    return [job.pk for job in live.only("payload") if _waits_for(turn_id, job.payload)]
+
+
+def _waits_for(turn_id: str, payload: JSONObject) -> bool:
+    return bool(payload.get("wait")) and bool(payload["call"]["turn_id"] == turn_id)
 
 
 def forget_runs_of(instance_ids: list[str]) -> None:

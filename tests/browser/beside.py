@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.utils import timezone
 
+from chat.access.api_tokens import create_token
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.llm.conf import llm_settings
@@ -194,3 +195,8 @@ def _losses(at: str) -> dict[str, Any]:
         "steps": 1,
         "work": 0,
     }
+
+
+def executor_token(user_id: int) -> str:
+    """A token of the user's that opens the calls of the lab, and nothing else."""
+    return create_token(get_user_model()._default_manager.get(pk=user_id), name="lab", scopes=["execute:lab"])[1]

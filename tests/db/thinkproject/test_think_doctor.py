@@ -13,7 +13,7 @@ from pytest_django import Settings
 from chat.agent import declared
 from chat.durable_tools import declared as durable_tools
 from chat.management.commands.think_doctor import DOCTOR_FOLDER
-from chat.think import Origin, Relaxed, Think, tool
+from chat.think import Origin, Relaxed, Think, client_tool
 from chat.tools.durable import make_durable_tool
 from fibers.core.schedules.timing import Timing
 from fibers.models.served import ExecutorKind
@@ -178,7 +178,7 @@ def test_each_kind_of_code_is_told_with_its_walls_or_its_reason(settings: Settin
 
 
 def test_tools_that_no_executor_has_are_noted() -> None:
-    make_durable_tool(tool(name="weigh")(str), executor="moon")
+    make_durable_tool(client_tool("weigh", "Weigh."), executor="moon")
     try:
         found = _examine()[1]["executors"]
         assert (found["state"], "moon/weigh" in found["detail"]) == ("note", True)

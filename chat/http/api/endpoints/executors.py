@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from ninja import Router
 
 from chat.durable_tools import programs
+from chat.durable_tools.running import call_in
 from chat.http.api.authentication import ExecutorAuth, SessionAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.executors import (
@@ -63,19 +64,20 @@ def _program(request: HttpRequest, name: str) -> programs.Program:
 
 
 def _shown(claimed: programs.ClaimedCall) -> ExecutorCallOut:
-    job, facts = claimed.job, claimed.job.payload["call"]
+    job = claimed.job
+    call, context = call_in(job.pk, job.payload, job.attempt)
     return ExecutorCallOut(
         job_id=job.pk,
         fence=claimed.fence,
-        tool=job.payload["method"],
-        input=job.payload["payload"],
-        call_id=facts["call_id"],
-        agent=facts["agent"],
-        instance_name=facts["instance_name"],
-        attempt=job.attempt,
-        idempotency_key=facts["idempotency_key"],
-        shared=job.payload["more"],
-        output_schema=job.payload["output_schema"],
+        tool=call.tool_name,
+        input=call.input,
+        call_id=call.call_id,
+        agent=context.agent,
+        instance_name=context.instance_name,
+        attempt=context.attempt,
+        idempotency_key=context.idempotency_key,
+        shared=context.shared,
+        output_schema=job.payload.get("output_schema"),
         lease_seconds=programs.lease_seconds(),
         created_at=job.created_at,
     )

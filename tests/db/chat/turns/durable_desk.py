@@ -90,6 +90,11 @@ create_tool_execution_effect([search, photo], IMPLEMENTATIONS, executor="lab", o
 create_tool_execution_effect([count, print_out, break_down], executor="lab")
 
 
+def framed(picture: str) -> str:
+    """Frame what the executor gave."""
+    return f"[{picture}]"
+
+
 class DurableDesk(Think):
     """Has its tools run in the lab."""
 
@@ -102,7 +107,7 @@ class DurableDesk(Think):
         tenant = {"transform": lambda call, _context: {"tenant": f"of {call.tool_name}"}}
         return [
             make_durable_tool(search, executor="lab", timeout_seconds=60, output=Found, **tenant),
-            make_durable_tool(photo, executor="lab", timeout_seconds=60, late="keep"),
+            make_durable_tool(photo, executor="lab", timeout_seconds=60, late="keep", get_result=framed),
             *make_durable_tools([print_out, break_down], executor="lab"),
             make_async_tool(count, executor="lab", notify=self.key.name.startswith("notified")),
             check_async_job_status,

@@ -99,6 +99,13 @@ async def test_wrong_input_starts_nothing_and_wrong_results_are_errors(make_room
     assert [job.status for job in await jobs()] == ["failed"]
 
 
+async def test_get_result_makes_the_models_result(make_room: MakeRoom) -> None:
+    room = make_room("durable-desk")
+    await room.say(f"{call('photo', of='tea')}\nsay: It says {{result}}.")
+    assert await last(room) == "It says [a picture of tea]."
+    assert (await jobs())[0].result["output"] == "a picture of tea"
+
+
 async def test_what_a_tool_or_its_hook_raises_is_for_the_model(make_room: MakeRoom) -> None:
     room = make_room("durable-desk")
     await room.say(f"{call('break_down', text='car')}\nsay: It says {{result}}.")
@@ -186,12 +193,8 @@ async def test_a_tool_that_may_not_run_twice_says_that_it_was_cut(make_room: Mak
 
 
 async def test_a_call_that_code_has_started_is_run_by_its_executor_alone(transactional_db: None) -> None:
-    fibers = [
-        await db(
-            lambda name=name: start_fiber(f"chat.tool:{name}/photo", {"method": "photo", "payload": {"of": "tea"}})
-        )
-        for name in ("lab", "attic")
-    ]
+    tea = {"method": "photo", "payload": {"of": "tea"}}
+    fibers = [await db(start_fiber, f"chat.tool:{name}/photo", tea) for name in ("lab", "attic")]
     await run_until_idle()
     for fiber in fibers:
         await db(fiber.refresh_from_db)

@@ -1,0 +1,81 @@
+"""Calls that another process runs: the conversation waits for them, and Background shows how far they are."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct
+from tests.browser.looks import look
+
+MEASURE = 'call tool measure {"paper": "a4"} id=one\nsay: It says {result}.'
+
+
+class LabOnline:
+    """The lab as a program over HTTP."""
+
+    def __init__(self, product: LiveProduct) -> None:
+        self._url = f"http://127.0.0.1:{product.port}"
+        self._token = product.call("executor_token", product.user_id)
+
+    def post(self, verb: str, **body: Any) -> Any:
+        request = urllib.request.Request(
+            f"{self._url}/api/v1/executors/lab/{verb}",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return json.load(reply)
+
+    def claim(self) -> dict[str, Any]:
+        """Claim the call that waits; gives what goes with all that is said of it."""
+        [call] = self.post("claim", tools=["measure"])
+        assert call["input"] == {"paper": "a4"}
+        return {"job_id": call["job_id"], "fence": call["fence"]}
+
+
+@pytest.mark.smoke
+def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
+    open_tab: Callable[..., ChatPage], live_product: LiveProduct
+) -> None:
+    tab, lab = open_tab("/c/new?agent=surveyor"), LabOnline(live_product)
+    tab.write(MEASURE)
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    look(tab, "job-waiting")
+    address = tab.page.url
+    other = open_tab(f"{address[address.index('/c/') :]}?panel=background")
+    shown = other.page.get_by_role("tabpanel", name="Background")
+    expect(shown.locator(".tools-row")).to_contain_text("Waiting to begin")
+    held = lab.claim()
+    lab.post("heartbeat", **held, progress={"title": "half way"})
+    shown.get_by_role("button", name="measure").click()
+    expect(shown.get_by_role("status")).to_have_text("Running", timeout=15_000)
+    shown.get_by_text("Progress").click()
+    expect(shown).to_contain_text("half way")
+    look(other, "job-running")
+    tab.page.reload()
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    lab.post("complete", **held, output="12 metres")
+    for each in (tab, other):
+        expect(each.answers.last).to_contain_text("It says 12 metres.")
+    expect(shown.get_by_role("status")).to_have_text("Done")
+    look(other, "job-done")
+
+
+def test_a_remote_call_is_stopped_from_background(open_tab: Callable[..., ChatPage], live_product: LiveProduct) -> None:
+    tab = open_tab("/c/new?agent=surveyor")
+    tab.write(MEASURE)
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    address = tab.page.url
+    tab.page.goto(f"{address}?panel=background")
+    shown = tab.page.get_by_role("tabpanel", name="Background")
+    shown.get_by_role("button", name="measure").click()
+    shown.get_by_role("button", name="Stop").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(shown.get_by_role("status")).to_have_text("Stopped")
+    expect(tab.answers.last).to_contain_text("The call was stopped before it had a result")
