@@ -122,7 +122,7 @@ class CheckpointAdmin(ReadOnlyAdmin):
 
 @admin.register(ServedFunction)
 class ServedFunctionAdmin(ReadOnlyAdmin):
-    """What executors have, when one was last there, and what it last did."""
+    """Functions of executors: when one was last there, and what it last did."""
 
     list_display = ("name", "kind", "seen_at", "queue", "waiting", "under_way", "last_ended")
     list_filter = ("kind",)

@@ -1,4 +1,4 @@
-"""Which durable tools this process asks for, and which it runs: plain registries, filled where modules are imported.
+"""The durable tools that this process asks for, and those that it runs: registries, filled where modules are imported.
 
 A tool's **executor** is the name of an environment: a worker, a program, a browser. Without one any worker that has the
 tool's function runs it. The two sides share a name and nothing else.
@@ -38,7 +38,7 @@ _problems: list[str] = []
 
 
 def member_of(tool_name: str, executor: str) -> str:
-    """What follows the family's name in that of a call: `search`, or `lab/search` of the executor `lab`.
+    """The part of a call's name after the family's: `search`, or `lab/search` of the executor `lab`.
 
     Errors: `ToolDeclarationInvalid` for a name that no executor may have.
     """

@@ -34,7 +34,7 @@ LOOK: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Who claims, and for which executor."""
+    """A person's program, and the executor that it is."""
 
     user_id: Any
     executor: str
@@ -111,7 +111,7 @@ def is_executor(name: str) -> bool:
 
 
 def lease_seconds() -> float:
-    """How long a claim lasts without being renewed."""
+    """Seconds that a claim lasts without being renewed."""
     return fiber_settings.lease_seconds
 
 

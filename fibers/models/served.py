@@ -1,4 +1,4 @@
-"""Which functions some process has lately had, of families whose members differ from process to process."""
+"""The functions that executors have lately had, of families whose members differ from process to process."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ExecutorKind(models.TextChoices):
-    """How an executor takes its work."""
+    """The way in which an executor takes its work."""
 
     WORKER = "worker", _("Worker")
     PROGRAM = "program", _("Program")

@@ -1,4 +1,4 @@
-"""Who has lately had the functions of families with queues of their own: for what sends messages, and for people."""
+"""The presence of executors, by the functions that they have: for what sends messages, and for people."""
 
 import time
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What the lab runs."""
+"""The function of the lab."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tools that run in another process: one call is one job, whoever waits for it, stops it or comes too late."""
+"""Tools that run in another process: one call is one job, until it is done, stopped or too late."""
 
 import asyncio
 from dataclasses import replace
@@ -298,7 +298,7 @@ def test_implementations_are_checked() -> None:
         make_durable_tool(search, executor="No Name")
 
 
-def test_what_nobody_runs_is_named() -> None:
+def test_a_tool_without_an_executor_here_is_named() -> None:
     make_durable_tool(print_out, executor="moon")
     try:
         assert [found.id for found in check_executors()] == ["chat.W002"]
