@@ -4,12 +4,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
+from chat.background.recovery import NOT_RESTARTED
 from chat.core.durable_names import TOOL_CALL
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber
+from sessions_app.core.messages import call_texts
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.calls.answers import output_in, texts_in
@@ -17,6 +19,7 @@ from tools_app.core.tool import ToolContext, tool
 from tools_app.errors import ToolError, ToolTimeout
 
 STOPPED: Final = "The call was stopped before it had a result"
+LOST: Final = "The executor was lost too often"
 PREFIX: Final = f"{TOOL_CALL}:"
 _UNREADABLE: Final = "The executor gave an answer that cannot be read."
 
@@ -65,7 +68,7 @@ def answer_of_row(job: Fiber) -> JSONObject:
     if job.status == FiberStatus.FAILED:
         return _failure(str((job.error or {}).get("message") or "The call failed."))
     if job.status == FiberStatus.INTERRUPTED:
-        return _failure(f"The executor was lost too often ({job.reason}).")
+        return _failure(call_texts.INTERRUPTED if job.reason == NOT_RESTARTED else f"{LOST} ({job.reason}).")
     return _failure(f"{STOPPED} ({job.reason or 'cancelled'}).")
 
 

@@ -3,11 +3,12 @@
 import time
 from typing import Final
 
+from chat.background.recovery import NOT_RESTARTED
 from chat.core.durable_names import TOOL_CALL_ENDED
 from chat.durable_tools.declared import Implementation, implementation_of
 from fibers.context import FiberContext
+from fibers.errors import GivenUp
 from fibers.services import start_fiber
-from sessions_app.core.messages import call_texts
 from thinkproject.kernel.aio import call_tool_code, db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.calls.answers import answer_of
@@ -27,8 +28,11 @@ async def run_call(context: FiberContext) -> JSONValue:
     """Run a call and store its answer. What the tool raises fails the fiber, which is tried again where it may be."""
     entry = implementation_of(context.name)
     call, tool_context = call_in(context.fiber_id, context.payload, context.attempt)
-    if context.attempt > 1 and not entry.tool.reruns and context.retries == 0:
-        raise ToolError(call_texts.INTERRUPTED)
+    if not entry.tool.reruns:
+        begun = f"begun:{context.retries}"
+        if await context.recorded(begun) is not None:
+            raise GivenUp(NOT_RESTARTED)  # its executor was lost, and it may not run twice
+        await context.record(begun, None)
     answer = answer_of(await _result(context, entry, call, tool_context))
     check_answer(context.payload, answer)
     await db(_complete, context, answer)

@@ -19,7 +19,7 @@ from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.services import cancel_fiber, start_fiber
-from fibers.testing import run_until_idle
+from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
 from tools_app.models import ToolCallRecord
@@ -185,9 +185,10 @@ async def test_a_job_whose_executors_are_all_lost_ends_the_wait(make_room: MakeR
 
 async def test_a_tool_that_may_not_run_twice_says_that_it_was_cut(make_room: MakeRoom) -> None:
     room = make_room("durable-desk")
-    _turn, job = await parked(room, f"{call('print_out', text='tea')}\nsay: It says {{result}}.")
-    await db(lambda: Fiber.objects.filter(pk=job.pk).update(attempt=1))  # its executor was lost after the claim
-    await run_until_idle()
+    await parked(room, f"{call('print_out', text='tea')}\nsay: It says {{result}}.")
+    with crash_after("begun:0"), serving(LAB):
+        await run_until_idle()
+    await run_until_idle(skip_delays=True)
     assert DONE == []
     assert "interrupted" in (await last(room)).lower()
 
