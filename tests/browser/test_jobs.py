@@ -46,6 +46,9 @@ def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
     tab, lab = open_tab("/c/new?agent=surveyor"), LabOnline(live_product)
     tab.write(MEASURE)
     expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    card = tab.page.locator(".tool-call").last
+    card.locator("summary").click()
+    expect(card.get_by_role("status")).to_have_text("Waiting to begin")
     look(tab, "job-waiting")
     address = tab.page.url
     other = open_tab(f"{address[address.index('/c/') :]}?panel=background")
@@ -53,6 +56,8 @@ def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
     expect(shown.locator(".tools-row")).to_contain_text("Waiting to begin")
     held = lab.claim()
     lab.post("heartbeat", **held, progress={"title": "half way"})
+    expect(card).to_contain_text("half way", timeout=15_000)
+    look(tab, "job-in-conversation")
     shown.get_by_role("button", name="measure").click()
     expect(shown.get_by_role("status")).to_have_text("Running", timeout=15_000)
     shown.get_by_text("Progress").click()
@@ -71,10 +76,10 @@ def test_a_remote_call_is_stopped_from_background(open_tab: Callable[..., ChatPa
     tab = open_tab("/c/new?agent=surveyor")
     tab.write(MEASURE)
     expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
-    address = tab.page.url
-    tab.page.goto(f"{address}?panel=background")
+    card = tab.page.locator(".tool-call").last
+    card.locator("summary").click()
+    card.get_by_role("button", name="Show in Background").click()
     shown = tab.page.get_by_role("tabpanel", name="Background")
-    shown.get_by_role("button", name="measure").click()
     shown.get_by_role("button", name="Stop").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(shown.get_by_role("status")).to_have_text("Stopped")

@@ -32,8 +32,8 @@ class FiberOut(Schema):
     `reason`: one word about its status, such as `method_missing` (no worker has its method now: it waits for one) or
     `worker_lost`. `waits`: of parked work alone. `not_before`: when pending work is due, as after an error.
     `can_restart`, `can_resolve`: what may be asked of it now. `is_stopping`: it was stopped while it ran and has not
-    ended. A call of a tool that runs in another process is background work, too: `method` is its tool, `progress` the
-    last report while it runs.
+    ended. A call of a tool that runs in another process is background work, too: `method` is its tool, `call_id`
+    its call, `progress` the last report while it runs.
     """
 
     id: str
@@ -43,6 +43,7 @@ class FiberOut(Schema):
     reason: str
     result: JSONValue
     progress: JSONObject | None
+    call_id: str | None
     error: FiberErrorOut | None
     retry_count: int
     max_retries: int

@@ -35,6 +35,12 @@ export class BackgroundApi {
     return { fibers, tree };
   };
 
+  /** The call that another process runs: by its job, else by the call. */
+  ofCall = async (callId: string, jobId: string, signal?: AbortSignal): Promise<Fiber | null> => {
+    const fibers = await this.#api.request<Fiber[]>("GET", `${this.#base}/fibers?limit=${MOST}`, undefined, { signal });
+    return fibers.find((fiber) => jobId ? fiber.id === jobId : fiber.call_id === callId) ?? null;
+  };
+
   journal = (id: string, signal?: AbortSignal): Promise<FiberEntry[]> =>
     this.#api.request("GET", `${this.#of(id)}/journal`, undefined, { signal });
 

@@ -93,6 +93,7 @@ def _shown(row: Fiber) -> FiberOut:
         status=cast("FiberStatusName", found.status),
         reason=found.reason,
         result=found.result.get("output") if rows.is_call(row) and found.result else found.result,
+        call_id=row.payload.get("call", {}).get("call_id") if rows.is_call(row) else None,
         progress=found.snapshot if rows.is_call(row) and found.status == FiberStatus.RUNNING else None,
         error=_error(row),
         retry_count=found.retry_count,

@@ -26,6 +26,7 @@ import { Files } from "../files.tsx";
 import { Lines } from "../lines.tsx";
 import type { Parts } from "../parts_context.ts";
 import { Value } from "../value.tsx";
+import { JobCard } from "./job_card.tsx";
 import { PlainResult, Section } from "./pieces.tsx";
 import { viewOf } from "./registry.ts";
 
@@ -52,6 +53,7 @@ export function ToolBody({ context, part }: { context: Parts; part: ToolPart }) 
           <Value value={terminalText(error)} class="value is-error" />
         </Section>
       )}
+      <JobCard context={context} part={part} />
       <Report part={part} details={details} hasView={View !== null} />
       <CallFiles files={details.files} base={context.app.boot.urls.files} />
       {details.whole && <Whole whole={details.whole} />}
