@@ -18,7 +18,9 @@ from chat.core.durable_names import (
     AGENT_FIBER_DONE,
     AGENT_FIBER_SEALED,
     AGENT_FIBERS_LOST,
+    AGENT_INBOX_FIBER,
     AGENT_QUEUE,
+    AGENT_REPLY_FIBER,
     AGENT_RUN,
     ARCHIVE_RUN_FIBER,
     ARCHIVE_SCAN_FIBER,
@@ -71,6 +73,8 @@ from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.recovery import budget_of_turn
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.sealing import seal_turn
+from chat.turns.inbox.answering import deliver as deliver_answer
+from chat.turns.inbox.sending import wake_again
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.core.states import WORKER_LOST, FiberStatus
@@ -300,6 +304,18 @@ async def watch_run(context: FiberContext) -> JSONValue:
                 return None
             await context.wait(replace(wait, seconds=found.seconds))
     return None
+
+
+@durable(AGENT_REPLY_FIBER)
+async def deliver_reply(context: FiberContext) -> JSONValue:
+    """Give the reply of an agent to the call that waits for it."""
+    return await db(deliver_answer, context.payload)
+
+
+@durable(AGENT_INBOX_FIBER)
+async def look_at_inbox(context: FiberContext) -> JSONValue:
+    """Have what is left in an inbox answered."""
+    return await db(wake_again, context.payload["instance_id"])
 
 
 @durable(STOP_RUNS_FIBER)

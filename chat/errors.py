@@ -8,6 +8,7 @@ ThinkError
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
+                  │  AgentCallRefused · AgentCallFailed
                   │  ConfigChanged · ConfigPrivate · ModelChoiceInvalid · WorkspaceMissing
                   └─ ModelError   ModelNotConfigured · ModelRejected · SchemaRefused · ModelAuth · RateLimited
                                   · Overloaded · ContextOverflow · NetworkLost · StreamStalled
@@ -101,6 +102,18 @@ class RunNotFound(ChatError, NotFound):
     """There is no such run of an agent."""
 
     code = "run_not_found"
+
+
+class AgentCallRefused(ChatError, Conflict):
+    """This agent cannot be asked here: it waits for the answer itself."""
+
+    code = "agent_call_refused"
+
+
+class AgentCallFailed(ChatError):
+    """The agent that was asked gave no answer."""
+
+    code = "agent_call_failed"
 
 
 class GrantNotFound(ChatError, NotFound):

@@ -19,6 +19,7 @@ from chat.agent.connection import ClientConnection
 from chat.agent.think import USE_LOOP, Think
 from chat.agent.values.approvals import PendingExecution
 from chat.agent.values.background import CompletedFiber, FiberInspection, LostFiber, QueuedCall, RunningFiber
+from chat.agent.values.messages import AgentReference
 from chat.agent.values.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.values.schedules import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.values.turns import SavedTurn, StoredSession, Submission
@@ -96,6 +97,7 @@ __all__ = [
     "ActionContext",
     "Agent",
     "AgentHandle",
+    "AgentReference",
     "AgentRunInfo",
     "Allow",
     "ApprovalRule",

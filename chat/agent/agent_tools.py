@@ -9,8 +9,7 @@ from chat.agent.appearance import appearance_of
 from chat.agent.methods.sub_agents import AgentName, RunOptions, SubAgentDeclarations, route_of
 from chat.agent.registry import get_agent_class
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.tool import NAME_PATTERN, ApprovalRule, Tool, ToolContext
-from tools_app.errors import ToolDeclarationInvalid
+from tools_app.core.tool import ApprovalRule, Tool, ToolContext, checked_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -70,7 +69,7 @@ class SubAgentTools(SubAgentDeclarations):
             return await self.run_agent_tool(agent, input, parent_tool_call_id=context.call_id, **run_options)
 
         return Tool(
-            name=_checked(name),
+            name=checked_name(name),
             description=description or shown.description or f"Have {title} do something.",
             input_schema=_schema(input_schema),
             function=delegate,
@@ -96,12 +95,6 @@ class SubAgentTools(SubAgentDeclarations):
         notes it once. From any thread. Outside of a turn it does nothing.
         """
         self.instance.sub_agents.report_milestone(name, data or {})
-
-
-def _checked(name: str) -> str:
-    if not NAME_PATTERN.match(name):
-        raise ToolDeclarationInvalid(f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
-    return name
 
 
 def _schema(given: "type[BaseModel] | JSONObject | None") -> JSONObject:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.agent.base import Agent
+from chat.agent.values.messages import AgentReference
 from chat.agent.think import USE_LOOP
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import Allow, Block, RecoveryDecision, StepConfig, Substitute, TurnConfig
@@ -207,6 +208,12 @@ VALUES: Final[Mapping[str, Contract]] = {
     "sub_agents": Contract(
         "a list of agents: classes or their route names",
         _is_list_of(lambda one: isinstance(one, str) or (isinstance(one, type) and issubclass(one, Agent))),
+    ),
+    "agents": Contract(
+        "a list of agents: classes, their route names, or AgentReferences",
+        _is_list_of(
+            lambda one: isinstance(one, str | AgentReference) or (isinstance(one, type) and issubclass(one, Agent))
+        ),
     ),
     "fibers": _SWITCH,
     "retry_policy": Contract("a RetryPolicy", _kind(RetryPolicy)),

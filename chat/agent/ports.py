@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from chat.agent.values.approvals import ExecutionDecision, PendingExecution
 from chat.agent.values.background import FiberFunction, FiberInspection, FiberStart, QueuedCall, R
 from chat.agent.values.extensions import ExtensionState
+from chat.agent.values.messages import AgentCall
 from chat.agent.values.runs import AgentRunInfo, RunRequest, SubAgentInfo
 from chat.agent.values.schedules import ScheduleView, Work
 from chat.agent.values.turns import MessageFunction, SavedTurn, StoredSession, Submission
@@ -318,6 +319,26 @@ class SubAgentsPort(Protocol):
         ...
 
 
+class InboxPort(Protocol):
+    """The messages between agents in the room of the instance."""
+
+    async def send(self, target: str, text: str, request_id: str) -> int:
+        """Put a message into the inbox of an agent; its number."""
+        ...
+
+    async def watch(self, request_id: str, seconds: float) -> str:
+        """Wait for the answer to a message."""
+        ...
+
+    async def has_pending(self, agent: str) -> bool:
+        """Whether anything waits in an inbox; empty: of the instance itself."""
+        ...
+
+    async def call(self, call: AgentCall) -> str:
+        """Ask an agent in the course of a turn, and wait for its reply."""
+        ...
+
+
 class McpServersPort(Protocol):
     """The MCP servers of the instance. `by_client`: a client asks, whose owner may not have the right."""
 
@@ -394,6 +415,9 @@ class InstancePort(Protocol):
 
     @property
     def sub_agents(self) -> SubAgentsPort: ...  # noqa: D102
+
+    @property
+    def inbox(self) -> InboxPort: ...  # noqa: D102
 
     @property
     def mcp_servers(self) -> McpServersPort: ...  # noqa: D102

@@ -9,6 +9,7 @@ from chat.agent.base import Agent
 from chat.agent.mcp_declarations import McpMethods
 from chat.agent.methods.context import ContextMethods
 from chat.agent.methods.extensions import ExtensionDeclarations
+from chat.agent.methods.messages import AgentCalls
 from chat.agent.methods.model_choice import ModelMethods
 from chat.agent.methods.recovery import RecoveryMethods
 from chat.agent.methods.schedules import ScheduleDeclarations
@@ -54,6 +55,7 @@ class Think(
     McpMethods,
     ExtensionDeclarations,
     SubAgentTools,
+    AgentCalls,
     ScheduleDeclarations,
     RecoveryMethods,
     Agent,

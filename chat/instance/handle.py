@@ -19,6 +19,7 @@ from chat.agent.methods.background import FiberMethods
 from chat.agent.methods.context import ContextMethods
 from chat.agent.methods.extensions import ExtensionMethods
 from chat.agent.methods.mcp_servers import McpServerMethods
+from chat.agent.methods.messages import MessageMethods
 from chat.agent.methods.model_choice import ModelMethods
 from chat.agent.methods.queue import QueueMethods
 from chat.agent.methods.schedules import ScheduleMethods
@@ -85,6 +86,7 @@ class AgentHandle(
     ApprovalMethods,
     McpServerMethods,
     SubAgentMethods,
+    MessageMethods,
     ExtensionMethods,
     FiberMethods,
     QueueMethods,

@@ -12,6 +12,7 @@ from chat.background.service import InstanceFibers
 from chat.conf import chat_settings
 from chat.errors import TurnConflict
 from chat.extensions.service import InstanceExtensions
+from chat.inbox.service import InstanceInbox
 from chat.instances.rows import ensure_instance
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.registry import name_of
@@ -100,6 +101,11 @@ class Instance:
     def sub_agents(self) -> InstanceSubAgents:
         """The instances below it, and their runs."""
         return InstanceSubAgents(self.key)
+
+    @cached_property
+    def inbox(self) -> InstanceInbox:
+        """Messages between the agents of its room."""
+        return InstanceInbox(self.key, "" if self.served is None else self.key.agent)
 
     @cached_property
     def mcp_servers(self) -> InstanceMcpServers:

@@ -14,6 +14,8 @@ _SUB = "sub"
 _MAX_NAME = 255
 MAX_HOPS = 5
 """How deep sub-agents may lie below a root."""
+INBOX = "inbox"
+"""Name of an instance that takes part in the room above it: what it is sent there stands in its inbox."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from chat.core.durable_names import RUN_ENDED_FIBER, STOP_RUNS_FIBER, TOOL_CALL
 from chat.instances.addresses import MAX_HOPS
-from chat.models import Turn
+from chat.models import AgentMessage, Turn
 from chat.models.runs import AgentRun
 from fibers.models import Fiber
 from fibers.services import start_fiber
@@ -48,12 +48,13 @@ def _start(run_id: str, cause: str, payload: JSONObject) -> None:
 
 
 def stop_runs_of(turn_id: str, reason: str) -> None:
-    """Stop what works for a turn that has not ended well, runs and executors: no call waits for them any more.
+    """Stop what works for a turn that has not ended well, runs, executors, other agents: no call waits for them any more.
 
-    Two queries at least.
+    Three queries at least.
     """
     runs = AgentRun.objects.filter(parent_turn_id=turn_id, finished_at=None, is_detached=False)
-    if runs.exists() or executors_of(turn_id):
+    calls = AgentMessage.objects.filter(asked_in_id=turn_id, processed_at=None, wait__isnull=False)
+    if runs.exists() or calls.exists() or executors_of(turn_id):
         start_fiber(
             STOP_RUNS_FIBER,
             {"turn_id": turn_id, "reason": reason},

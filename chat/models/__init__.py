@@ -25,6 +25,7 @@ from chat.models.durable_streams import (
 )
 from chat.models.feed import FeedChange, FeedHead
 from chat.models.imports import ArchiveImport, ImportedConversation
+from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.reverts import Revert, new_revert_id
@@ -32,6 +33,8 @@ from chat.models.runs import AgentRun
 
 __all__ = [
     "AgentInstance",
+    "AgentMessage",
+    "AgentMessageKind",
     "AgentRun",
     "ApiToken",
     "ArchiveImport",

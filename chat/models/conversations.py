@@ -129,6 +129,7 @@ class TurnOptions(TypedDict, total=False):
     model_choice: JSONObject  # the conversation's when the turn began; missing where there was none
     goes_on_from: list[str]  # ids of the turns of the same answer before this one, oldest first
     denied: list[list[str]]  # lists of patterns of tools that the turn which has started it denies
+    inbox: bool  # true: it takes what is in the inbox when it begins; false: it goes on from one that has
     direct_call: JSONObject  # `tool` and `input` of the one call that the turn makes instead of asking a model
 
 

@@ -312,13 +312,18 @@ class InnerCalls(Protocol):
         ...
 
 
+def checked_name(name: str) -> str:
+    """The name of a tool. Errors: `ToolDeclarationInvalid` for one that providers refuse."""
+    if not NAME_PATTERN.match(name):
+        raise ToolDeclarationInvalid(f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'")
+    return name
+
+
 def with_name(item: Tool, name: str) -> Tool:
     """The same tool under another name. Errors: `ToolDeclarationInvalid` for a name that providers refuse."""
     if item.name == name:
         return item
-    if not NAME_PATTERN.match(name):
-        raise ToolDeclarationInvalid(_not_a_name(name))
-    return replace(item, name=name)
+    return replace(item, name=checked_name(name))
 
 
 def client_tool(
@@ -335,8 +340,7 @@ def client_tool(
     `title` is its name for people; `read_only` and `origin`: as of `tool`.
     Errors: `ToolDeclarationInvalid` for a name that providers refuse.
     """
-    if not NAME_PATTERN.match(name):
-        raise ToolDeclarationInvalid(_not_a_name(name))
+    checked_name(name)
     check_title(name, title)
     schema = parameters or {"type": "object", "properties": {}}
     return Tool(
@@ -408,9 +412,7 @@ def tool(
 
 
 def _make(function: Callable[..., Any], options: ToolOptions) -> Tool:
-    tool_name: str = options.get("name") or str(getattr(function, "__name__", ""))
-    if not NAME_PATTERN.match(tool_name):
-        raise ToolDeclarationInvalid(_not_a_name(tool_name))
+    tool_name = checked_name(options.get("name") or str(getattr(function, "__name__", "")))
     timeout_seconds = options.get("timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
     if timeout_seconds <= 0:
         raise ToolDeclarationInvalid(f"Tool {tool_name!r}: timeout_seconds must be positive, not {timeout_seconds!r}")
@@ -453,10 +455,6 @@ def _with_question(made: Tool, options: ToolOptions) -> Tool:
         check=options.get("check"),
         editable=editable,
     )
-
-
-def _not_a_name(name: str) -> str:
-    return f"{name!r} is not a tool name: expected 1 to 64 letters, digits, '_' or '-'"
 
 
 def _context_parameter(function: Callable[..., Any]) -> str | None:

@@ -40,8 +40,10 @@ from chat.core.model.language_model import (
     ModelRequest,
     ModelSettings,
     Spent,
+    TextContent,
     ToolSpec,
     Usage,
+    UserMessage,
 )
 from chat.core.model.output_schema import Output
 from chat.core.model.prices import NOTHING
@@ -252,7 +254,7 @@ class TurnLoop:
         steps, wants_more = self._steps.records(), self.fold.last_step_called_tools
         end = "" if self.fold.waits_for_answers else self.plan.limit.end_of(steps, wants_more=wants_more)
         self.totals.ended = end or ""
-        return end is not None
+        return end is not None and not (end == "" and self._steps.correction())
 
     def _read_output(self) -> None:
         """Read the structured answer. Errors: `OutputInvalid`; a turn that waits for answers has none yet."""
@@ -368,6 +370,8 @@ class TurnLoop:
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
         messages = with_checkpoint(context.messages if config.messages is None else config.messages)
+        if correction := self._steps.correction():
+            messages = (*messages, UserMessage(content=(TextContent(text=correction),)))
         is_cut = bool(seam.base) and config.messages is None and goes_on(messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,

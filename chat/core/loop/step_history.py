@@ -44,6 +44,17 @@ class StepHistory:
         self._records += [self._make(number) for number in range(len(self._records), len(self._settled))]
         return tuple(self._records)
 
+    def correction(self) -> str:
+        """What the model reads about its last step, as long as it may try again; empty where it need not.
+
+        A step without calls is an answer: those before the last were of another form.
+        """
+        steps = self.records()
+        if self._output is None or not steps or steps[-1].tool_calls:
+            return ""
+        wrong = [text for step in steps if not step.tool_calls and (text := self._output.correction_of(step.text))]
+        return wrong[-1] if len(wrong) <= self._output.tries and self._output.correction_of(steps[-1].text) else ""
+
     def _make(self, number: int) -> StepRecord:
         settled = self._settled[number]
         record = self._fold.step_record(request_id=self._request_id, number=number, settled=settled)

@@ -18,11 +18,13 @@ class Output:
     """The shape of an answer: a pydantic model, or a JSON Schema.
 
     `by_tool` requests it as the call of a tool, for models without support for schemas. Models whose
-    provider refuses the schema are asked that way automatically.
+    provider refuses the schema are asked that way automatically. `tries`: how often the model is asked again
+    after an answer of another form, with what is wrong; each is a step of the turn. Then the turn fails.
     """
 
     schema: type[BaseModel] | JSONObject
     by_tool: bool = False
+    tries: int = 0
 
     @property
     def json_schema(self) -> JSONObject:
@@ -44,6 +46,14 @@ class Output:
                 Phrase("The model's answer does not have the form that was asked for: {problems}", problems=listed)
             )
         return value
+
+    def correction_of(self, text: str) -> str:
+        """What the model reads about an answer of another form; empty for one that fits."""
+        try:
+            self.read(text)
+        except OutputInvalid as error:
+            return f"{error.message} Answer again, with JSON of that form and nothing else."
+        return ""
 
     def _problems(self, value: JSONValue) -> list[str]:
         if isinstance(self.schema, dict):
@@ -71,6 +81,9 @@ def output_of(value: Any) -> Output | None:
 
 
 def _check(output: Output) -> None:
+    tries: object = output.tries
+    if type(tries) is not int or tries < 0:
+        raise TurnConfigInvalid(f"The tries of an Output must be a whole number from 0, not {tries!r}.")
     if isinstance(output.schema, dict):
         try:
             check_schema(output.schema)

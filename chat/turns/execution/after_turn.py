@@ -15,16 +15,20 @@ from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop.totals import TurnTotals
 from chat.instances.notifications import notify_context_usage
 from chat.instances.runs import note_turn_end, stop_runs_of
+from chat.models import Turn
 from chat.turns.admission.continuation import continue_when_ready
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import start_title, writes_titles
+from chat.turns.delegation.ending import last_text
 from chat.turns.execution.turn_facts import TurnFacts, has_calls
+from chat.turns.inbox.answering import STOPPED, answer_taken
 from chat.turns.state.compaction_queue import start_compaction
 from chat.user_code.call_hook import is_overridden
 from fibers.services import start_fiber
 from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.calls.selectors import open_calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +156,21 @@ def _note_run(ended: EndedTurn) -> None:
     )
 
 
+def _answer_inbox(ended: EndedTurn) -> None:
+    """Answer what the turn has taken from the inbox, unless the answer goes on: in a turn that follows."""
+    facts, end = ended.facts, ended.end
+    turn_ids = [facts.turn_id, *facts.goes_on_from]
+    if ended.is_completed:
+        if has_calls(end.message) and (
+            open_calls(facts.key.instance_id).filter(turn_id__in=turn_ids).exists()
+            or Turn.objects.filter(parent_id=facts.turn_id, finished_at=None).exists()
+        ):
+            return
+        answer_taken(facts.instance, turn_ids, last_text(end.message))
+    else:
+        answer_taken(facts.instance, turn_ids, "", failure=end.error_text or STOPPED)
+
+
 BUILT_IN: Final = (
     AfterTurn(
         name="continue",
@@ -175,6 +194,7 @@ BUILT_IN: Final = (
         wants=lambda ended: ended.end.outcome != "completed",
         run=lambda ended: stop_runs_of(ended.facts.turn_id, "parent-stopped"),
     ),
+    AfterTurn(name="inbox", wants=lambda ended: ended.facts.is_of_inbox, run=_answer_inbox),
     AfterTurn(name="run", wants=lambda ended: ended.facts.key.parent is not None, run=_note_run),
 )
 _actions: list[AfterTurn] = list(BUILT_IN)

@@ -20,7 +20,9 @@ from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_left_questions, supersede_open_calls
 from chat.turns.execution.finish import FINAL
 from chat.turns.execution.turn_facts import TurnFacts, facts_of
+from chat.turns.inbox.answering import refuse_waiting
 from chat.turns.state.deferred_input import add_deferred_messages, end_not_started
+from chat.turns.state.inbox_rows import is_drained
 from chat.turns.state.input_reservation import AWAITS
 from chat.turns.state.sent_requests import LAST_RECORD, chain_end
 from fibers.context import FiberContext
@@ -165,7 +167,7 @@ def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
         if turn.finished_at is not None:  # it was abandoned, and an operator has it run again
             _BEGIN_AGAIN.run(turn.pk)
         return facts_of(turn, leaf_of(turn, dict(context.records())))
-    if turn.generation != turn.instance.generation or _is_left(turn):
+    if turn.generation != turn.instance.generation or _is_left(turn) or is_drained(turn):
         mark_never_started(context.payload)
         return facts_of(turn, None, is_skipped=True)
     placed = _place(turn, has_open_calls)
@@ -180,6 +182,7 @@ def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
 
 def mark_never_started(payload: JSONObject) -> None:
     """Note the end of a turn that never began, in the transaction that stops it."""
+    refuse_waiting(payload["turn_id"])
     end_not_started(payload["turn_id"])
     turn = Turn.objects.filter(pk=payload["turn_id"], instance__parent__isnull=False).only("pk", "instance_id").first()
     if turn is not None:

@@ -26,6 +26,7 @@ from chat.turns.execution.finish import FINAL, store_answer
 from chat.turns.execution.recovery import partial_text, report_exhausted
 from chat.turns.execution.tools import close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
+from chat.turns.inbox.answering import STOPPED, answer_taken
 from chat.turns.state.status import SKIPPED_REASON
 from chat.user_code.call_hook import is_overridden, user_facing_error
 from fibers.context import FiberContext
@@ -131,6 +132,8 @@ def _store_sealed(context: FiberContext, facts: TurnFacts, sealed: _Sealed, agen
     write_costs(facts.turn_id, facts.session_id, sealed.totals)
     was_skipped = context.payload["reason"] == SKIPPED_REASON  # it never began
     stop_runs_of(facts.turn_id, "parent-stopped")
+    if facts.is_of_inbox:
+        answer_taken(facts.instance, [facts.turn_id, *facts.goes_on_from], "", failure=sealed.error_text or STOPPED)
     if facts.key.parent is not None:
         status = "aborted" if was_cancelled else "interrupted"
         note_turn_end(facts.key.instance_id, facts.turn_id, status, error=sealed.error_text)

@@ -41,6 +41,7 @@ class TurnFacts:
     caller_tools: tuple[JSONObject, ...] = ()  # of the program that asked for this turn
     model_choice: JSONObject | None = None  # of the conversation when the turn began
     denied: Denied = ()  # patterns of tools that the turn which has started this one denies
+    is_of_inbox: bool = False  # it answers messages of agents, or goes on from a turn that does
     direct_call: JSONObject | None = None  # the one call that the turn makes instead of asking a model
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
@@ -93,6 +94,7 @@ def facts_of(
         caller_tools=tuple(turn.options.get("caller_tools", ())),
         model_choice=turn.options.get("model_choice"),
         denied=tuple(tuple(patterns) for patterns in turn.options.get("denied", ())),
+        is_of_inbox="inbox" in turn.options,
         direct_call=turn.options.get("direct_call"),
         instance=turn.instance,
         spent=usage_of_turn(turn),

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.models import Turn, TurnOptions
+from chat.turns.state.inbox_rows import FROM_INBOX, take_messages
 from sessions_app.messages.services import queue_messages
 
 DEFERRED: Final = "later"
@@ -18,6 +19,9 @@ DEFERRED: Final = "later"
 
 def add_deferred_messages(turn: Turn) -> None:
     """Move a turn's deferred messages into the conversation, unplaced. Inside the transaction that begins the turn."""
+    if turn.options.get(FROM_INBOX):
+        turn.input_ids = queue_messages(turn.session_id, take_messages(turn), turn_id=turn.pk, author=turn.author)
+        turn.save(update_fields=["input_ids"])
     if DEFERRED not in turn.options:
         return
     row = Turn.objects.select_for_update().only("options").get(pk=turn.pk)

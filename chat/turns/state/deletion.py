@@ -4,14 +4,14 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from chat.models import AgentRun, StreamSegment, Turn, TurnSeen
+from chat.models import AgentMessage, AgentRun, StreamSegment, Turn, TurnSeen
 from tools_app.calls.services import forget_calls
 from tools_app.execute.records import forget_executions
 from tools_app.workspace.turn_files import forget_backups
 
 BATCH = 200
 """Rows of one statement: databases limit the parameters of a statement, and conversations have any number of turns."""
-RELEASED: Final = frozenset({AgentRun, Turn, TurnSeen})
+RELEASED: Final = frozenset({AgentMessage, AgentRun, Turn, TurnSeen})
 """Tables whose rows name turns and let go of them here."""
 
 
@@ -38,6 +38,8 @@ def _release(turns: QuerySet[Turn]) -> None:
     """Take turns out of the rows that name them: as many statements for any number of turns and of rows."""
     AgentRun.objects.filter(parent_turn__in=turns).update(parent_turn=None)
     AgentRun.objects.filter(turn__in=turns).update(turn=None)
+    AgentMessage.objects.filter(asked_in__in=turns).update(asked_in=None)
+    AgentMessage.objects.filter(turn__in=turns).update(turn=None)
     Turn.objects.filter(parent__in=turns).update(parent=None)
     TurnSeen.objects.filter(turn__in=turns).delete()
 

@@ -1,10 +1,13 @@
 """Providers of the tools of a conversation itself: its workspace, class, session, skills, client and caller."""
 
+from collections import Counter
+
 from chat.errors import TurnConfigInvalid
 from chat.turns.tools import caller_tools
 from chat.turns.tools.client_tools import to_tools
 from chat.turns.tools.providers import ToolRequest
 from chat.user_code.call_hook import call_hook, user_code_boundary
+from tools_app.core.tool import Tool
 from tools_app.core.toolset import ToolSource, named_tools
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.file_tools.workspace_tools import create_workspace_tools
@@ -26,9 +29,18 @@ async def tools_of_agent(request: ToolRequest) -> ToolSource:
     of = f"{type(request.agent).__name__}.get_tools()"
     try:
         with user_code_boundary("get_tools", type(request.agent)):  # a generator runs now
-            return named_tools(given)
+            own = list(named_tools(given))
+            return _besides(own, request.agent.agent_calls(), of) if request.agent.agents else own
     except ToolDeclarationInvalid as error:
         raise TurnConfigInvalid(f"{of}: {error.message}") from error
+
+
+def _besides(own: list[Tool], calls: list[Tool], of: str) -> list[Tool]:
+    """The tools of a class and the agents that it asks. Errors: `TurnConfigInvalid` where both have a name."""
+    names = {tool.name for tool in own} | {name for name, count in Counter(c.name for c in calls).items() if count > 1}
+    if both := sorted(names & {tool.name for tool in calls}):
+        raise TurnConfigInvalid(f"{of} and `agents` both have {', '.join(both)}. Give the `AgentReference` a name.")
+    return [*own, *calls]
 
 
 async def tools_of_session(request: ToolRequest) -> ToolSource:
