@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.agent.base import Agent
-from chat.agent.values.messages import AgentReference
 from chat.agent.think import USE_LOOP
+from chat.agent.values.messages import AgentReference
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import Allow, Block, RecoveryDecision, StepConfig, Substitute, TurnConfig
 from thinkproject.kernel.described import described
