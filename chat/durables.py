@@ -29,6 +29,7 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     MCP_READ_FIBER,
+    QUERY_AGENT,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
@@ -52,6 +53,8 @@ from chat.durable_tools.ending import deliver as deliver_tool_call
 from chat.durable_tools.ending import note_never_started
 from chat.durable_tools.running import run_call
 from chat.errors import AgentNotFound
+from chat.inbox.queries import members as query_agents
+from chat.inbox.queries import run_query_agent
 from chat.instance.instance import make_agent, started_agent
 from chat.instances.notifications import notify_waiters
 from chat.instances.rows import key_of
@@ -304,6 +307,9 @@ async def watch_run(context: FiberContext) -> JSONValue:
                 return None
             await context.wait(replace(wait, seconds=found.seconds))
     return None
+
+
+durable(QUERY_AGENT, members=query_agents)(run_query_agent)
 
 
 @durable(AGENT_REPLY_FIBER)

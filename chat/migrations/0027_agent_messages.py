@@ -7,36 +7,91 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('think_chat', '0026_change_feed'),
+        ("think_chat", "0026_change_feed"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='AgentMessage',
+            name="AgentMessage",
             fields=[
-                ('seq', models.BigAutoField(primary_key=True, serialize=False, verbose_name='number')),
-                ('sender', models.CharField(blank=True, default='', max_length=200, verbose_name='sender')),
-                ('target', models.CharField(blank=True, default='', max_length=200, verbose_name='to')),
-                ('role', models.CharField(choices=[('user', 'message'), ('assistant', 'answer'), ('system', 'failure')], default='user', max_length=16, verbose_name='kind')),
-                ('content', thinkproject.kernel.fields.JSONText(verbose_name='text')),
-                ('request_id', models.CharField(blank=True, default='', max_length=64, verbose_name='request id')),
-                ('in_reply_to', models.CharField(blank=True, default='', max_length=64, verbose_name='in reply to')),
-                ('call_chain', thinkproject.kernel.fields.JSONText(blank=True, default=list, verbose_name='asked by')),
-                ('late', models.BooleanField(default=False, verbose_name='late')),
-                ('wait', thinkproject.kernel.fields.JSONText(blank=True, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='sent')),
-                ('processed_at', models.DateTimeField(blank=True, null=True, verbose_name='processed')),
-                ('asked_in', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='think_chat.turn', verbose_name='sent by')),
-                ('room', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='agent_messages', to='think_chat.agentinstance', verbose_name='room')),
-                ('turn', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='think_chat.turn', verbose_name='turn')),
+                ("seq", models.BigAutoField(primary_key=True, serialize=False, verbose_name="number")),
+                ("sender", models.CharField(blank=True, default="", max_length=200, verbose_name="sender")),
+                ("target", models.CharField(blank=True, default="", max_length=200, verbose_name="to")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("user", "message"), ("assistant", "answer"), ("system", "failure")],
+                        default="user",
+                        max_length=16,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("content", thinkproject.kernel.fields.JSONText(verbose_name="text")),
+                ("request_id", models.CharField(blank=True, default="", max_length=64, verbose_name="request id")),
+                ("in_reply_to", models.CharField(blank=True, default="", max_length=64, verbose_name="in reply to")),
+                ("call_chain", thinkproject.kernel.fields.JSONText(blank=True, default=list, verbose_name="asked by")),
+                ("late", models.BooleanField(default=False, verbose_name="late")),
+                ("wait", thinkproject.kernel.fields.JSONText(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name="sent"
+                    ),
+                ),
+                ("processed_at", models.DateTimeField(blank=True, null=True, verbose_name="processed")),
+                (
+                    "asked_in",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="think_chat.turn",
+                        verbose_name="sent by",
+                    ),
+                ),
+                (
+                    "room",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agent_messages",
+                        to="think_chat.agentinstance",
+                        verbose_name="room",
+                    ),
+                ),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="think_chat.turn",
+                        verbose_name="turn",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'agent message',
-                'verbose_name_plural': 'agent messages',
-                'indexes': [models.Index(condition=models.Q(('processed_at', None)), fields=['room', 'target'], name='think_agent_inbox')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('request_id', ''), _negated=True), fields=('room', 'request_id'), name='think_agent_request'), models.UniqueConstraint(condition=models.Q(('in_reply_to', ''), _negated=True), fields=('room', 'in_reply_to'), name='think_agent_reply')],
+                "verbose_name": "agent message",
+                "verbose_name_plural": "agent messages",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("processed_at", None)), fields=["room", "target"], name="think_agent_inbox"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("request_id", ""), _negated=True),
+                        fields=("room", "request_id"),
+                        name="think_agent_request",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("in_reply_to", ""), _negated=True),
+                        fields=("room", "in_reply_to"),
+                        name="think_agent_reply",
+                    ),
+                ],
             },
         ),
     ]

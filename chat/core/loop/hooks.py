@@ -89,6 +89,26 @@ class ChatOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext:
+    """What code of an agent of `create_agent` knows about its work: its name, and the name of its session or room."""
+
+    agent_name: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentInput:
+    """The input of one's own `generate`. `pending`: the rows that are answered, `messages`: what was made of them."""
+
+    pending: Sequence[Any]
+    messages: Sequence[Any]
+    model: Any
+    tools: Sequence[Tool]
+    instructions: str
+    context: AgentContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
     """One model call that is about to be made.
 

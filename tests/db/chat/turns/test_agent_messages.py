@@ -1,4 +1,4 @@
-"""Messages between agents: a row in an inbox, a turn that takes what is there, and answers in the turn's last commit."""
+"""Messages between agents: a row in an inbox, a turn that takes what is there, and answers in its last commit."""
 
 from typing import Any
 

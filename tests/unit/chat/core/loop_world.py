@@ -28,6 +28,7 @@ from chat.core.model.language_model import (
     Usage,
     UserMessage,
 )
+from chat.core.model.output_schema import Output
 from chat.core.wire.chunks import Chunk, is_shown
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -158,6 +159,7 @@ class World:
         self.reducer: ContextReducer | None = None
         self.prompt = prompt_of
         self.settings = ModelSettings()
+        self.output: Output | None = None
         self.loop: TurnLoop
 
     async def run(self, *, crash_after: int | None = None) -> Message:
@@ -174,6 +176,7 @@ class World:
             reducer=self.reducer,
             tools=TOOLS,
             settings=self.settings,
+            output=self.output,
             limit=StepLimit(max_steps=self.max_steps),
             clock=lambda: NOW,
             partial_output_shown=any(is_shown(c) for c in self.log[self.journal.settled_at :]),

@@ -1,13 +1,17 @@
 """Structured answers and the choice of a tool: what hooks may say, and what an answer has to be."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
 
+from chat.core.model.language_model import AssistantMessage, ModelEvent, ModelRequest, ModelSettings, TextDelta
 from chat.core.model.output_schema import Output, output_of
 from chat.core.model.tool_choice import read_tool_choice
 from chat.errors import OutputInvalid, TurnConfigInvalid
+
+from .loop_world import Crash, Model, World, finish, texts
 
 
 class Result(BaseModel):
@@ -76,3 +80,55 @@ def test_no_call_can_be_demanded_without_tools() -> None:
     assert read_tool_choice("none", []) == "none"
     with pytest.raises(TurnConfigInvalid, match="Tools: none"):
         read_tool_choice("required", [])
+
+
+def wavering(request: ModelRequest) -> list[ModelEvent | Exception]:
+    """Prose, then another form, then the one that was asked for."""
+    corrections = sum("Answer again" in repr(message) for message in request.messages)
+    said = [part for message in request.messages if isinstance(message, AssistantMessage) for part in message.content]
+    assert corrections == bool(said)  # only the last answer is corrected
+    text = ("It is bad.", '{"severity": "odd"}', '{"severity": "low"}')[min(len(said), 2)]
+    return [TextDelta(text=text), finish()]
+
+
+def asking(tries: int) -> World:
+    """A world whose turn asks for a form, as the product sends it."""
+    world = World(Model(wavering))
+    world.output = Output(schema=Result, tries=tries)
+    world.settings = ModelSettings(response_schema=world.output.json_schema)
+    return world
+
+
+async def test_an_answer_of_another_form_is_asked_for_again() -> None:
+    world = asking(2)
+    message = await world.run()
+    assert world.loop.totals.output == {"severity": "low"}
+    assert len(world.model.requests) == 3
+    assert texts(message) == ["It is bad.", '{"severity": "odd"}', '{"severity": "low"}']
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+async def test_after_its_tries_an_answer_of_another_form_fails(tries: int) -> None:
+    world = asking(tries)
+    with pytest.raises(OutputInvalid):
+        await world.run()
+    assert len(world.model.requests) == tries + 1
+
+
+async def test_a_crash_between_tries_asks_no_further_time() -> None:
+    undisturbed = asking(2)
+    await undisturbed.run()
+    for place in range(1, len(undisturbed.log)):
+        world = asking(2)
+        with suppress(Crash):
+            await world.run(crash_after=place)
+        await world.run()
+        assert world.loop.totals.output == {"severity": "low"}
+        steps = [key for key in world.journal.rows if key.startswith("model:")]
+        assert len([key for key in steps if world.journal.rows[key]["ends_step"]]) == 3
+
+
+def test_tries_are_a_whole_number() -> None:
+    for odd in (-1, True, "two"):
+        with pytest.raises(TurnConfigInvalid, match="tries"):
+            output_of(Output(schema=Result, tries=odd))  # type: ignore[arg-type]  # a developer's value
