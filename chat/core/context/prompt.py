@@ -147,6 +147,12 @@ def with_checkpoint(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...
     return (*messages, UserMessage(content=(TextContent(text=GO_ON_TEXT if messages else NOTHING_TEXT),)))
 
 
+def with_correction(messages: Sequence[ModelMessage], text: str) -> tuple[ModelMessage, ...]:
+    """The messages with what the model reads about its last answer, which it gives anew and does not go on with."""
+    said = messages[:-1] if goes_on(messages) else messages
+    return (*said, UserMessage(content=(TextContent(text=text),)))
+
+
 def goes_on(messages: Sequence[ModelMessage]) -> bool:
     """Whether a model is asked to go on with the answer that is the last of the history. There may be no more of it."""
     return len(messages) > 1 and messages[-1] == _GO_ON and isinstance(messages[-2], AssistantMessage)

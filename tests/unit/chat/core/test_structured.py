@@ -125,8 +125,7 @@ async def test_a_crash_between_tries_asks_no_further_time() -> None:
             await world.run(crash_after=place)
         await world.run()
         assert world.loop.totals.output == {"severity": "low"}
-        steps = [key for key in world.journal.rows if key.startswith("model:")]
-        assert len([key for key in steps if world.journal.rows[key]["ends_step"]]) == 3
+        assert len(world.model.requests) <= 4  # the one that was cut, and three answers
 
 
 def test_tries_are_a_whole_number() -> None:
