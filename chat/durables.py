@@ -19,6 +19,7 @@ from chat.core.durable_names import (
     AGENT_FIBER_SEALED,
     AGENT_FIBERS_LOST,
     AGENT_INBOX_FIBER,
+    AGENT_PAUSE_FIBER,
     AGENT_QUEUE,
     AGENT_REPLY_FIBER,
     AGENT_RUN,
@@ -77,6 +78,7 @@ from chat.turns.execution.recovery import budget_of_turn
 from chat.turns.execution.runner import TurnRun
 from chat.turns.execution.sealing import seal_turn
 from chat.turns.inbox.answering import deliver as deliver_answer
+from chat.turns.inbox.pausing import PAUSE
 from chat.turns.inbox.sending import wake_again
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary
 from fibers.context import FiberContext
@@ -322,6 +324,13 @@ async def deliver_reply(context: FiberContext) -> JSONValue:
 async def look_at_inbox(context: FiberContext) -> JSONValue:
     """Have what is left in an inbox answered."""
     return await db(wake_again, context.payload["instance_id"])
+
+
+@durable(AGENT_PAUSE_FIBER)
+async def hold_lane(context: FiberContext) -> JSONValue:
+    """Stand at the head of an agent's lane until it goes on."""
+    await context.wait(PAUSE)
+    return None
 
 
 @durable(STOP_RUNS_FIBER)

@@ -25,6 +25,7 @@ PAGES = {name: f"docs/reference/{name}.md" for name in ("settings", "commands", 
 APPS = ("chat", "fibers", "sessions_app", "tools_app", "thinkproject")
 PUBLIC = {
     "chat.think": "What agents are written with.",
+    "chat.factories": "Agents without a class, and workers.",
     "chat.tools.files": "Tools for files, and where the files are.",
     "chat.tools.code": "Tools that run code.",
     "chat.tools.openapi": "Tools made of an OpenAPI document.",

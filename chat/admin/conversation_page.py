@@ -18,7 +18,7 @@ from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
 from chat.agent.registry import get_agent_class, is_served
 from chat.conversations.staff_edits import edit_problem
 from chat.instances.spending import spending
-from chat.models import AgentInstance, AgentRun, Turn
+from chat.models import AgentInstance, AgentMessage, AgentRun, Turn
 from chat.reads.declarations import declarations
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, ShownMessage, conversation_view
@@ -112,6 +112,7 @@ def page_of(request: HttpRequest, instance: AgentInstance) -> dict[str, Any]:
         "decides": request.user.has_perm("think_tools.change_toolcallrecord"),
         "running": [turn for turn in turns if not turn.is_final],
         "has_runs": AgentRun.objects.filter(parent=instance).exists(),
+        "has_messages": AgentMessage.objects.filter(room=instance).exists(),
         "sub_agent_count": AgentInstance.objects.filter(parent=instance).count(),
         "kept_query": f"history={session_id}&" if not is_current else "",
     }

@@ -334,6 +334,10 @@ class InboxPort(Protocol):
         """Whether anything waits in an inbox; empty: of the instance itself."""
         ...
 
+    async def pause(self, agent: str, *, ends: bool) -> bool:
+        """Pause an agent, or end its pause; empty: the instance itself. False where it is so already."""
+        ...
+
     async def call(self, call: AgentCall) -> str:
         """Ask an agent in the course of a turn, and wait for its reply."""
         ...

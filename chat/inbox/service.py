@@ -7,10 +7,11 @@ from chat.agent.base import InstanceKey
 from chat.agent.values.messages import AgentCall
 from chat.errors import AgentCallFailed, AgentCallRefused, InputInvalid
 from chat.instances.notifications import turn_group
-from chat.instances.rows import find_instance
+from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.waiting import wait_until
 from chat.models import AgentMessage, Turn
 from chat.turns.inbox.answering import as_answer, attach, forget_wait
+from chat.turns.inbox.pausing import go_on, pause
 from chat.turns.inbox.sending import Letter, chain_of, member_of, room_of, send
 from chat.turns.state.inbox_rows import waiting_messages
 from fibers.context import current_fiber
@@ -51,6 +52,10 @@ class InstanceInbox:
     async def has_pending(self, agent: str) -> bool:
         """Whether anything waits in an inbox."""
         return await db(self._has_pending, agent)
+
+    async def pause(self, agent: str, *, ends: bool) -> bool:
+        """Pause an agent, or end its pause."""
+        return await db(self._pause, agent, ends=ends)
 
     async def call(self, call: AgentCall) -> str:
         """Ask an agent, and wait for its reply: parked. Errors: `AgentCallRefused`, `AgentCallFailed`."""
@@ -96,6 +101,10 @@ class InstanceInbox:
         if member is not None and member.session_id is not None:
             for _, text in await db(texts_of, member.session_id):
                 note_here(text.origin, text.source)
+
+    def _pause(self, agent: str, *, ends: bool) -> bool:
+        member = ensure_instance(member_of(room_of(self.key), agent) if agent else self.key)
+        return go_on(member) if ends else pause(member)
 
     def _has_pending(self, agent: str) -> bool:
         member = find_instance(member_of(room_of(self.key), agent) if agent else self.key)

@@ -56,6 +56,17 @@ class MessageMethods:
         """Whether anything waits in the inbox of an agent of this room, of this one by default. One query."""
         return await self.instance.inbox.has_pending("" if agent is None else route_of(agent))
 
+    async def pause_agent(self, agent: AgentName | None = None) -> bool:
+        """Let no further turn of an agent of this room begin, of this one by default; false where it is paused.
+
+        What runs goes on to its end; what is sent meanwhile waits, by whatever way. Durability: committed.
+        """
+        return await self.instance.inbox.pause("" if agent is None else route_of(agent), ends=False)
+
+    async def continue_agent(self, agent: AgentName | None = None) -> bool:
+        """End the pause of an agent: what waits is answered in its order. False where it is not paused."""
+        return await self.instance.inbox.pause("" if agent is None else route_of(agent), ends=True)
+
 
 class AgentCalls(MessageMethods):
     """The part of an agent that chats: other agents beside its tools."""

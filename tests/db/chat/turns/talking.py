@@ -32,7 +32,13 @@ class Talker(Think, abstract=True):
             end = await context.wait("question")
             return str(end.answer)
 
-        return [linger]
+        @tool
+        async def tell(agent: str, text: str) -> str:
+            """Send a message, and go on."""
+            await self.send_message(agent, text)
+            return "sent"
+
+        return [linger, tell]
 
 
 class Sum(BaseModel):
@@ -61,6 +67,12 @@ class Lead(Talker):
         AgentReference(agent="librarian", timeout_seconds=5.0, late="inbox"),
         AgentReference(agent="counter", output_schema=Sum),
     ]
+
+
+class Confused(Talker):
+    """Has a tool and an agent of one name."""
+
+    agents: ClassVar[Any] = [AgentReference(agent="reader", name="linger")]
 
 
 class Counter(Talker):

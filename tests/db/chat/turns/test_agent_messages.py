@@ -205,3 +205,38 @@ async def test_a_crash_answers_once(make_room: MakeRoom, step: str) -> None:
     assert await outputs(room) == {"one": {"response": "Read."}}
     assert [row.role for row in await letters(room)] == ["user", "assistant"]
     assert await db(Turn.objects.count) == 2
+
+
+async def test_messages_of_a_paused_agent_pile_up_until_it_goes_on(make_room: MakeRoom) -> None:
+    room = make_room("lead")
+    await room.handle.send_message("reader", "say: Before.", request_id="before")
+    assert await room.handle.pause_agent("reader")
+    assert not await room.handle.pause_agent("reader")
+    await run_until_idle()
+    await room.handle.send_message("reader", "say: After.", request_id="after")
+    await run_until_idle()
+    assert await room.handle.has_pending_work("reader")
+    assert not running.snapshot()
+    assert [turn.started_at for turn in await turns_in(room, "reader")] == [None]
+    assert await room.handle.continue_agent("reader")
+    assert not await room.handle.continue_agent("counter")
+    await run_until_idle()
+    assert await room.handle.watch_for_response("after") == await room.handle.watch_for_response("before")
+
+
+async def test_what_an_agent_sends_by_itself_is_a_message(make_room: MakeRoom) -> None:
+    room = make_room("lead")
+    script = 'call tool tell {"agent": "lead", "text": "say: I hear you."} id=t\nsay: told'
+    await room.handle.send_message("reader", script)
+    await run_until_idle()
+    said = [(row.sender, row.target, row.role, row.content) for row in await letters(room)]
+    assert said[1] == ("reader", "lead", "user", "say: I hear you.")
+    assert said[3] == ("lead", "reader", "assistant", "I hear you.")  # kept, and no turn of the reader's
+    assert [text_of(message) for message in await room.transcript()] == ["[reader]\nsay: I hear you.", "I hear you."]
+    assert len(await turns_in(room, "reader")) == 1
+
+
+async def test_a_tool_and_an_agent_of_one_name_are_refused(make_room: MakeRoom) -> None:
+    turn = await make_room("confused").say("say: never")
+    assert status_of(turn) == "error"
+    assert turn.error_code == "turn_config_invalid"
