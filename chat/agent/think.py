@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from chat.agent.agent_calls import AgentCalls
 from chat.agent.agent_tools import SubAgentTools
 from chat.agent.approval_callables import ApprovalCallables
 from chat.agent.base import Agent
 from chat.agent.mcp_declarations import McpMethods
 from chat.agent.methods.context import ContextMethods
 from chat.agent.methods.extensions import ExtensionDeclarations
-from chat.agent.methods.messages import AgentCalls
 from chat.agent.methods.model_choice import ModelMethods
 from chat.agent.methods.recovery import RecoveryMethods
 from chat.agent.methods.schedules import ScheduleDeclarations
