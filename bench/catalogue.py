@@ -22,7 +22,7 @@ TITLES = {
     "model_adapter": "The model adapters by themselves",
     "prompt_head": "Prompts that a cache serves, over twenty turns",
     "feed": "The change feed (SQLite)",
-    "durable": "Durable work: sweeps, schedules, runs (SQLite)",
+    "durable": "Durable work: sweeps, schedules, runs, messages (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",
     "tokens": "Tokens of tools",

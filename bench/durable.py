@@ -1,4 +1,4 @@
-"""Durable work by itself: the sweep over what is idle, schedules that come due, and runs of sub-agents.
+"""Durable work by itself: the sweep over what is idle, schedules that come due, runs, and messages between agents.
 
     python -m bench.durable              (SQLite)
     TEST_DATABASE=postgres python -m bench.durable
@@ -32,7 +32,7 @@ from bench.rows import Row, milliseconds, row, table  # noqa: E402 - after the s
 from bench.sessions import database  # noqa: E402 - after the set-up
 from chat.instance.handle import AgentHandle  # noqa: E402 - after the set-up
 from chat.llm.scripted import ScriptedModel  # noqa: E402 - after the set-up
-from chat.models.runs import AgentRun  # noqa: E402 - after the set-up
+from chat.models import AgentMessage, AgentRun  # noqa: E402 - after the set-up
 from chat.think import InstanceKey, Think  # noqa: E402 - after the set-up
 from fibers.core.schedules.states import ScheduleStatus  # noqa: E402 - after the set-up
 from fibers.core.states import FiberStatus  # noqa: E402 - after the set-up
@@ -67,6 +67,16 @@ class BenchChief(Think):
 
     def get_model(self) -> ScriptedModel:
         """A model that is never asked."""
+        return ScriptedModel()
+
+
+class BenchAsker(Think):
+    """Asks another agent of its room."""
+
+    agents = (BenchErrand,)
+
+    def get_model(self) -> ScriptedModel:
+        """A model that answers at once."""
         return ScriptedModel()
 
 
@@ -165,12 +175,29 @@ async def run_rows(count: int) -> list[Row]:
     ]
 
 
+async def message_rows(count: int) -> list[Row]:
+    """Measure agents that ask each other: a message to one, its question to another, and both answers."""
+    ask = 'call tool bench_errand {"message": "say: done"}\nsay: {result}'
+    began = time.perf_counter()
+    for number in range(count):
+        handle = AgentHandle(InstanceKey(owner_id=None, agent=BenchAsker.route_name(), name=f"room-{number}"))
+        await handle.send_message(BenchAsker, ask)
+    await run_until_idle(timeout_seconds=LIMIT_SECONDS)
+    seconds = time.perf_counter() - began
+    processed = await db(lambda: AgentMessage.objects.exclude(processed_at=None).count())
+    return [
+        Row(what=f"messages between agents, in {count} rooms", unit="a second", median=processed / seconds),
+        Row(what="messages that were lost or doubled", unit="messages", median=abs(4 * count - processed), goal=0),
+    ]
+
+
 async def measure(*, is_smoke: bool) -> list[Row]:
     """Measure all, on one database."""
     return [
         *await idle_rows(SMOKE_IDLE if is_smoke else IDLE, SMOKE_ROUNDS if is_smoke else ROUNDS),
         *await firing_rows(SMOKE_DUE if is_smoke else DUE),
         *await run_rows(SMOKE_RUNS if is_smoke else RUNS),
+        *await message_rows(SMOKE_RUNS if is_smoke else RUNS),
     ]
 
 

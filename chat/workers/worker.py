@@ -139,7 +139,9 @@ def make_worker(
     """Make a worker; a durable one gets a class of its own, named after it."""
     if is_durable:
         class_name = "".join(word.capitalize() for word in kebab(name).split("-"))
-        cls = type(class_name, (DurableWorker,), {"__module__": module, "worker": spec, "description": description})
+        cls: Any = type(
+            class_name, (DurableWorker,), {"__module__": module, "worker": spec, "description": description}
+        )
         spec = replace(spec, agent_class=cls)
         cls.worker = spec
     schema: JSONObject = _TASK if spec.input_schema is None else spec.input_schema.model_json_schema()

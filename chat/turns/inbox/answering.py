@@ -5,12 +5,14 @@ fiber of its own, which locks the caller's.
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from chat.agent.registry import get_agent_class, is_served
+from chat.agent.think import Think
+from chat.agent.values.messages import LatePolicy
 from chat.core.durable_names import AGENT_INBOX_FIBER, AGENT_REPLY_FIBER
 from chat.instances.notifications import notify_waiters
 from chat.models import AgentInstance, AgentMessage, AgentMessageKind, Turn
@@ -146,9 +148,9 @@ def _member(asked: AgentMessage) -> AgentInstance | None:
     return None if turn is None else turn.instance
 
 
-def _late_policy(reply: AgentMessage) -> Literal["keep", "inbox"]:
+def _late_policy(reply: AgentMessage) -> LatePolicy:
     if not is_served(reply.target):
         return "keep"
-    references = getattr(get_agent_class(reply.target), "agent_references", dict)()
-    reference = references.get(reply.sender)
+    agent_class: Any = get_agent_class(reply.target)
+    reference = agent_class.agent_references().get(reply.sender) if issubclass(agent_class, Think) else None
     return "keep" if reference is None else reference.late

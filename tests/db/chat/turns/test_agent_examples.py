@@ -148,7 +148,7 @@ async def test_one_default_is_replaced_and_the_others_stay(make_room: MakeRoom) 
 
 def pending_example(session: str) -> list[JSONObject]:
     rows = Group.objects.filter(name__startswith=f"{session}:ask:").order_by("pk")
-    return list(rows.values("id", "name"))
+    return [dict(row) for row in rows.values("id", "name")]
 
 
 def respond_example(text: str, pending: Sequence[JSONObject], _context: Any) -> None:
