@@ -23,6 +23,7 @@ TITLES = {
     "prompt_head": "Prompts that a cache serves, over twenty turns",
     "feed": "The change feed (SQLite)",
     "durable": "Durable work: sweeps, schedules, runs, messages (SQLite)",
+    "effects": "Effects of querysets (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",
     "tokens": "Tokens of tools",

@@ -92,6 +92,7 @@ SECTIONS: Final = (
             "think_fibers.servedfunction": _(
                 "Which tools executors have, when they were last there, what they last did."
             ),
+            "think_fibers.effectstate": _("Rules that run code when rows enter a queryset: what each knows and found."),
             "think_fibers.runnercheckpoint": _("How far runners of other systems are in what they read."),
         },
     ),

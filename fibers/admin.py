@@ -3,21 +3,25 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
-from django.db.models import Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from typing_extensions import override
 
 from fibers import registry, services
 from fibers.core.budget import Exhausted
 from fibers.core.states import METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
+from fibers.effects.registered import FAMILY, find_effect
 from fibers.execution.recovery import LAPSED
-from fibers.models import Fiber, FiberStep, RunnerCheckpoint, ServedFunction
+from fibers.models import EffectEntry, EffectState, Fiber, FiberStep, RunnerCheckpoint, ServedFunction
 from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment, moment_text
@@ -148,6 +152,53 @@ class ServedFunctionAdmin(ReadOnlyAdmin):
         word = STATUS_WORDS[FiberStatus(last.status)]
         address = reverse("admin:think_fibers_fiber_change", args=[last.pk])
         return format_html('<a href="{}">{}</a><br>{}', address, word, moment(last.finished_at))
+
+
+@admin.register(EffectState)
+class EffectStateAdmin(ReadOnlyAdmin):
+    """Effects of querysets: how many rows each knows, when it looked, what went wrong."""
+
+    list_display = ("name", "is_here", "rows", "looks", "looked_at", "due_at", "error")
+    readonly_fields = ("is_here", "rows", "fibers")
+    search_fields = ("name",)
+    ordering = ("name",)
+    actions = ("look_now",)
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EffectState]:
+        """Count the entries in the same query."""
+        entries = EffectEntry.objects.filter(effect=OuterRef("pk")).order_by().values("effect")
+        states: QuerySet[EffectState] = super().get_queryset(request)
+        return states.annotate(rows=Subquery(entries.annotate(n=Count("pk")).values("n")))
+
+    @admin.display(description=_("declared here"), boolean=True)
+    def is_here(self, state: EffectState) -> bool:
+        """Whether this process has it in its code."""
+        return find_effect(state.name) is not None
+
+    @admin.display(description=_("rows in it"), ordering="rows")
+    def rows(self, state: EffectState) -> int:
+        """The rows that it knows."""
+        counted: int | None = state.rows  # type: ignore[attr-defined]  # annotated above
+        return counted or 0
+
+    @admin.display(description=_("its work"))
+    def fibers(self, state: EffectState) -> str:
+        """A link to what it started."""
+        scope = f"{FAMILY}:{state.name}"
+        address = f"{reverse('admin:think_fibers_fiber_changelist')}?{urlencode({'q': scope})}"
+        return format_html('<a href="{}">{}</a>', address, scope)
+
+    @admin.action(description=_("Look now"), permissions=["look"])
+    def look_now(self, request: HttpRequest, chosen: QuerySet[EffectState]) -> None:
+        """Let the next sweep look at these."""
+        count = EffectState.objects.filter(pk__in=chosen.values("pk")).update(due_at=Now())
+        text = ngettext("%(count)d effect is looked at.", "%(count)d effects are looked at.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+    def has_look_permission(self, request: HttpRequest) -> bool:
+        """Whether this person may have effects look."""
+        return request.user.has_perm("think_fibers.look_effect")
 
 
 @admin.register(Fiber)

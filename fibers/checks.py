@@ -5,8 +5,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.db import DEFAULT_DB_ALIAS, connections, router
 
 from fibers.conf import fiber_settings
+from fibers.core.capabilities import capabilities_of
+from fibers.effects.registered import effects
 from fibers.registry import clashes, durables, find_durable
 
 
@@ -27,6 +30,24 @@ def check_durables(**_: object) -> list[CheckMessage]:
         if entry.sealed and find_durable(entry.sealed) is None:
             message = f"{entry.source} names {entry.sealed!r} as its `sealed` function, which does not exist."
             found.append(Error(message, id="fibers.E005"))
+    return found
+
+
+@register("fibers")
+def check_effects(**_: object) -> list[CheckMessage]:
+    """E007 an effect whose queryset is of a database that cannot carry it, or the one with the entries is."""
+    if not effects():
+        return []
+    aliases = {DEFAULT_DB_ALIAS: "its entries are there"}
+    aliases |= {router.db_for_read(effect.model): f"{effect.name!r} watches rows there" for effect in effects()}
+    found: list[CheckMessage] = []
+    for alias, reason in aliases.items():
+        here = connections[alias]
+        name, has_transactions = str(here.settings_dict["NAME"] or ""), bool(here.features.supports_transactions)
+        lack = capabilities_of(here.vendor, name, has_transactions=has_transactions).lack
+        if lack:
+            message = f"Effects of querysets cannot use the database {alias!r}: {lack}."
+            found.append(Error(message, hint=f"Why it is used: {reason}.", id="fibers.E007"))
     return found
 
 

@@ -2,7 +2,7 @@
 
 ThinkError
 └─ FiberError     FiberNotFound · LeaseLost · StepMismatch · UnknownDurable · FiberKeyTaken · IllegalMove
-                  · OutsideFiber · FiberStopped · WakeRejected · CheckpointRegression · Failed
+                  · OutsideFiber · FiberStopped · WakeRejected · CheckpointRegression · Failed · EffectInvalid
 └─ ScheduleError  ScheduleInvalid · ScheduleNotFound · SchedulesFull
 
 A `FiberError` ends the attempt of the fiber in which it is raised; code inside one may go on after a `ScheduleError`.
@@ -82,6 +82,12 @@ class FiberStopped(FiberError, Conflict):
     """The work was stopped."""
 
     code = "fiber_stopped"
+
+
+class EffectInvalid(FiberError, Invalid):
+    """There can be no such effect of a queryset."""
+
+    code = "effect_invalid"
 
 
 class ScheduleError(ThinkError):

@@ -19,6 +19,8 @@ from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL, FiberStatus
+from fibers.effects.looking import look
+from fibers.effects.registered import effects
 from fibers.execution import recovery
 from fibers.execution.inline import first_claimable, running
 from fibers.execution.runner import run_fiber
@@ -27,7 +29,7 @@ from fibers.queue import leases
 from fibers.schedules.firing import fire_due
 from thinkproject.kernel.aio import db
 
-__all__ = ["SimulatedCrash", "crash_after", "run_schedules", "run_until_idle", "worker"]
+__all__ = ["SimulatedCrash", "crash_after", "run_effects", "run_schedules", "run_until_idle", "worker"]
 
 ROUNDS = 1000
 _crashed: list[tuple[str, int]] = []
@@ -65,6 +67,21 @@ async def run_schedules() -> int:
         while await db(_are_under_way, known):  # noqa: ASYNC110 - a worker beside this runs them; rows publish nothing
             await asyncio.sleep(0.02)
     return count
+
+
+async def run_effects(*, skip_delays: bool = False) -> int:
+    """Let every effect look at its whole queryset, as a sweep does in its turn, and run what that starts.
+
+    Returns how many events there were. What handlers themselves cause is run, too. Errors: `TimeoutError` after 30 s.
+    """
+    found = 0
+    for _ in range(ROUNDS):
+        events = sum([await db(look, effect) for effect in effects()])
+        if not events and not await run_until_idle(skip_delays=skip_delays):
+            return found
+        found += events
+        await run_until_idle(skip_delays=skip_delays)
+    raise AssertionError(f"effects kept firing for {ROUNDS} rounds")
 
 
 def _fire_schedules() -> tuple[int, int]:

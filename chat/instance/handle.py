@@ -77,6 +77,12 @@ class ChatResult:
     message: Message | None
     error: str | None = None
 
+    @property
+    def content(self) -> str:
+        """The text of the answer: its text parts, joined."""
+        parts = [] if self.message is None else self.message["parts"]
+        return "".join(part["text"] for part in parts if part["type"] == "text")
+
 
 class AgentHandle(
     TurnMethods,

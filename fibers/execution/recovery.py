@@ -1,6 +1,6 @@
 """The sweep: what lost its worker runs again or is abandoned, unclaimed fibers are sent again, old ones are deleted.
 
-It also starts what schedules have due.
+It also starts what schedules have due, and what effects of querysets find.
 
 Runs in every worker, every two seconds, and may run in all of them at once: each row is moved by a conditional UPDATE.
 """
@@ -28,6 +28,7 @@ from fibers.core.states import (
     FiberStatus,
     advance,
 )
+from fibers.effects.looking import look_due
 from fibers.models import Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_now, dispatch_on_commit, mark_dispatched
@@ -70,8 +71,9 @@ def sweep(*, prune: bool = True, run: Callable[[Sequence[str]], None] | None = N
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
     _expire_waits()
-    _note_unknown(known_names())
-    fired = fire_due()
+    names = known_names()
+    _note_unknown(names)
+    fired = fire_due() + look_due()
     return SweepCounts(
         fired=fired,
         recovered=sum(status is FiberStatus.PENDING for status in moved),

@@ -1,11 +1,13 @@
 """Inserts fibers and assigns lane positions; used by services and leases."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Final
 
 from django.db.models import Max, Q
+from django.db.models.functions import Now
 
 from fibers.errors import FiberError, FiberKeyTaken
 from fibers.models import Fiber, new_fiber_id
@@ -94,6 +96,30 @@ def insert_fiber(spec: FiberSpec) -> Fiber:
             dispatch_on_commit([fiber.pk], delay_seconds=delay, queue=queue_of(spec.name))
         return fiber
     raise FiberError(f"no place in lane {spec.lane!r} could be had")
+
+
+def insert_fibers(specs: Sequence[FiberSpec]) -> None:
+    """Insert pending fibers of no lane, due at once; workers are notified on commit.
+
+    A few statements for any number of them. Those whose key is taken are left out.
+    """
+    rows = [
+        Fiber(
+            name=spec.name,
+            payload=spec.payload,
+            metadata=spec.metadata,
+            owner_id=spec.owner_id,
+            share=spec.share,
+            scope=spec.scope,
+            key=spec.key,
+            max_retries=spec.max_retries,
+            dispatched_at=Now(),
+        )
+        for spec in specs
+    ]
+    Fiber.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        dispatch_on_commit([row.pk for row in rows])
 
 
 def _find_known(spec: FiberSpec) -> Fiber | None:

@@ -8,13 +8,14 @@ from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from fibers import selectors, services
 from fibers.core.states import FiberEvent
-from fibers.models import Fiber, FiberStep
+from fibers.models import EffectEntry, EffectState, Fiber, FiberStep
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
 from fibers.testing import expire_lease
@@ -161,3 +162,26 @@ def test_the_filter_by_work_finds_a_family_with_its_members(client: Client, fibe
     page = client.get(reverse(LIST), {"name": "chat.agent_fiber"}).content.decode()
     assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
     assert "Background work: assistant.report" in page
+
+
+def test_effects_are_listed_with_their_rows_and_can_be_told_to_look(client: Client) -> None:
+    for name, count in (("shop.greet", 3), ("shop.none", 0)):
+        state = EffectState.objects.create(name=name, error="LookupError: no shop", due_at="2100-01-01T00:00:00Z")
+        EffectEntry.objects.bulk_create(EffectEntry(effect=state, object_pk=f"{at}") for at in range(count))
+    user = User.objects.create_user("staff", is_staff=True)
+    allow(user, "view_effectstate")
+    client.force_login(user)
+    address = reverse("admin:think_fibers_effectstate_changelist")
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get(address).content.decode()
+    assert '<td class="field-rows">3</td>' in page
+    assert "no shop" in page
+    assert sum("effectentry" in query["sql"] for query in queries) <= 2
+    detail = client.get(reverse("admin:think_fibers_effectstate_change", args=[quote("shop.greet")])).content.decode()
+    assert "q=effect%3Ashop.greet" in detail
+    told = {"action": "look_now", "_selected_action": ["shop.greet"]}
+    client.post(address, told)
+    assert not EffectState.objects.filter(due_at__lte=Now()).exists()
+    allow(user, "look_effect")
+    client.post(address, told)
+    assert [state.name for state in EffectState.objects.filter(due_at__lte=Now())] == ["shop.greet"]

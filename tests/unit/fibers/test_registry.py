@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import connections
 
 from fibers import registry
-from fibers.checks import check_durables, check_settings
+from fibers.checks import check_durables, check_effects, check_settings
+from fibers.effects.declaring import create_effect
 from fibers.errors import UnknownDurable
 from fibers.registry import durable, find_durable, get_durable
 
@@ -88,3 +91,15 @@ def test_settings_without_sense_are_system_checks(settings: Any, monkeypatch: py
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
     monkeypatch.setitem(settings.DATABASES["default"], "OPTIONS", {})
     assert ids(check_settings()) == ["fibers.E003", "fibers.E004", "fibers.E006"]
+
+
+async def test_effects_are_refused_over_a_database_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections["default"], "vendor", "sqlite")
+    monkeypatch.setitem(connections["default"].settings_dict, "NAME", ":memory:")
+    assert check_effects() == []
+    effect = create_effect("unit.effect", User.objects.all, on_enter=print)
+    try:
+        (found,) = check_effects()
+        assert (found.id, "no other one sees" in found.msg) == ("fibers.E007", True)
+    finally:
+        await effect.dispose()
