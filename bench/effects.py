@@ -94,7 +94,7 @@ async def resting(count: int, rounds: int) -> list[Row]:
     saving = milliseconds(await timed(save_one, rounds))
     await alone.dispose()
     for number in range(count):
-        create_effect(f"bench.{number}", partial(with_status, f"e{number}"), on_enter=nothing)
+        create_effect(f"bench.{number}", partial(with_status, f"e{number}"), on_enter=nothing, skip_initial=True)
     users = [User(username=f"{at}", first_name=f"e{at % count}") for at in range(10 * count)]
     await db(User.objects.bulk_create, users, batch_size=1_000)
     await db(look_at_all)

@@ -44,6 +44,7 @@ from chat.core.durable_names import (
     TOOL_CALL,
     TOOL_CALL_ENDED,
     TURN_FIBER,
+    WEBHOOK_FIBER,
 )
 from chat.core.loop.hooks import ChatResponse, ResponseStatus
 from chat.core.model.chosen_model import stored_choice
@@ -81,6 +82,7 @@ from chat.turns.inbox.answering import deliver as deliver_answer
 from chat.turns.inbox.pausing import PAUSE
 from chat.turns.inbox.sending import wake_again
 from chat.user_code.call_hook import call_hook, is_overridden, notify_hook, user_code_boundary
+from chat.webhooks.receiving import run_wake, webhook_names
 from fibers.context import FiberContext
 from fibers.core.states import WORKER_LOST, FiberStatus
 from fibers.errors import Failed, GivenUp
@@ -172,6 +174,12 @@ async def look_at_subscription(context: FiberContext) -> JSONValue:
     """Free the work of a worker that has not reported in time."""
     await db(look_at_lease, context.payload)
     return None
+
+
+@durable(WEBHOOK_FIBER, members=webhook_names)
+async def run_webhook(context: FiberContext) -> JSONValue:
+    """Run what a Durable Streams server has woken a receiver of the site for."""
+    return await run_wake(context)
 
 
 @durable(AGENT_FIBER_SEALED)

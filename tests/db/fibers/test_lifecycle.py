@@ -1,7 +1,8 @@
-"""The lifecycle of a runner, the same for every transport: one contract, over the leases of fibers and in memory."""
+"""The lifecycle of a runner, the same for every transport: one contract, over leases, in memory, and by webhooks."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -9,6 +10,9 @@ import pytest
 from django.db import transaction
 from typing_extensions import override
 
+from chat.webhooks.adapter import Callbacks, WebhookAdapter
+from chat.webhooks.outgoing import Line
+from chat.webhooks.wakes import read_wake
 from fibers import services
 from fibers.core.cursors import Checkpoint, is_later
 from fibers.errors import CheckpointRegression, FiberStopped, LeaseLost, WakeRejected
@@ -20,6 +24,7 @@ from fibers.lifecycle.lease_adapter import FiberLeaseAdapter, read_checkpoints
 from fibers.lifecycle.session import FenceToken, RunnerLifecycleAdapter, RunnerSession, Wake, run_with_lifecycle
 from fibers.models import Fiber
 from fibers.testing import expire_lease
+from tests.wake_server import WakeServer, wake_server
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,6 +109,36 @@ class OverLeases:
         return await db(read_checkpoints, "mirror")
 
 
+class OverWebhooks:
+    """Callbacks to a server of durable streams, over HTTP."""
+
+    def __init__(self, server: WakeServer) -> None:
+        self.server = server
+        self.adapter: RunnerLifecycleAdapter
+
+    async def wake(self) -> Wake:
+        read = read_wake(json.dumps(self.server.wake()).encode())
+        callbacks = Callbacks(Line(self.server.origin), read, read.token, self._keep)
+        self.adapter = WebhookAdapter(callbacks, read)
+        return Wake(id=read.wake_id, runner="mirror")
+
+    async def _keep(self, _token: str) -> None:
+        """Keep nothing: the process lives as long as the wake."""
+
+    async def lose(self, wake: Wake) -> None:
+        with self.server.lock:
+            self.server.begin()
+
+    async def stop(self, wake: Wake) -> None:
+        self.server.is_gone = True
+
+    async def state(self, wake: Wake) -> str:
+        return {"idle": "done", "waking": "waiting", "live": "failed"}[self.server.state]
+
+    async def checkpoints(self) -> dict[str, str]:
+        return self.server.acks
+
+
 class Counting(RunnerLifecycleAdapter):
     """Only claims, and counts what else it is asked."""
 
@@ -140,10 +175,14 @@ class ClaimsOnly(RunnerLifecycleAdapter):
         return None
 
 
-@pytest.fixture(params=[InMemory, OverLeases])
-def transport(request: pytest.FixtureRequest) -> Transport:
-    made: Callable[[], Transport] = request.param
-    return made()
+@pytest.fixture(params=[InMemory, OverLeases, OverWebhooks])
+def transport(request: pytest.FixtureRequest, settings: Any) -> Iterator[Transport]:
+    if request.param is not OverWebhooks:
+        yield request.param()
+        return
+    settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
+    with wake_server() as server:
+        yield OverWebhooks(server)
 
 
 async def test_an_adapter_that_only_claims_is_enough() -> None:
