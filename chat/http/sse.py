@@ -6,14 +6,16 @@ which the caller's authority is asked for again. Holds no database connection be
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Final, cast
 
+from chat.core.wire.ag_ui import AgUiEncoder
+from chat.core.wire.chunks import Chunk
 from chat.http.conf import http_settings
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,48 @@ async def turn_events(
                 yield f"event: end\ndata: {dump(await describe_end())}\n\n".encode()
             elif not isinstance(event, CaughtUp):
                 yield _encode(event)
+
+
+async def ag_ui_events(
+    stream: str,
+    encoder: AgUiEncoder,
+    *,
+    offset: int,
+    is_over: Callable[[], Awaitable[bool]],
+    describe_end: Callable[[], Awaitable[JSONObject]],
+) -> AsyncGenerator[bytes, None]:
+    """Encode the log as events of AG-UI, of the records from an offset on; the log is read from its beginning.
+
+    Of the events of one record the last has its offset as `id`. A lost log ends the run with an error: a reader begins
+    anew.
+    """
+    if offset == 0:
+        yield _ag_ui(encoder.begin())
+    async with aclosing(follow(stream, 0, is_over=is_over)) as events:
+        async for event in events:
+            if isinstance(event, End):
+                end = await describe_end()
+                yield _ag_ui(encoder.end(str(end["outcome"]), end["error"]))
+            elif isinstance(event, Reset):
+                yield _ag_ui(encoder.end("error", "The stream was lost. Read it from the beginning."))
+                return
+            elif not isinstance(event, CaughtUp):
+                encoded = ((record.offset, encoder.encode(cast("Chunk", load(record.text)))) for record in event)
+                pieces = [_ag_ui(made, at) for at, made in encoded if made and at >= offset]
+                if pieces:
+                    yield b"".join(pieces)
+
+
+def _ag_ui(events: Sequence[JSONObject], offset: int | None = None) -> bytes:
+    texts = [f"data: {dump(event)}\n\n" for event in events]
+    if texts and offset is not None:
+        texts[-1] = f"id: {offset}\n{texts[-1]}"
+    return "".join(texts).encode()
+
+
+def wants_ag_ui(accept: str) -> bool:
+    """Whether a request asks for the events of AG-UI: `Accept: text/event-stream; profile=ag-ui`."""
+    return any("profile" in each and "ag-ui" in each.partition("profile")[2] for each in accept.lower().split(","))
 
 
 async def event_body(

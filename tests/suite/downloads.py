@@ -21,6 +21,7 @@ from tests.acceptance.feed.state_client import STATE_CLIENT
 from tests.acceptance.programs.typescript_program import PROGRAM
 from tests.clients import bundle
 from tests.mcp import others
+from tests.unit.ag_ui.published_schemas import SCHEMAS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -59,6 +60,7 @@ def downloads() -> list[Download]:
         _made("the suite of Durable Streams", 25, "tests/acceptance/", SUITE),
         _made("a client of the State Protocol", 10, "tests/acceptance/", STATE_CLIENT, "tests/browser/"),
         _made("a client of MCP", 10, "tests/acceptance/", PROGRAM),
+        _made("the schemas of AG-UI", 5, "tests/unit/", SCHEMAS),
     ]
 
 

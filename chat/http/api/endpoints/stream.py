@@ -6,8 +6,18 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Header, Query, Router
 
 from chat.access.auth import holds_role, open_turn
+from chat.core.wire.ag_ui import AgUiEncoder
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
-from chat.http.sse import CONTENT_TYPE, HEADERS, MAX_OFFSET, event_body, start_offset, turn_events
+from chat.http.sse import (
+    CONTENT_TYPE,
+    HEADERS,
+    MAX_OFFSET,
+    ag_ui_events,
+    event_body,
+    start_offset,
+    turn_events,
+    wants_ag_ui,
+)
 from chat.models import Role
 from chat.reads.snapshots import is_final
 from chat.reads.transcripts import turn_end
@@ -18,7 +28,8 @@ router = Router(tags=["turns"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 _DESCRIPTION = (
     "Server-sent events. Each has a chunk as JSON in `data` and its offset as `id`; reconnecting with `Last-Event-ID` "
     "(or `offset`) goes on there. Comments keep an idle stream open. The last event has the type `end`: "
-    '`{"turn_id", "request_id", "outcome", "message_id", "error"}`.'
+    '`{"turn_id", "request_id", "outcome", "message_id", "error"}`. With `Accept: text/event-stream; profile=ag-ui` '
+    "the events are those of AG-UI 1.0."
 )
 
 
@@ -34,6 +45,7 @@ async def turn_stream(
     turn_id: str,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+    accept: Annotated[str | None, Header(alias="Accept")] = None,
 ) -> StreamingHttpResponse:
     """Follow a turn from an offset until it is final."""
     caller = caller_of(request)
@@ -48,8 +60,11 @@ async def turn_stream(
     async def describe_end() -> JSONObject:
         return await db(turn_end, turn.id)
 
-    events = turn_events(
-        turn.id, offset=start_offset(last_event_id, offset), is_over=is_over, describe_end=describe_end
-    )
+    start = start_offset(last_event_id, offset)
+    if wants_ag_ui(accept or ""):
+        encoder = AgUiEncoder(thread_id=turn.instance_id, run_id=turn.id)
+        events = ag_ui_events(turn.id, encoder, offset=start, is_over=is_over, describe_end=describe_end)
+    else:
+        events = turn_events(turn.id, offset=start, is_over=is_over, describe_end=describe_end)
     body = event_body(events, still_allowed=still_allowed)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)

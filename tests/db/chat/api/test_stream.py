@@ -18,6 +18,7 @@ from django.utils import timezone
 from redis.asyncio import Redis
 
 from chat.access import api_tokens
+from chat.core.wire import chunks
 from chat.http.sse import start_offset
 from chat.models import AgentInstance, ApiToken, Turn
 from chat.streams.logs.log import close_logs
@@ -249,3 +250,31 @@ async def test_authority_that_cannot_be_asked_for_ends_the_stream(
     async with asyncio.timeout(10):
         assert await events.all() == []
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
+
+
+async def test_a_client_of_ag_ui_gets_its_events_and_goes_on_where_it_was(
+    turn: Turn, signed_in_client: AsyncClient
+) -> None:
+    async with StreamWriter(turn.id, fence=1, ctx_fenced=transaction.atomic) as writer:
+        for chunk in (chunks.start("m1"), chunks.text_start("t1"), chunks.text_delta("t1", "Two")):
+            writer.write(chunk)
+            await writer.flush()
+        writer.write(chunks.text_end("t1"))
+    await finish(turn)
+
+    async def read(**headers: str) -> list[tuple[str, dict[str, Any]]]:
+        accept = "text/event-stream; profile=ag-ui"
+        reply: Any = await signed_in_client.get(
+            f"/api/v1/turns/{turn.id}/stream", headers={"Accept": accept, **headers}
+        )
+        assert reply["Content-Type"].startswith("text/event-stream")
+        return [(event_id, json.loads(data)) async for _, event_id, data in Events(reply)]
+
+    whole = await read()
+    assert [event["type"] for _, event in whole] == [
+        *("RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED")
+    ]
+    assert whole[0][1]["runId"] == turn.id
+    (last,) = [event_id for event_id, event in whole if event["type"] == "TEXT_MESSAGE_CONTENT"]
+    rest = await read(**{"Last-Event-ID": last})
+    assert [event for _, event in rest] == [event for _, event in whole[3:]]
