@@ -5,6 +5,7 @@ ThinkError
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
+                  │  AnswersIncomplete · StreamTaken
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -213,6 +214,12 @@ class InputInvalid(ChatError, Invalid):
     code = "input_invalid"
 
 
+class StreamTaken(ChatError, Conflict):
+    """Another writer has written to this stream of chunks."""
+
+    code = "stream_taken"
+
+
 class TurnConflict(ChatError, Conflict):
     """The conversation's present state does not allow this turn."""
 
@@ -241,6 +248,12 @@ class CallChanged(ChatError, Conflict):
     """The call that was answered is no longer the pending one."""
 
     code = "call_changed"
+
+
+class AnswersIncomplete(ChatError, Conflict):
+    """All open questions of a conversation are decided at once, each exactly once; these are others. `open`: theirs."""
+
+    code = "answers_incomplete"
 
 
 class CallDecided(ChatError, Conflict):

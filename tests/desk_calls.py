@@ -1,4 +1,4 @@
-"""A table of a developer's own, which the product knows nothing of: calls of tools, and questions for an agent."""
+"""Tables of a developer's own, which the product knows nothing of: calls, which may be questions, and chunks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +25,22 @@ with isolate_apps("django.contrib.auth"):
         if TYPE_CHECKING:
             objects: models.Manager["DeskCall"]
 
+    class DeskPiece(models.Model):
+        """A chunk of an answer."""
+
+        answer = models.CharField(max_length=64)
+        number = models.PositiveIntegerField()
+        kind = models.CharField(max_length=40)
+        text = models.TextField(default="")
+
+        class Meta:
+            app_label = "auth"
+            db_table = "desk_piece"
+            constraints = [models.UniqueConstraint(fields=["answer", "number"], name="desk_piece_number")]
+
+        if TYPE_CHECKING:
+            objects: models.Manager["DeskPiece"]
+
 
 def waiting() -> "models.QuerySet[DeskCall]":
     """Rows that wait."""
@@ -33,11 +49,14 @@ def waiting() -> "models.QuerySet[DeskCall]":
 
 @contextmanager
 def desk_table() -> Iterator[None]:
-    """Have the table for as long as the block."""
+    """Have the tables for as long as the block."""
+    tables = (DeskCall, DeskPiece)
     with connection.schema_editor() as editor:
-        editor.create_model(DeskCall)
+        for model in tables:
+            editor.create_model(model)
     try:
         yield
     finally:
         with connection.schema_editor() as editor:
-            editor.delete_model(DeskCall)
+            for model in tables:
+                editor.delete_model(model)

@@ -71,8 +71,7 @@ def sweep(*, prune: bool = True, run: Callable[[Sequence[str]], None] | None = N
     moved = [_recover(fiber) for fiber in _expired()]
     ended = sum(_seal_lapsed(fiber) for fiber in _lapsed())
     _expire_waits()
-    names = known_names()
-    _note_unknown(names)
+    _note_unknown(known_names())
     fired = fire_due() + look_due()
     return SweepCounts(
         fired=fired,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 
 from chat.agent.base import InstanceKey
-from chat.errors import CallNotFound, QuotaExceeded
+from chat.errors import AnswersIncomplete, CallDecided, CallNotFound, QuotaExceeded
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
 from chat.instances.runs import note_turn_end
@@ -33,6 +33,7 @@ from chat.turns.admission.tool_answers import (
     has_lasting,
     hold_turn_of,
     is_ready,
+    pending_calls,
     show_answers,
     wake_turn_of,
 )
@@ -42,6 +43,7 @@ from thinkproject.kernel.phrases import Phrase
 from tools_app.calls.selectors import expired_call, find_call, scopes_with_questions
 from tools_app.calls.services import Actor, abandon_call
 from tools_app.core.permissions.rules import RuleLevel
+from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ApprovalEventKind, PermissionRule
 
 logger = logging.getLogger(__name__)
@@ -101,6 +103,28 @@ def reply_to_call(
     if rules and reply.always is RuleLevel.OWNER:
         _settle_elsewhere(instance, reply, actor)
     return replied
+
+
+def decide_all(key: InstanceKey, replies: Sequence[Reply], actor: Actor) -> Replied:
+    """Take the decisions about all questions that wait in a conversation, or none of them.
+
+    Durability: one transaction. Errors: `AnswersIncomplete` when they do not name each open question exactly once, and
+    those of `reply_to_call`; then nothing is changed, and nothing runs.
+    """
+    with transaction.atomic():
+        instance = find_instance(key)
+        if instance is None:
+            raise CallNotFound
+        hold_waiting(instance)
+        hold_instance(instance)
+        open_ids = [row.call_id for row in pending_calls(instance) if row.status == CallStatus.ASKED]
+        if sorted(open_ids) != sorted(reply.call_id for reply in replies):
+            raise AnswersIncomplete(open=sorted(open_ids))
+        answered = [answer(instance, reply, actor) for reply in replies]
+        if not all(each.is_new for each in answered):
+            raise CallDecided
+        notify_conversation(instance.owner_id, instance.pk)
+        return _continued(instance, answered, "")
 
 
 def _continued(instance: AgentInstance, answered: Sequence[AnsweredCalls], origin: str) -> Replied:

@@ -87,6 +87,9 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("DELETE", "/api/v1/rules/{rule_id}"): None,
     ("GET", "/api/v1/instances/{instance_id}/calls"): None,
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"): {"approved": True},
+    ("POST", "/api/v1/instances/{instance_id}/approvals"): {
+        "decisions": [{"call_id": "alices-call", "approved": True}]
+    },
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"): {"output": "mine"},
     ("GET", "/api/v1/instances/{instance_id}/calls/{call_id}/events"): None,
     ("GET", "/api/v1/turns/{turn_id}"): None,
@@ -258,6 +261,7 @@ WRITERS = READERS | {
 }
 APPROVERS = WRITERS | {
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/approval"),
+    ("POST", "/api/v1/instances/{instance_id}/approvals"),
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"),
 }
 # Operations without an id: they answer with the caller's own

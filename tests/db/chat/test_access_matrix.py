@@ -284,7 +284,7 @@ def test_bob_gets_and_changes_nothing_of_alices(hers: Hers, bob: User, power: st
 
 
 ROLES = {Role.READER: READERS, Role.WRITER: WRITERS, Role.APPROVER: APPROVERS}
-ONE_AFTER_ANOTHER = {"/approval": -1, "/leave": 9}  # what is asked is decided first
+ONE_AFTER_ANOTHER = {"/approvals": -2, "/approval": -1, "/leave": 9}  # what is asked is decided first
 METHODS = ["GET", "PATCH", "POST", "PUT", "DELETE"]  # what is read is there
 
 

@@ -11,8 +11,7 @@ from chat.core.wire.chunks import Chunk
 from tests.budget import examples
 from tests.properties.chunk_strategies import streams as chunk_lists
 from tests.unit.ag_ui.published_schemas import wrong_events
-from tests.wire.recordings import NAMES
-from tests.wire.test_recorded_folds import streams
+from tests.wire.recordings import NAMES, frames_of
 
 OPENS = {"TEXT_MESSAGE_START": "TEXT_MESSAGE_END", "REASONING_MESSAGE_START": "REASONING_MESSAGE_END"}
 
@@ -23,6 +22,12 @@ def encoded(given_chunks: list[Chunk], outcome: str = "completed") -> list[Any]:
     for chunk in given_chunks:
         events += encoder.encode(chunk)
     return events + encoder.end(outcome, "It broke." if outcome == "error" else None)
+
+
+def recorded_chunks(name: str) -> list[Chunk]:
+    """The chunks of one recording, those of all its turns after each other."""
+    frames = [frame for frame in frames_of(name, "in") if frame["type"] == "cf_agent_use_chat_response"]
+    return [frame["$body"] for frame in frames if "$body" in frame]
 
 
 def kinds(events: list[Any]) -> list[str]:
@@ -86,7 +91,7 @@ def test_open_questions_are_an_interrupt_and_open_calls_of_clients_are_pending()
 
 
 def test_what_was_recorded_of_real_turns_is_valid() -> None:
-    recorded = [encoded(stream.chunks) for name in NAMES for stream in streams(name)]
+    recorded = [encoded(recorded_chunks(name)) for name in NAMES]
     assert sum("TEXT_MESSAGE_CONTENT" in kinds(events) for events in recorded) > 5
     assert wrong_events(recorded) == []
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from ninja import Schema
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -124,6 +124,24 @@ class ApprovalIn(Input):
     always: Literal["conversation", "owner"] | None = None
     deny_all: bool = False
     answers: list[list[Annotated[str, StringConstraints(max_length=4000)]]] | None = None
+
+
+class DecisionIn(Input):
+    """One decision of several: as `ApprovalIn`, about the call of this id."""
+
+    call_id: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
+    approved: bool
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] = ""
+    input: JSONObject | None = None
+    edited_input: JSONObject | None = None
+    answers: list[list[Annotated[str, StringConstraints(max_length=4000)]]] | None = None
+
+
+class DecisionsIn(Input):
+    """A decision for each open question of a conversation."""
+
+    decisions: list[DecisionIn] = Field(min_length=1, max_length=200)
+    continues: bool = True
 
 
 class ResultIn(Input):

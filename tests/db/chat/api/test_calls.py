@@ -161,3 +161,42 @@ def test_a_running_turn_keeps_the_answer_for_its_end(
         "settled": [],
     }
     assert ToolCallRecord.objects.get(call_id="c9").output == "early"
+
+
+def test_all_open_questions_are_decided_at_once_or_none_is(
+    as_alice: ApiClient, conversation: AgentInstance, ask: Ask
+) -> None:
+    for call_id in ("c1", "c2", "c3"):
+        ask(call_id)
+    ask("client", is_question=False)  # no question: a client answers it
+    before = Turn.objects.count()
+
+    def decide_all(*decisions: Any) -> Any:
+        return as_alice.send("POST", f"/instances/{conversation.id}/approvals", {"decisions": list(decisions)})
+
+    def one(call_id: str, **more: Any) -> dict[str, Any]:
+        return {"call_id": call_id, "approved": True, **more}
+
+    for wrong in (
+        [one("c1"), one("c2")],  # one is missing
+        [one("c1"), one("c2"), one("c3"), one("c4")],
+        [one("c1"), one("c2"), one("c2")],
+    ):
+        reply = decide_all(*wrong)
+        assert (reply.status_code, reply.json()["code"]) == (409, "answers_incomplete")
+        assert reply.json()["data"]["open"] == ["c1", "c2", "c3"]
+    reply = decide_all(one("c1"), one("c2"), one("c3", input={"amount": 6}))  # other arguments than were shown
+    assert (reply.status_code, reply.json()["code"]) == (409, "call_changed")
+    assert {row.status for row in ToolCallRecord.objects.exclude(call_id="client")} == {CallStatus.ASKED}
+    assert part_of(conversation, "c1")["state"] == "approval-requested"
+    reply = decide_all(one("c1"), {"call_id": "c2", "approved": False, "reason": "too much"}, one("c3"))
+    assert (reply.status_code, reply.json()["accepted"]) == (200, True)
+    assert [part_of(conversation, call_id)["state"] for call_id in ("c1", "c2", "c3")] == [
+        "approval-responded",
+        "output-denied",
+        "approval-responded",
+    ]
+    assert Turn.objects.count() == before  # the client's call is open
+    assert result(as_alice, conversation, "client", output="done").json()["turn_id"]
+    assert Turn.objects.count() == before + 1
+    assert decide_all(one("c1")).status_code == 409

@@ -18,6 +18,7 @@ from chat.http.api.schemas.calls import (
     ApprovalEventOut,
     ApprovalIn,
     ChoiceOut,
+    DecisionsIn,
     OfferOut,
     OpenCallOut,
     PendingApprovalOut,
@@ -29,7 +30,7 @@ from chat.instances.rows import key_of
 from chat.models import AgentInstance, Role, Turn
 from chat.reads.actions import own_effects
 from chat.reads.approvals import PendingApproval, pending_approvals
-from chat.turns.admission.continuation import Replied, reply_to_call, require_call
+from chat.turns.admission.continuation import Replied, decide_all, reply_to_call, require_call
 from chat.turns.admission.tool_answers import Reply, pending_calls
 from thinkproject.kernel.jsonvalue import fingerprint
 from thinkproject.kernel.languages import translate
@@ -102,6 +103,34 @@ def call_decide(request: HttpRequest, instance_id: str, call_id: str, data: Appr
     return _answer(request, instance, reply)
 
 
+@router.post(
+    "/instances/{instance_id}/approvals",
+    response=AnsweredOut,
+    operation_id="decide_calls",
+    openapi_extra=declares(409),
+)
+def calls_decide(request: HttpRequest, instance_id: str, data: DecisionsIn) -> AnsweredOut:
+    """Decide all open questions of a conversation at once: all decisions count, or none.
+
+    Each open question must be named exactly once, else 409 (`answers_incomplete`, with the open ones). Each decision is
+    checked as one alone is. Nothing is changed by an error, and no call runs before all are decided.
+    """
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.APPROVER)
+    replies = [
+        Reply(
+            call_id=each.call_id,
+            is_approved=each.approved,
+            reason=each.reason,
+            input_hash=None if each.input is None else fingerprint(each.input),
+            edited_input=each.edited_input,
+            continues=data.continues,
+            answers=each.answers,
+        )
+        for each in data.decisions
+    ]
+    return _answered(decide_all(key_of(instance), replies, Actor(user_id=caller_of(request).user.pk, via="api")))
+
+
 @router.post("/instances/{instance_id}/calls/{call_id}/result", response=AnsweredOut, operation_id="answer_call")
 def call_answer(request: HttpRequest, instance_id: str, call_id: str, data: ResultIn) -> AnsweredOut:
     """Give the result of a call that a client runs: an `output`, or an `error_text`. The first result counts."""
@@ -129,7 +158,10 @@ def _answer(request: HttpRequest, instance: AgentInstance, reply: Reply) -> Answ
         raise CallNotFound
     require_call(instance, reply.call_id)
     actor = Actor(user_id=caller_of(request).user.pk, via="api")
-    replied: Replied = reply_to_call(key_of(instance), reply, actor)
+    return _answered(reply_to_call(key_of(instance), reply, actor))
+
+
+def _answered(replied: Replied) -> AnsweredOut:
     return AnsweredOut(
         accepted=replied.is_new,
         turn_id=None if replied.turn is None else replied.turn.pk,
