@@ -48,7 +48,7 @@ def _start(run_id: str, cause: str, payload: JSONObject) -> None:
 
 
 def stop_runs_of(turn_id: str, reason: str) -> None:
-    """Stop what works for a turn that has not ended well, runs, executors, other agents: no call waits for them any more.
+    """Stop what works for a turn that has not ended well: runs, executors, other agents. No call waits for them.
 
     Three queries at least.
     """

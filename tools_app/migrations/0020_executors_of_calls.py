@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("think_fibers", "0010_served_functions"),
-        ("think_tools", "0018_append_only"),
+        ("think_tools", "0019_directories_keep"),
     ]
 
     operations = [

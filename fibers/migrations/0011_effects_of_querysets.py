@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_fibers", "0009_incident"),
+        ("think_fibers", "0010_served_functions"),
     ]
 
     operations = [
