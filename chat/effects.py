@@ -24,11 +24,11 @@ from fibers.errors import Failed
 from fibers.waits import Wait
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.jsonvalue import JSONValue
-from tools_app.row_calls import CallColumns, create_tool_execution_effect
+from tools_app.row_calls import RowColumns, create_tool_execution_effect
 
 __all__ = [
-    "CallColumns",
     "EffectEvent",
+    "RowColumns",
     "RowEffect",
     "create_effect",
     "create_generation_effect",
@@ -130,7 +130,7 @@ async def _awaited(fiber: FiberContext, turn_id: str) -> ChatResult:
 
 
 def _result_of(turn_id: str) -> ChatResult | None:
-    """How a turn ended; nothing while it goes on. Errors: `Failed` for one that was deleted with its conversation."""
+    """The end of a turn; nothing while it goes on. Errors: `Failed` for one that was deleted with its conversation."""
     turn = Turn.objects.select_related("fiber").filter(pk=turn_id).first()
     if turn is None:
         raise Failed("turn_not_found", "the conversation was deleted before its agent had answered", is_final=True)

@@ -16,11 +16,12 @@ from typing import Any, Final
 from django.db import IntegrityError, router, transaction
 from django.db.models import Max, Model
 
+from chat.core.wire.ag_ui import row_kind
 from chat.core.wire.chunks import Chunk
 from chat.errors import StreamTaken
 from thinkproject.kernel.aio import db
 
-__all__ = ["StoredChunks", "stream_to_collection"]
+__all__ = ["StoredChunks", "row_kind", "stream_to_collection"]
 
 BATCH: Final = 32
 BATCH_SECONDS: Final = 0.05
@@ -32,7 +33,7 @@ Transform = Callable[[Chunk, int, Any], Model]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunks:
-    """What was stored. `content`: the text of the whole answer, that of chunks which were left out, too."""
+    """The outcome of storing. `content`: the text of the whole answer, that of chunks which were left out, too."""
 
     content: str
     count: int
@@ -106,7 +107,7 @@ class _Rows:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the batch may wait for more; `None` where there is nothing to write."""
+        """Seconds that the batch may wait for more; `None` where there is nothing to write."""
         return max(0.0, self._began + BATCH_SECONDS - time.monotonic()) if self._rows else None
 
     def read_end(self) -> None:

@@ -26,7 +26,7 @@ from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
 
-__all__ = ["CallColumns", "create_tool_execution_effect"]
+__all__ = ["RowColumns", "create_tool_execution_effect"]
 
 CLAIMED: Final = "claimed"
 RESULT: Final = "result"
@@ -35,7 +35,7 @@ INTERRUPTED: Final = "The call was interrupted. Its outcome is unknown, and the 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallColumns:
+class RowColumns:
     """Names of the columns of a table of calls. `args` and `result` hold JSON."""
 
     name: str = "name"
@@ -59,7 +59,7 @@ def create_tool_execution_effect(  # noqa: PLR0913 - one keyword for each thing 
     query: Callable[[], QuerySet[Any]],
     *,
     tools: ToolSource,
-    columns: CallColumns = CallColumns(),
+    columns: RowColumns = RowColumns(),
     on_executing: Callable[[Any], object] | None = None,
     on_complete: Callable[[Any, JSONValue], object] | None = None,
     on_error: Callable[[Any, str], object] | None = None,
@@ -97,18 +97,18 @@ def create_tool_execution_effect(  # noqa: PLR0913 - one keyword for each thing 
     return create_effect(name, query, on_enter=rows.run, max_retries=max_retries + 1)
 
 
-def _check_columns(model: type[Model], columns: CallColumns, *, all_of_them: bool) -> None:
+def _check_columns(model: type[Model], columns: RowColumns, *, all_of_them: bool) -> None:
     names = [each.name for each in fields(columns)] if all_of_them else ["name", "args"]
     for name in names:
         column = getattr(columns, name)
         try:
             model._meta.get_field(column)
         except FieldDoesNotExist as error:
-            message = f"{model.__name__} has no column {column!r}: name it in CallColumns({name}=...)"
+            message = f"{model.__name__} has no column {column!r}: name it in RowColumns({name}=...)"
             raise ToolDeclarationInvalid(message) from error
 
 
-def _writers(model: type[Model], columns: CallColumns) -> CallHooks:
+def _writers(model: type[Model], columns: RowColumns) -> CallHooks:
     """The default writers: each is one conditional UPDATE, which loses where the row has moved on."""
 
     def move(row: Any, sources: tuple[str, ...], **values: Any) -> bool:
@@ -127,7 +127,7 @@ class _RowCalls:
     """Runs the calls of one effect."""
 
     toolset: Toolset
-    columns: CallColumns
+    columns: RowColumns
     hooks: CallHooks
     writes: int
 

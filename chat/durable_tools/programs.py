@@ -33,7 +33,7 @@ LOOK: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ExecutorProgram:
     """A person's program, and the executor that it is."""
 
     user_id: Any
@@ -48,7 +48,7 @@ class ClaimedCall:
     fence: int
 
 
-def claim_calls(program: Program, tools: Sequence[str], limit: int) -> list[ClaimedCall]:
+def claim_calls(program: ExecutorProgram, tools: Sequence[str], limit: int) -> list[ClaimedCall]:
     """Claim up to so many calls of these tools, the longest waiting first. A transaction for each."""
     names = [fiber_name(f"{program.executor}/{tool}") for tool in tools]
     note_served(names, ExecutorKind.PROGRAM)
@@ -63,7 +63,7 @@ def claim_calls(program: Program, tools: Sequence[str], limit: int) -> list[Clai
     return claimed
 
 
-def renew_call(program: Program, job_id: str, fence: int, progress: JSONObject | None) -> bool:
+def renew_call(program: ExecutorProgram, job_id: str, fence: int, progress: JSONObject | None) -> bool:
     """Prolong a claim and store how far the call is; true where it is to stop. Errors: `LeaseLost`, `FiberNotFound`."""
     job = _held(program, job_id)
     with leases.fenced(job.pk, fence):
@@ -72,7 +72,7 @@ def renew_call(program: Program, job_id: str, fence: int, progress: JSONObject |
         return Fiber.objects.filter(pk=job.pk).exclude(cancel_requested_at=None).exists()
 
 
-def complete_call(program: Program, job_id: str, fence: int, output: JSONValue) -> FiberStatus:
+def complete_call(program: ExecutorProgram, job_id: str, fence: int, output: JSONValue) -> FiberStatus:
     """Store the result and end the claim; a call that was to stop counts as stopped.
 
     Durability: said again after a lost answer, it gives the status that stands. Errors: `LeaseLost`, `FiberNotFound`;
@@ -90,7 +90,7 @@ def complete_call(program: Program, job_id: str, fence: int, output: JSONValue) 
     return status
 
 
-def fail_call(program: Program, job_id: str, fence: int, message: str, *, may_retry: bool) -> FiberStatus:
+def fail_call(program: ExecutorProgram, job_id: str, fence: int, message: str, *, may_retry: bool) -> FiberStatus:
     """End the claim with an error; the call is tried again where it has retries left. As `complete_call`."""
     job = _held(program, job_id)
     if _is_settled(job, fence):
@@ -115,13 +115,13 @@ def lease_seconds() -> float:
     return fiber_settings.lease_seconds
 
 
-def _own(program: Program, fibers: FiberQuerySet) -> FiberQuerySet:
+def _own(program: ExecutorProgram, fibers: FiberQuerySet) -> FiberQuerySet:
     given = Q(user=program.user_id) | Q(group__user=program.user_id)  # a superuser has it only where it was given
     sees_all = Permission.objects.filter(given, codename=ALL_CALLS, content_type__app_label="think_tools").exists()
     return fibers if sees_all else fibers.filter(owner_id=program.user_id)
 
 
-def _held(program: Program, job_id: str) -> Fiber:
+def _held(program: ExecutorProgram, job_id: str) -> Fiber:
     """A call of this executor that the person may run. Errors: `FiberNotFound` for any other."""
     found = _own(program, Fiber.objects.filter(pk=job_id, name__startswith=f"{PREFIX}{program.executor}/")).first()
     if found is None:
@@ -137,5 +137,5 @@ def _is_settled(job: Fiber, fence: int) -> bool:
     return job.finished_at is not None and (job.fence == fence or is_tidied)
 
 
-def _worker(program: Program) -> str:
+def _worker(program: ExecutorProgram) -> str:
     return f"program:{program.user_id}:{program.executor}"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from chat.webhooks.outgoing import Line
+from chat.webhooks.outgoing import ServerLine
 from chat.webhooks.wakes import StreamWake
 from fibers.core.cursors import Checkpoint, is_later
 from fibers.errors import FiberStopped, LeaseLost, WakeRejected
@@ -46,7 +46,7 @@ class CallbackRefused(Exception):
 class Callbacks:
     """The callbacks of one wake, one after the other, each with the newest token. `keep` stores a token durably."""
 
-    def __init__(self, line: Line, wake: StreamWake, token: str, keep: KeepToken) -> None:
+    def __init__(self, line: ServerLine, wake: StreamWake, token: str, keep: KeepToken) -> None:
         self._line = line
         self._wake = wake
         self._token = token
@@ -153,7 +153,7 @@ class WebhookAdapter(RunnerLifecycleAdapter):
 
     @override
     async def fail(self, wake: Wake, fence: FenceToken, error: BaseException) -> None:
-        """Say nothing more: the server wakes again when it has heard nothing for its time."""
+        """Say nothing more: the server wakes again when nothing has come for its time."""
         self._stop_timer()
 
     async def _send(self, body: JSONObject) -> None:

@@ -11,7 +11,7 @@ from tools_app.mcp.conf import mcp_settings
 LIMITS: Final = FetchLimits(seconds=10.0, max_bytes=256 * 1024, max_redirects=0)
 
 
-class Line:
+class ServerLine:
     """The way to one server. `server`: its origin, as in `https://streams.example.org`.
 
     Errors of its requests: `FetchFailed`, before anything is sent for another origin or an address that is not public

@@ -23,7 +23,7 @@ from django.http.response import HttpResponseBase
 
 from chat.core.durable_names import WEBHOOK_FIBER
 from chat.webhooks.adapter import Callbacks, WebhookAdapter
-from chat.webhooks.outgoing import Line
+from chat.webhooks.outgoing import ServerLine
 from chat.webhooks.verifying import HEADER, SignatureRefused, Verifier
 from chat.webhooks.wakes import StreamWake, read_wake, stored_wake
 from fibers.context import FiberContext
@@ -73,7 +73,7 @@ class Webhook:
 
     name: str
     run: Callable[[RunnerSession], Awaitable[object]]
-    line: Line
+    line: ServerLine
     verifier: Verifier
     mode: AckImmediate | RequestBound
     heartbeat_seconds: float
@@ -122,7 +122,7 @@ def create_webhook(  # noqa: PLR0913 - one keyword for each thing a receiver may
         raise FiberError(f"{name!r} is taken, or no name of a webhook: it has no colon")
     if bool(secret) == bool(jwks_url):
         raise FiberError(f"the webhook {name!r} needs either a secret or jwks_url, to check signatures")
-    line = Line(server)
+    line = ServerLine(server)
     if jwks_url:
         line.check(jwks_url)
     hook = Webhook(

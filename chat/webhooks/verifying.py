@@ -13,7 +13,7 @@ from typing import Any, Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from chat.webhooks.outgoing import Line
+from chat.webhooks.outgoing import ServerLine
 from thinkproject.kernel.jsonvalue import load
 from tools_app.fetching.errors import FetchFailed
 
@@ -31,7 +31,7 @@ class SignatureRefused(Exception):
 class Verifier:
     """Checks signatures. With a `secret` those of the draft, else those of keys at `jwks_url`."""
 
-    def __init__(self, line: Line, *, secret: str = "", jwks_url: str = "") -> None:
+    def __init__(self, line: ServerLine, *, secret: str = "", jwks_url: str = "") -> None:
         self._line = line
         self._secret = secret.encode()
         self._jwks_url = jwks_url

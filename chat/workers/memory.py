@@ -52,7 +52,7 @@ class MemoryJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAnswer:
-    """What came of it: the text of the last step, and its value where a form was asked for."""
+    """The outcome: the text of the last step, and its value where a form was asked for."""
 
     text: str
     output: JSONValue

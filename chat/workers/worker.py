@@ -25,6 +25,7 @@ from chat.workers.memory import MemoryJob, run_in_memory, to_messages
 from fibers.context import current_fiber
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from thinkproject.kernel.phrases import Phrase
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import ToolError
 
@@ -182,7 +183,7 @@ def _checked(schema: type[BaseModel] | None, value: Any) -> Any:
     try:
         return schema.model_validate(value)
     except ValidationError as error:
-        raise InputInvalid(f"The input of the worker: {error}") from error
+        raise InputInvalid(Phrase("The input of the worker: {error}", error=str(error))) from error
 
 
 def _pairs(spec: WorkerSpec, checked: Any) -> Sequence[tuple[str, str]]:

@@ -14,7 +14,7 @@ class Capabilities:
 
     @property
     def lack(self) -> str:
-        """What keeps effects from running over it; empty where nothing does."""
+        """The lack that keeps effects from running over it; empty where there is none."""
         if not self.has_transactions:
             return "it has no transactions"
         return "" if self.confirms else "it is in the memory of one process, so no other one sees a committed row"

@@ -1,4 +1,4 @@
-"""Which events follow from what a queryset has now and what it had. Pure."""
+"""The events that follow from what a queryset has now and what it had. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

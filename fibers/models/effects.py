@@ -8,7 +8,7 @@ from thinkproject.kernel.fields import JSONText
 
 
 class EffectState(models.Model):
-    """One effect, as all processes share it. Whoever compares and fires holds the lock of this row."""
+    """One effect, as all processes share it. A process that compares and fires holds the lock of this row."""
 
     name = models.CharField(_("name"), primary_key=True, max_length=100)
     is_primed = models.BooleanField(_("knows what was there"), default=False)  # the first look has been

@@ -90,7 +90,7 @@ class ChatOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentContext:
-    """What code of an agent of `create_agent` knows about its work: its name, and the name of its session or room."""
+    """The work of an agent of `create_agent`, as its code knows it: its name, and that of its session or room."""
 
     agent_name: str
     session: str

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
-from chat.core.context.prompt import goes_on, with_checkpoint, with_correction
+from chat.core.context.prompt import goes_on, with_checkpoint
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk, steer_chunks
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import ContextSize, ModelFailover, with_models
@@ -368,8 +368,7 @@ class TurnLoop:
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
         messages = with_checkpoint(context.messages if config.messages is None else config.messages)
-        if not self._ends_in_text and (correction := self._steps.correction()):
-            messages = with_correction(messages, correction)
+        messages = self._steps.corrected(messages)
         is_cut = bool(seam.base) and config.messages is None and goes_on(messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
@@ -383,11 +382,6 @@ class TurnLoop:
         self._view.number, self._view.messages = context.step_number, request.messages
         self._view.shared = context.shared if config.shared is None else config.shared
         return model, request
-
-    @property
-    def _ends_in_text(self) -> bool:
-        """Whether the present step has a text that is whole: its call broke off behind it."""
-        return bool(self.fold.step_text()) and not self.fold.open_text()
 
     def _seam(self) -> Seam:
         """The place where the text goes on that a lost call left open. JSON of a schema begins anew, it is checked."""

@@ -3,11 +3,14 @@
 A recovered turn has the steps of its earlier attempts, with what they were asked and answered.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from chat.core.context.prompt import with_correction
 from chat.core.loop.hooks import StepRecord
 from chat.core.loop.request_records import RequestRecorder, body_of
 from chat.core.loop.turn_state import TurnState
+from chat.core.model.language_model import ModelMessage
 from chat.core.model.output_schema import Output
 from chat.errors import OutputInvalid
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
@@ -45,7 +48,7 @@ class StepHistory:
         return tuple(self._records)
 
     def correction(self) -> str:
-        """What the model reads about its last step, as long as it may try again; empty where it need not.
+        """The words of the model's next try about its last step, as long as it may try again; empty where it need not.
 
         A step without calls is an answer: those before the last were of another form.
         """
@@ -54,6 +57,12 @@ class StepHistory:
             return ""
         wrong = [text for step in steps if not step.tool_calls and (text := self._output.correction_of(step.text))]
         return wrong[-1] if len(wrong) <= self._output.tries and self._output.correction_of(steps[-1].text) else ""
+
+    def corrected(self, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+        """The messages with those words. The same where the step has a text that is whole: its call broke off behind it."""
+        is_whole = bool(self._fold.step_text()) and not self._fold.open_text()
+        words = "" if is_whole else self.correction()
+        return with_correction(messages, words) if words else tuple(messages)
 
     def _make(self, number: int) -> StepRecord:
         settled = self._settled[number]

@@ -48,7 +48,7 @@ class Output:
         return value
 
     def correction_of(self, text: str) -> str:
-        """What the model reads about an answer of another form; empty for one that fits."""
+        """The words for the model about an answer of another form; empty for one that fits."""
         try:
             self.read(text)
         except OutputInvalid as error:

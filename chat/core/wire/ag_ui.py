@@ -66,7 +66,7 @@ class AgUiEncoder:
         if kind == "finish-step":
             return self._end_step()
         if kind in {"error", "abort"}:
-            return []  # the end of the turn says so
+            return []  # the end of the turn has it
         return [_custom(chunk)]
 
     def end(self, outcome: str, error: str | None = None) -> list[JSONObject]:

@@ -17,7 +17,7 @@ from fibers.queue.enqueue import LANE_GAP
 from fibers.services import cancel_fiber, start_fiber
 from fibers.waits import Wait
 
-PAUSE: Final = Wait(key="continue", kind="pause", label="Paused")
+PAUSE: Final = Wait(key="continue", kind="pause")
 """The wait of the fiber."""
 
 

@@ -29,7 +29,7 @@ def room_id_of(instance: AgentInstance) -> str:
 
 
 def waiting_messages(instance: AgentInstance) -> QuerySet[AgentMessage]:
-    """What is in the inbox of an instance and no turn has taken, in order."""
+    """Messages in the inbox of an instance that no turn has taken, in order."""
     rows = AgentMessage.objects.filter(room_id=room_id_of(instance), target=instance.agent)
     return rows.filter(processed_at=None, turn=None).order_by("seq")
 

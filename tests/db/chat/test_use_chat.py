@@ -398,7 +398,8 @@ def queries_of(alice: User, body: Json) -> int:
     with CaptureQueriesContext(connections["default"]) as captured:
         opened = open_agent(alice, "assistant", "talk")
         assert opened.instance is not None
-        posts.accept_post(key_of(opened.instance), opened.instance, posts.read_post(json.dumps(body)))
+        post = posts.read_post(json.dumps(body))
+        posts.accept_post(key_of(opened.instance), opened.instance, post, actor_id=alice.pk)
     return len(captured)
 
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from typing_extensions import override
 
 from chat.webhooks.adapter import Callbacks, WebhookAdapter
-from chat.webhooks.outgoing import Line
+from chat.webhooks.outgoing import ServerLine
 from chat.webhooks.wakes import read_wake
 from fibers import services
 from fibers.core.cursors import Checkpoint, is_later
@@ -118,7 +118,7 @@ class OverWebhooks:
 
     async def wake(self) -> Wake:
         read = read_wake(json.dumps(self.server.wake()).encode())
-        callbacks = Callbacks(Line(self.server.origin), read, read.token, self._keep)
+        callbacks = Callbacks(ServerLine(self.server.origin), read, read.token, self._keep)
         self.adapter = WebhookAdapter(callbacks, read)
         return Wake(id=read.wake_id, runner="mirror")
 

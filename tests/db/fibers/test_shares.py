@@ -69,9 +69,9 @@ def test_the_next_sweep_sends_what_was_refused(settings: Any, monkeypatch: pytes
     monkeypatch.setattr("fibers.execution.recovery.dispatch_now", note)
     first, second, third = start("user:1", 3)
     assert claimed([first, second, third]) == [True, True, False]
-    assert _dispatch_unclaimed(known_names()) == 0  # there is no room yet, so nothing is dispatched in vain
+    assert _dispatch_unclaimed(known_names(), None) == 0  # there is no room yet, so nothing is dispatched in vain
     finish(first)
-    assert _dispatch_unclaimed(known_names()) == 1
+    assert _dispatch_unclaimed(known_names(), None) == 1
     assert sent == [third.pk]
 
 

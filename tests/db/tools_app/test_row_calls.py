@@ -18,7 +18,7 @@ from tests.db.races import together
 from tests.desk_calls import DeskCall, desk_table, waiting
 from tools_app.core.tool import ToolContext
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.row_calls import CallColumns, create_tool_execution_effect
+from tools_app.row_calls import RowColumns, create_tool_execution_effect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,7 +82,7 @@ async def test_columns_of_other_names_and_own_writers() -> None:
         "desk.own",
         waiting,
         tools=[search],
-        columns=CallColumns(name="error", args="result"),
+        columns=RowColumns(name="error", args="result"),
         on_executing=lambda call: bool(DeskCall.objects.filter(pk=call.pk).update(status="executing")),
         on_complete=lambda call, result: said.append((call.pk, result)),
         on_error=lambda call, text: said.append((call.pk, text)),
@@ -166,7 +166,7 @@ async def test_a_process_that_dies_anywhere_neither_loses_nor_doubles_a_call() -
 
 
 def test_a_table_that_cannot_be_one_of_calls_is_refused() -> None:
-    with pytest.raises(ToolDeclarationInvalid, match=r"CallColumns\(name=\.\.\.\)"):
-        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=CallColumns(name="tool"))
+    with pytest.raises(ToolDeclarationInvalid, match=r"RowColumns\(name=\.\.\.\)"):
+        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(name="tool"))
     with pytest.raises(ToolDeclarationInvalid, match="status"):
-        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=CallColumns(status="state"))
+        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(status="state"))

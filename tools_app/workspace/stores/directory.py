@@ -194,7 +194,7 @@ class DirectoryTree:
 
     def commit(self, changes: Changes) -> Committed:
         """As `Tree.commit`, one after the other."""
-        with self._kept(each.path for each in (*changes.removed, *changes.planned)):
+        with self._kept([*(each.path for each in changes.removed), *(each.path for each in changes.planned)]):
             return self._commit(changes)
 
     def _commit(self, changes: Changes) -> Committed:

@@ -65,7 +65,7 @@ async def follow_events(
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """What a caller follows. `instance`: the conversation, or empty for all of the caller's own."""
+    """The feed that a caller follows. `instance`: the conversation, or empty for all of the caller's own."""
 
     caller: Caller
     owner_id: Any

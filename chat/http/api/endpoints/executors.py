@@ -57,10 +57,10 @@ def executor_fail(request: HttpRequest, name: str, data: CallFailure) -> CallEnd
     return CallEndOut(status=status)
 
 
-def _program(request: HttpRequest, name: str) -> programs.Program:
+def _program(request: HttpRequest, name: str) -> programs.ExecutorProgram:
     if not programs.is_executor(name):
         raise FiberNotFound("There is no such executor.")
-    return programs.Program(user_id=caller_of(request).user.pk, executor=name)
+    return programs.ExecutorProgram(user_id=caller_of(request).user.pk, executor=name)
 
 
 def _shown(claimed: programs.ClaimedCall) -> ExecutorCallOut:

@@ -315,6 +315,7 @@ async def test_a_worker_invoked_directly_from_application_code() -> None:
         assert found == VerdictExample(verified=True, evidence=["a"])
         again = await fact_checker.run(ClaimExample(claim='say: {"verified": false}'))
         assert not again.verified
+        assert await sync_to_async(fact_checker.run_sync)({"claim": VERDICT}) == found
         assert len(model.requests[1]["messages"]) == 2  # no trace of the first
         with pytest.raises(InputInvalid):
             await fact_checker.run({"wrong": 1})

@@ -35,7 +35,7 @@ SEARCH = f"{call('search', query='tea')}\nsay: It says {{result}}."
 
 
 @pytest.fixture(autouse=True)
-def _nothing_done() -> None:
+def _no_job_done() -> None:
     DONE.clear()
     TENANTS.clear()
 
