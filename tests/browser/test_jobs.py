@@ -2,6 +2,7 @@
 
 import json
 import re
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +39,15 @@ class LabOnline:
         assert call["input"] == {"paper": "a4"}
         return {"job_id": call["job_id"], "fence": call["fence"]}
 
+    def complete(self, held: dict[str, Any], output: str) -> None:
+        """Give the result. A claim that has run out meanwhile, since nothing renewed it, is made again."""
+        try:
+            self.post("complete", **held, output=output)
+        except urllib.error.HTTPError as error:
+            if error.code != 409:
+                raise
+            self.post("complete", **self.claim(), output=output)
+
 
 @pytest.mark.smoke
 def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
@@ -60,12 +70,11 @@ def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
     look(tab, "job-in-conversation")
     shown.get_by_role("button", name="measure").click()
     expect(shown.get_by_role("status")).to_have_text("Running", timeout=15_000)
-    shown.get_by_text("Progress").click()
     expect(shown).to_contain_text("half way")
     look(other, "job-running")
     tab.page.reload()
     expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
-    lab.post("complete", **held, output="12 metres")
+    lab.complete(held, "12 metres")
     for each in (tab, other):
         expect(each.answers.last).to_contain_text("It says 12 metres.")
     expect(shown.get_by_role("status")).to_have_text("Done")

@@ -195,8 +195,7 @@ def hers(
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         **_people(alice, instance),
-        fiber_id=interrupted_fiber(alice, instance, SECRET),
-        job_id=claimed_call(alice, instance, SECRET),
+        **_work(alice, instance),
         run=AgentRun.objects.create(
             parent=instance,
             owner=alice,
@@ -218,6 +217,12 @@ def _attached(alice: User, instance: AgentInstance) -> str:
     made = create_workspace(alice.pk)
     attach(made.pk, instance.pk, name="hers")
     return str(made.pk)
+
+
+def _work(alice: User, instance: AgentInstance) -> dict[str, str]:
+    """Background work of hers, and a call that a program of hers runs."""
+    call = claimed_call(alice, instance, SECRET)
+    return {"fiber_id": interrupted_fiber(alice, instance, SECRET), "job_id": call}
 
 
 def _people(alice: User, instance: AgentInstance) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import {
 } from "../store/background_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { Elapsed } from "../ui/elapsed.tsx";
+import { JobProgress } from "../ui/job_progress.tsx";
 import { Value } from "../ui/value.tsx";
 import type { Background } from "./background.tsx";
 import { Item, Part, useAttempt } from "./tools_pieces.tsx";
@@ -48,7 +49,12 @@ export function FiberView({ background, fiber, close }: Props & { close: () => v
       </p>
       {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
       {!background.isReadOnly && <Verbs background={background} fiber={fiber} attempt={attempt} />}
-      {fiber.progress && <Part title={t("background.progress")}>{() => <Value value={fiber.progress} />}</Part>}
+      {fiber.progress && (
+        <section aria-label={t("background.progress")}>
+          <h3 class="tools-heading">{t("background.progress")}</h3>
+          <JobProgress progress={fiber.progress} />
+        </section>
+      )}
       {fiber.result !== null && <Part title={t("background.result")}>{() => <Value value={fiber.result} />}</Part>}
       {Object.keys(fiber.metadata).length > 0 && (
         <Part title={t("background.metadata")}>{() => <Value value={fiber.metadata} />}</Part>

@@ -26,7 +26,7 @@ SEARCH = f"{call('search', query='tea')}\nsay: It says {{result}}."
 
 
 @pytest.fixture(autouse=True)
-def _nothing_noted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_executor_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors say once a minute that they are there: here in each test."""
     monkeypatch.setattr(presence, "_noted", {})
 

@@ -35,7 +35,7 @@ SEARCH = f"{call('search', query='tea')}\nsay: It says {{result}}."
 
 
 @pytest.fixture(autouse=True)
-def _no_job_done() -> None:
+def _nothing_run_elsewhere() -> None:
     DONE.clear()
     TENANTS.clear()
 

@@ -9,6 +9,7 @@ import { backgroundPlace } from "../../store/background_place.ts";
 import { isSettled } from "../../store/fold.ts";
 import { isRecord, textIn } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
+import { JobProgress } from "../job_progress.tsx";
 import type { Parts } from "../parts_context.ts";
 import { Value } from "../value.tsx";
 import { Section } from "./pieces.tsx";
@@ -55,7 +56,7 @@ function Job({ context: { app, conversation }, part, jobId }: Props & { jobId: s
       <p>
         <span class={`tools-state ${mood}`} role="status">{text}</span>
       </p>
-      {job.progress && <Value value={job.progress} />}
+      {job.progress && <JobProgress progress={job.progress} />}
       {job.result !== null && <Value value={job.result} />}
       <p class="panel-actions">
         <button type="button" class="button" onClick={show}>{t("calls.job-open")}</button>
