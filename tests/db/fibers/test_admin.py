@@ -15,7 +15,8 @@ from django.urls import reverse
 
 from fibers import selectors, services
 from fibers.core.states import FiberEvent
-from fibers.models import EffectEntry, EffectState, Fiber, FiberStep
+from fibers.models import EffectEntry, EffectState, Fiber, FiberStep, ServedFunction
+from fibers.models.served import ExecutorKind
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
 from fibers.testing import expire_lease
@@ -54,6 +55,17 @@ def test_the_list_shows_where_each_fiber_stands(client: Client, fiber_viewer: Us
     page = client.get(reverse(LIST), {"status": "failed"}).content.decode()
     assert reverse("admin:think_fibers_fiber_change", args=[quote(fiber.pk)]) in page
     assert "no key" in page
+
+
+def test_executors_are_listed_with_what_they_last_did(client: Client, fiber_viewer: User) -> None:
+    allow(fiber_viewer, "view_servedfunction")
+    ServedFunction.objects.create(name="admin.test", kind=ExecutorKind.PROGRAM, queue="lab")
+    services.start_fiber("admin.test", 1)
+    ended = failed()
+    page = client.get(reverse("admin:think_fibers_servedfunction_changelist")).content.decode()
+    assert '<td class="field-waiting">1</td>' in page
+    assert '<td class="field-under_way">0</td>' in page
+    assert reverse("admin:think_fibers_fiber_change", args=[ended.pk]) in page
 
 
 def test_the_list_counts_no_further_than_its_limit(client: Client, fiber_viewer: User) -> None:

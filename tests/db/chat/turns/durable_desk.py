@@ -1,5 +1,6 @@
 """An agent whose tools run elsewhere, and the executor that has their functions. `serving` says who is there."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -61,6 +62,17 @@ def break_down(text: str) -> str:
     raise ValueError(f"no such {text}")
 
 
+@tool
+async def linger(text: str) -> str:
+    """Go on until it is stopped."""
+    DONE.append(f"linger {text}")
+    try:
+        await asyncio.sleep(60)  # longer than any test
+    finally:
+        DONE.append("left")
+    return text
+
+
 photo = client_tool(
     "photo", "Take a photo.", {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
 )
@@ -87,7 +99,7 @@ def note(call: Any, _context: ToolContext) -> None:
 
 IMPLEMENTATIONS = {"search": search_here, "photo": photo_here}
 create_tool_execution_effect([search, photo], IMPLEMENTATIONS, executor="lab", on_executing=note)
-create_tool_execution_effect([count, print_out, break_down], executor="lab")
+create_tool_execution_effect([count, print_out, break_down, linger], executor="lab")
 
 
 def framed(picture: str) -> str:
@@ -108,7 +120,7 @@ class DurableDesk(Think):
         return [
             make_durable_tool(search, executor="lab", timeout_seconds=60, output=Found, **tenant),
             make_durable_tool(photo, executor="lab", timeout_seconds=60, late="keep", get_result=framed),
-            *make_durable_tools([print_out, break_down], executor="lab"),
+            *make_durable_tools([print_out, break_down, linger], executor="lab"),
             make_async_tool(count, executor="lab", notify=self.key.name.startswith("notified")),
             check_async_job_status,
         ]

@@ -12,6 +12,7 @@ from chat.conversations.services import delete_instance
 from chat.durable_tools import declared
 from chat.durable_tools.checks import check_executors
 from chat.instances.rows import find_instance
+from chat.testing import worker
 from chat.tools.durable import create_tool_execution_effect, make_durable_tool, wait_for_tool_result
 from chat.turns.admission.admission import cancel_turn
 from fibers.errors import FiberNotFound
@@ -26,6 +27,7 @@ from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of
 from .durable_desk import DONE, TENANTS, photo, print_out, search, serving
+from .gated import until
 from .working import call
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -160,6 +162,26 @@ async def test_the_stop_of_a_turn_stops_its_job(make_room: MakeRoom, is_running:
     assert job.cancel_requested_at is not None
     assert job.status == ("running" if is_running else "cancelled")
     assert DONE == []
+
+
+async def test_the_stop_of_a_turn_reaches_the_function_that_runs(make_room: MakeRoom, settings: Any) -> None:
+    settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.1  # by which a process learns of a stop, where there is no Redis
+    room = make_room("durable-desk")
+
+    async def has_left() -> bool:
+        return DONE == ["linger tea", "left"]
+
+    async def lingers() -> bool:
+        return DONE == ["linger tea"]
+
+    async with worker():
+        admission = await room.admit(f"{call('linger', text='tea')}\nsay: It says {{result}}.")
+        await until(lingers)
+        await db(cancel_turn, admission.turn.pk)
+        await until(has_left)
+    await run_until_idle(skip_delays=True)
+    [job] = await jobs()
+    assert (job.status, status_of(await room.turn(admission.turn.pk))) == ("cancelled", "aborted")
 
 
 async def test_a_job_that_is_stopped_ends_the_wait(make_room: MakeRoom) -> None:
