@@ -224,7 +224,7 @@ def _note_unknown(names: Collection[str]) -> None:
         told.filter(pk=fiber_id).update(reason=reason)
 
 
-def _dispatch_unclaimed(names: Collection[str], run: Callable[[Sequence[str]], None] | None) -> int:
+def _dispatch_unclaimed(names: Collection[str], run: Callable[[Sequence[str]], None] | None = None) -> int:
     waiting = Fiber.objects.claimable(names).resumable(resume_windows()).undispatched(_redispatch_seconds())
     found = waiting.order_by("available_at", "pk").values_list("pk", "share", "name", "dispatched_at")[:LOOK]
     facts = {fiber_id: (name, at is None) for fiber_id, _, name, at in found}

@@ -1,13 +1,13 @@
 """An agent whose tools run elsewhere, and the executor that has their functions. `serving` says who is there."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from chat.think import Think, Tool, ToolContext, client_tool, tool
+from chat.think import Think, Tool, ToolCall, ToolContext, client_tool, tool
 from chat.tools.durable import (
     check_async_job_status,
     create_tool_execution_effect,
@@ -97,9 +97,14 @@ def note(call: Any, _context: ToolContext) -> None:
         raise PermissionError("not here")
 
 
-IMPLEMENTATIONS = {"search": search_here, "photo": photo_here}
+IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {"search": search_here, "photo": photo_here}
 create_tool_execution_effect([search, photo], IMPLEMENTATIONS, executor="lab", on_executing=note)
 create_tool_execution_effect([count, print_out, break_down, linger], executor="lab")
+
+
+def tenant(call: ToolCall, _context: ToolContext) -> dict[str, Any]:
+    """Add the tenant for whom the executor works."""
+    return {"tenant": f"of {call.tool_name}"}
 
 
 def framed(picture: str) -> str:
@@ -116,9 +121,8 @@ class DurableDesk(Think):
         return MODELS["current"]
 
     def get_tools(self) -> list[Tool]:
-        tenant = {"transform": lambda call, _context: {"tenant": f"of {call.tool_name}"}}
         return [
-            make_durable_tool(search, executor="lab", timeout_seconds=60, output=Found, **tenant),
+            make_durable_tool(search, executor="lab", timeout_seconds=60, output=Found, transform=tenant),
             make_durable_tool(photo, executor="lab", timeout_seconds=60, late="keep", get_result=framed),
             *make_durable_tools([print_out, break_down, linger], executor="lab"),
             make_async_tool(count, executor="lab", notify=self.key.name.startswith("notified")),

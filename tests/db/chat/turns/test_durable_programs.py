@@ -1,6 +1,7 @@
 """Programs that run calls of durable tools over HTTP: claimed once, renewed, ended once; strangers see nothing."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ async def test_a_program_that_was_taken_for_dead_says_nothing_more(make_room: Ma
     [second] = await db(lab.claim)
     assert (second["attempt"], second["idempotency_key"]) == (2, first["idempotency_key"])
     for verb, more in (("heartbeat", {}), ("complete", {"output": {"hits": 1}}), ("fail", {"message": "no"})):
-        status, reply = await db(lambda verb=verb, more=more: lab.post(verb, **held(first), **more))
+        status, reply = await db(partial(lab.post, verb, **held(first), **more))
         assert (status, reply["code"]) == (409, "lease_lost"), verb
     await db(lambda: lab.post("complete", **held(second), output={"hits": 2}))
     assert await goes_on(room) == 'It says {"hits":2}.'
@@ -151,4 +152,4 @@ async def test_a_limited_token_opens_one_executor_and_strangers_get_no_calls(mak
     assert await goes_on(room) == 'It says {"hits":9}.'
     for scope in ("execute:", "execute:No", "others"):
         with pytest.raises(InputInvalid):
-            await db(lambda scope=scope: create_token(bob, name="x", scopes=[scope]))
+            await db(partial(create_token, bob, name="x", scopes=[scope]))

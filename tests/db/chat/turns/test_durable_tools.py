@@ -335,6 +335,7 @@ async def test_a_conversation_that_is_deleted_takes_its_jobs_along(make_room: Ma
     await room.say(SEARCH)
     await room.say(f"{call('count', to=7)}\nsay: On it.")
     instance = await db(find_instance, room.key)
+    assert instance is not None
     assert len(await jobs()) == 2
     assert await db(delete_instance, instance)
     assert await jobs() == []
