@@ -1,7 +1,9 @@
 """Chunks of an answer as rows of a developer's own table: one row each, numbered from 0 without a gap.
 
-    stored = await stream_to_collection(chunks, Piece, stream_id=row.pk, transform=to_piece)
-    stored.content  # the text of the answer
+    result = await durable_chat(
+        handle, "Search for recent orders.", chunks=lambda stream: stream_to_collection(stream, Piece, ...)
+    )
+    result.content  # the text of the answer
 
 The rules are those of the product's own log (`chat/streams/writing`): a row is committed before the next chunks are
 taken, none is changed, and of two writers of one stream the later one ends with an error.
@@ -9,7 +11,7 @@ taken, none is changed, and of two writers of one stream the later one ends with
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,9 +21,12 @@ from django.db.models import Max, Model
 from chat.core.wire.ag_ui import row_kind
 from chat.core.wire.chunks import Chunk
 from chat.errors import StreamTaken
+from chat.instance.handle import AgentHandle, ChatResult
+from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.jsonvalue import load
 
-__all__ = ["StoredChunks", "row_kind", "stream_to_collection"]
+__all__ = ["StoredChunks", "durable_chat", "row_kind", "stream_to_collection"]
 
 BATCH: Final = 32
 BATCH_SECONDS: Final = 0.05
@@ -83,6 +88,56 @@ async def stream_to_collection(  # noqa: PLR0913 - one keyword for each thing it
             await asyncio.wait({step})
         await db(rows.write)
     return StoredChunks(content="".join(texts), count=rows.count)
+
+
+async def durable_chat(
+    handle: AgentHandle,
+    message: str | NewMessage,
+    *,
+    chunks: Callable[[AsyncIterator[Chunk]], Awaitable[object]] | None = None,
+    **options: Any,
+) -> ChatResult:
+    """Have an agent answer, and its chunks stored as they come; returns when the answer is there.
+
+    **Shape:** `chunks` takes the stream of the answer, as `stream_to_collection` with the developer's table does;
+    without it no row of his is written. `options` are those of `AgentHandle.chat`: tools for this turn, a signal, the
+    time to wait. Model, instructions, settings and durable tools are the agent's.
+    **Durability:** that of any turn; it goes on without its caller, whose rows end then where they are. **Errors:**
+    those of `AgentHandle.chat`, and of `chunks` once the turn has ended.
+    """
+    if chunks is None:
+        return await handle.chat(message, **options)
+    callback = _Arriving()
+    storing = asyncio.ensure_future(chunks(callback.stream()))
+    try:
+        return await handle.chat(message, callback, **options)
+    finally:
+        callback.end()
+        await storing
+
+
+class _Arriving:
+    """The chunks of a turn as a stream. A turn that fails is an error of `chat`, as no `on_error` stands here."""
+
+    def __init__(self) -> None:
+        self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
+
+    def on_event(self, text: str) -> None:
+        """Take a chunk."""
+        self._chunks.put_nowait(load(text))
+
+    def on_reset(self) -> None:
+        """End where the log was lost: its chunks come again, and rows are not taken back."""
+        self.end()
+
+    def end(self) -> None:
+        """Let the stream end."""
+        self._chunks.put_nowait(None)
+
+    async def stream(self) -> AsyncIterator[Chunk]:
+        """What has come, and what comes until the end."""
+        while (chunk := await self._chunks.get()) is not None:
+            yield chunk
 
 
 class _Rows:
