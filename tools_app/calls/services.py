@@ -16,6 +16,7 @@ from fibers.services import cancel_pending
 from thinkproject.kernel.append_only import erasing
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
 from tools_app.core.inner_calls import inner_prefix
+from tools_app.core.permissions.rules import RULE, RuleAction
 from tools_app.core.questions import question_of
 from tools_app.core.tool_calls import OPEN, CallStatus, ToolCall, ToolPause, ToolResult
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
@@ -57,10 +58,19 @@ def begin_call(call: ToolCall, *, turn_id: str, owner_id: int | None) -> int:
 
 
 def settle_call(call_id: str, *, turn_id: str, result: ToolResult) -> bool:
-    """Write how a call that ran ended; `False` if it had ended already (the first result wins)."""
+    """Write how a call that ran ended; `False` if it had ended already (the first result wins).
+
+    A rule that decided about it is an event of the call. In the caller's transaction.
+    """
     rows = ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status=CallStatus.RUNNING)
-    row = rows.only("pk").first()
-    return row is not None and _settle(row.pk, result, {CallStatus.RUNNING})
+    row = rows.only("pk", "input", "expires_at").first()
+    if row is None or not _settle(row.pk, result, {CallStatus.RUNNING}):
+        return False
+    if isinstance(rule := result.details.get(RULE), dict):
+        is_refusal = rule.get("action") == RuleAction.DENY.value
+        kind = ApprovalEventKind.REFUSED if is_refusal else ApprovalEventKind.ALLOWED
+        _note(row, kind, Actor(user_id=None, via="rule"), str(rule.get("name", "")))
+    return True
 
 
 def note_executor(idempotency_key: str, fiber_id: str) -> None:

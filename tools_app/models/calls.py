@@ -88,10 +88,12 @@ class ApprovalEventKind(models.TextChoices):
     DENIED = "denied", _("Denied")
     EXPIRED = "expired", _("Expired")
     SUPERSEDED = "superseded", _("Not answered")  # the conversation went on without an answer
+    ALLOWED = "allowed", _("Allowed by a rule")  # without a question; `reason`: the rule
+    REFUSED = "refused", _("Refused by a rule")
 
 
 class ApprovalEvent(models.Model):
-    """Something that happened to a question: added, never changed. Deleted only with its call."""
+    """A decision about a call, or what became of the question: added, never changed. Deleted only with its call."""
 
     call = models.ForeignKey(ToolCallRecord, on_delete=models.CASCADE, related_name="events")
     kind = models.CharField(_("event"), max_length=16, choices=ApprovalEventKind.choices)

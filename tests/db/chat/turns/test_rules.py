@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
+from django.db import DatabaseError
 
 from chat.agent.base import InstanceKey
 from chat.conversations.permissions import RuleDraft, add_own_rule, plans, remove_own_rule, set_plan_mode
@@ -21,7 +22,7 @@ from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleAction, RuleLevel
 from tools_app.errors import EditInvalid
-from tools_app.models import PermissionRule, ToolCallRecord
+from tools_app.models import ApprovalEvent, PermissionRule, ToolCallRecord
 from tools_app.question_tool import ask_user
 
 from .agents import MODELS
@@ -192,6 +193,31 @@ async def test_a_denial_is_a_result_with_the_name_of_its_rule(crier: Desk) -> No
     await add(crier.room, RuleAction.ALLOW, "shout")
     await crier.room.say(say("secret plan", "hello"))  # what the class denies no person allows
     assert DONE == [("hello", 0)]
+
+
+async def test_each_use_of_a_rule_is_an_event_that_stays(crier: Desk) -> None:
+    """Of what it allows and of what it refuses, by its name, and whatever becomes of the rule."""
+    await crier.room.say(say("one"))
+    [asked] = await crier.calls()
+    await crier.reply(asked, is_approved=True)
+    rule_id = await add(crier.room, RuleAction.ALLOW, "shout")
+    await crier.room.say(say("hello", "secret plan"))
+    _, allowed, refused = await crier.calls()
+    await db(PermissionRule.objects.filter(pk=rule_id).delete)
+
+    def uses() -> list[tuple[str, str, str, str, Any]]:
+        rows = ApprovalEvent.objects.filter(via="rule").order_by("call__call_id")
+        return list(rows.values_list("call__call_id", "kind", "via", "reason", "actor"))
+
+    assert sorted(await db(uses)) == sorted(
+        [
+            (allowed, "allowed", "rule", "allow shout", None),
+            (refused, "refused", "rule", "deny shout: secret*", None),
+        ]
+    )
+    assert [kind for kind, _, _ in await crier.events(asked)] == ["asked", "approved"]
+    with pytest.raises(DatabaseError):
+        await db(lambda: ApprovalEvent.objects.filter(via="rule").update(reason="other"))
 
 
 async def test_a_rule_holds_for_tools_that_never_ask_and_for_those_of_clients(crier: Desk) -> None:
