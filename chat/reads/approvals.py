@@ -107,7 +107,8 @@ def position(cursor: str) -> int:
 def _views(rows: Iterable[ToolCallRecord], user_id: Any) -> list[PendingApproval]:
     rows = list(rows)
     instances = AgentInstance.objects.filter(pk__in={row.scope for row in rows})
-    named = {pk: facts for pk, *facts in instances.values_list("pk", "title", "agent", "owner_id")}
+    facts = instances.values_list("pk", "title", "agent", "owner_id")
+    named = {pk: (title, agent, owner_id) for pk, title, agent, owner_id in facts}
     turns = Turn.objects.filter(pk__in={row.turn_id for row in rows})
     answers = dict(turns.values_list("pk", "assistant_id"))
     return [

@@ -255,6 +255,7 @@ WRITERS = READERS | {
     ("POST", "/api/v1/turns/{turn_id}/cancel"),
     ("PUT", "/api/v1/instances/{instance_id}/leaf"),
     ("POST", "/api/v1/instances/{instance_id}/calls/{call_id}/result"),
+    ("PATCH", "/api/v1/turns/{turn_id}/message"),
     ("POST", "/api/v1/turns/{turn_id}/undo"),
     ("POST", "/api/v1/instances/{instance_id}/redo"),
     *((method, path) for method, path in GUARDED if path.startswith(WORKSPACE + "/")),

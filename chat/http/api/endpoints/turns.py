@@ -8,12 +8,13 @@ from ninja import Header, Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance, open_turn
-from chat.errors import InputInvalid
+from chat.errors import InputInvalid, TurnConflict
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import AdmittedTurnOut, CancelOut, ResumedOut, StepOut, TurnIn, TurnOut, TurnPageOut
 from chat.http.api.schemas.waiting import QueueIn, WaitingMessageIn, WaitingMessageOut
 from chat.instances.rows import key_of
+from chat.members.selectors import author_of
 from chat.models import Role
 from chat.reads import transcripts
 from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn
@@ -89,8 +90,14 @@ def turn_cancel(request: HttpRequest, turn_id: str) -> CancelOut:
     openapi_extra=declares(409),
 )
 def turn_message(request: HttpRequest, turn_id: str, data: WaitingMessageIn) -> WaitingMessageOut:
-    """Change a message that waits for its turn. 409 where it does not wait any more, or has been changed meanwhile."""
-    turn = open_turn(caller_of(request).user, turn_id)
+    """Change a message of yours that waits for its turn. 409 for another person's, which this turn has the rights of.
+
+    409 as well where it does not wait any more, or has been changed meanwhile.
+    """
+    user = caller_of(request).user
+    turn = open_turn(user, turn_id, needs=Role.WRITER)
+    if turn.author != author_of(user.pk, turn.instance.owner_id):
+        raise TurnConflict("Only the person who wrote this message can change it.")
     message = cast("NewMessage", data.message.dict(exclude_none=True))
     return WaitingMessageOut(version=edit_waiting(turn.id, message, version=data.version))
 

@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from chat.models import AgentInstance, Turn
+from django.contrib.auth.models import User
+
+from chat.members.services import add_member
+from chat.models import AgentInstance, Role, Turn
 from fibers.models import Fiber
 from sessions_app.messages import selectors
 from tests.db.chat.conftest import ApiClient
@@ -39,6 +42,23 @@ def test_a_waiting_message_is_edited_by_its_version(as_alice: ApiClient, convers
     over = as_alice.send("PATCH", path, {**words("too late"), "version": edited.json()["version"]})
     assert over.status_code == 409
     assert [text for _, text, _ in queue(as_alice, conversation)] == ["first", "better"]
+
+
+def test_a_waiting_message_is_changed_by_its_author_alone(
+    as_alice: ApiClient, as_bob: ApiClient, conversation: AgentInstance, alice: User, bob: User
+) -> None:
+    """A turn has the rights of its author, so no other person's words may stand in it, the owner's neither."""
+    add_member(conversation, bob.username, Role.WRITER, by=alice.pk)
+    post(as_alice, conversation, "first")
+    hers, his = post(as_alice, conversation, "hers"), post(as_bob, conversation, "his")
+    versions = [version for _, _, version in queue(as_alice, conversation)][1:]
+    for client, statuses in ((as_alice, [200, 409]), (as_bob, [409, 200])):
+        replies = [
+            client.send("PATCH", f"/turns/{turn['id']}/message", {**words("better"), "version": version})
+            for turn, version in zip((hers, his), versions, strict=True)
+        ]
+        assert [reply.status_code for reply in replies] == statuses
+    assert [text for _, text, _ in queue(as_alice, conversation)] == ["first", "better", "better"]
 
 
 def test_waiting_messages_are_put_in_another_order(as_alice: ApiClient, conversation: AgentInstance) -> None:

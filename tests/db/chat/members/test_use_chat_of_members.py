@@ -37,6 +37,7 @@ class Shared:
         return await db(add_member, self.instance, self.page.user.username, role, by=self.by.pk)
 
     async def socket(self) -> Any:
+        assert self.page.user is not None
         cookie = await db(cookie_of, self.page.user)
         made = connection(f"{DOOR}/chat", cookie=cookie, query=self.query[1:])
         assert (await made.connect(timeout=5))[0]
