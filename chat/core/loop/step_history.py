@@ -59,7 +59,7 @@ class StepHistory:
         return wrong[-1] if len(wrong) <= self._output.tries and self._output.correction_of(steps[-1].text) else ""
 
     def corrected(self, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-        """The messages with those words. The same where the step has a text that is whole: its call broke off behind it."""
+        """The messages with those words; the same where the step has a whole text, behind which its call broke off."""
         is_whole = bool(self._fold.step_text()) and not self._fold.open_text()
         words = "" if is_whole else self.correction()
         return with_correction(messages, words) if words else tuple(messages)

@@ -1,4 +1,4 @@
-"""However agents ask each other, and wherever a worker dies: no call waits for ever, and each message is answered once."""
+"""However agents ask each other, wherever a worker dies: no call waits for ever, each message is answered once."""
 
 import random
 from collections import Counter

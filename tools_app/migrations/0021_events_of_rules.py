@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_tools", "0018_append_only"),
+        ("think_tools", "0020_executors_of_calls"),
     ]
 
     operations = [
