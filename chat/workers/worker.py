@@ -183,7 +183,7 @@ def _checked(schema: type[BaseModel] | None, value: Any) -> Any:
     try:
         return schema.model_validate(value)
     except ValidationError as error:
-        raise InputInvalid(Phrase("The input of the worker: {error}", error=str(error))) from error
+        raise InputInvalid(Phrase("The input of the worker: {error}", error=error)) from error
 
 
 def _pairs(spec: WorkerSpec, checked: Any) -> Sequence[tuple[str, str]]:

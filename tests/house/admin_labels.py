@@ -22,7 +22,7 @@ from thinkproject.web.languages import ACCENTED
 THEIRS = ("axes.", "django.")
 """How the modules of others begin whose pages and tables are in the admin."""
 
-FROM_CODE = frozenset({"AgentFilter", "AgentOfConversationFilter", "NameFilter"})
+FROM_CODE = frozenset({"AgentFilter", "AgentOfConversationFilter", "NameFilter", "TargetFilter"})
 """Filters whose choices are named by the code of agents and of durable functions."""
 
 Label = tuple[str, Any]

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
-from chat.core.context.prompt import goes_on, with_checkpoint
+from chat.core.context.prompt import goes_on
 from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk, steer_chunks
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import ContextSize, ModelFailover, with_models
@@ -367,8 +367,7 @@ class TurnLoop:
             settings = settings.with_options(config.provider_options)
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
-        messages = with_checkpoint(context.messages if config.messages is None else config.messages)
-        messages = self._steps.corrected(messages)
+        messages = self._steps.corrected(context.messages if config.messages is None else config.messages)
         is_cut = bool(seam.base) and config.messages is None and goes_on(messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,

@@ -6,7 +6,7 @@ A recovered turn has the steps of its earlier attempts, with what they were aske
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chat.core.context.prompt import with_correction
+from chat.core.context.prompt import with_checkpoint, with_correction
 from chat.core.loop.hooks import StepRecord
 from chat.core.loop.request_records import RequestRecorder, body_of
 from chat.core.loop.turn_state import TurnState
@@ -48,7 +48,7 @@ class StepHistory:
         return tuple(self._records)
 
     def correction(self) -> str:
-        """The words of the model's next try about its last step, as long as it may try again; empty where it need not.
+        """What the model reads about its last step, as long as it may try again; empty where it need not.
 
         A step without calls is an answer: those before the last were of another form.
         """
@@ -59,10 +59,14 @@ class StepHistory:
         return wrong[-1] if len(wrong) <= self._output.tries and self._output.correction_of(steps[-1].text) else ""
 
     def corrected(self, messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-        """The messages with those words; the same where the step has a whole text, behind which its call broke off."""
-        is_whole = bool(self._fold.step_text()) and not self._fold.open_text()
-        words = "" if is_whole else self.correction()
-        return with_correction(messages, words) if words else tuple(messages)
+        """The messages of the next request, with what the model reads about an answer that it gives anew.
+
+        A call that broke off behind a whole text goes on behind it instead.
+        """
+        broke_off = bool(self._fold.step_text()) and not self._fold.open_text() and self._fold.step_is_open
+        text = "" if broke_off else self.correction()
+        whole = with_checkpoint(messages)
+        return with_correction(whole, text) if text else whole
 
     def _make(self, number: int) -> StepRecord:
         settled = self._settled[number]

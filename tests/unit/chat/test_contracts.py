@@ -192,6 +192,7 @@ FINE_VALUES: dict[str, set[str]] = {
         *("list of nothing", "list of texts", "dict", "empty dict"),
     },
     "sub_agents": {"empty list", "list of texts", "generator"},
+    "agents": {"empty list", "list of texts", "generator"},
     "max_concurrent_agent_tools": {"nothing"},
     "interrupted_text": {"text"},
     "step_limit_text": {"text"},
