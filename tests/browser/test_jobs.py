@@ -81,6 +81,30 @@ def test_a_remote_call_is_followed_in_two_tabs_and_over_a_reload(
     look(other, "job-done")
 
 
+def test_refresh_two_tabs_a_live_stream_and_a_remote_tool_together(
+    open_tab: Callable[..., ChatPage], live_product: LiveProduct
+) -> None:
+    """A program runs the call, its answer streams, a tab is loaded anew in the middle of both: all see the same."""
+    tab, lab = open_tab("/c/new?agent=surveyor"), LabOnline(live_product)
+    tab.write('call tool measure {"paper": "a4"} id=one\nsay: It says {result}.\nstream 120 words at 20/s')
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    address = tab.page.url
+    other = open_tab(address[address.index("/c/") :])
+    tab.page.reload()
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    lab.complete(lab.claim(), "12 metres")
+    for each in (tab, other):
+        expect(each.answers.last).to_contain_text("It says 12 metres.")
+    tab.page.reload()
+    expect(tab.answers.last).to_contain_text("It says 12 metres.")
+    expect(other.stop_button).to_be_visible()  # all this while the answer is written
+    for each in (tab, other):
+        expect(each.stop_button).to_be_hidden(timeout=30_000)
+        each.rest()
+    assert tab.answers.last.inner_text() == other.answers.last.inner_text()
+    assert tab.answers.count() == other.answers.count() == 1
+
+
 def test_a_remote_call_is_stopped_from_background(open_tab: Callable[..., ChatPage], live_product: LiveProduct) -> None:
     tab = open_tab("/c/new?agent=surveyor")
     tab.write(MEASURE)
