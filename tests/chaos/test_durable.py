@@ -1,4 +1,4 @@
-"""Durable work while everything is killed: approvals, code, sub-agents, schedules, effects. `durable.rules` judges."""
+"""Durable work of every kind while everything is killed: agents, executors, effects too. `durable.rules` judges."""
 
 import asyncio
 import json

@@ -6,12 +6,16 @@ The ledger stands for a system that knows idempotency keys: lines of one key are
 import json
 import os
 import time
-from typing import Any
+from typing import Any, ClassVar
 
-from chat.think import Think, Tool, ToolContext, action, tool
+from django.contrib.auth.models import Group
+
+from chat.think import AgentReference, Think, Tool, ToolContext, action, tool
+from chat.tools.durable import make_durable_tool
 from fibers.context import current_fiber
 
 LEDGER = "CHAOS_LEDGER"
+PATIENCE_SECONDS = 600.0  # faults make everything slow, and a wait that is over is no fault
 
 
 def write(what: str, key: str, **more: Any) -> None:
@@ -60,10 +64,36 @@ async def sign(what: str, context: ToolContext) -> str:
     return f"signed {what}"
 
 
+@tool
+def enlist(what: str) -> str:
+    """Add a row, which an effect of the queryset writes down (`durables`)."""
+    Group.objects.get_or_create(name=what)
+    return f"enlisted {what}"
+
+
+@tool
+def weigh(what: str) -> str:
+    """Weigh, in the lab (`tests.chaos.durable_lab`)."""
+    raise AssertionError("the clerk has no scales")
+
+
 class ChaosHelper(Think):
     """Works for the clerk."""
 
     workspace_tools = False
+
+    def get_model(self) -> str:
+        return "default"
+
+    def get_tools(self) -> list[Tool]:
+        return [pay]
+
+
+class ChaosTeller(Think):
+    """Is asked by the clerk, in its room."""
+
+    workspace_tools = False
+    listed = False
 
     def get_model(self) -> str:
         return "default"
@@ -78,12 +108,14 @@ class ChaosClerk(Think):
     workspace_tools = False
     code_tool = True
     sub_agents = (ChaosHelper,)
+    agents: ClassVar[Any] = [AgentReference(agent=ChaosTeller, name="ask_teller", timeout_seconds=PATIENCE_SECONDS)]
 
     def get_model(self) -> str:
         return "default"
 
     def get_tools(self) -> list[Tool]:
-        return [pay, order, post, sign, self.agent_tool(ChaosHelper), self._arm()]
+        weighed = make_durable_tool(weigh, executor="lab", timeout_seconds=PATIENCE_SECONDS)
+        return [pay, order, post, sign, enlist, weighed, self.agent_tool(ChaosHelper), self._arm()]
 
     def _arm(self) -> Tool:
         @tool

@@ -73,8 +73,8 @@ class Errands:
         """A new request of some kind: its text, the effects that it has, and what is said last."""
         name = f"e{len(self.asked):04d}-{secrets.token_hex(3)}"
         kinds: list[Callable[[str], tuple[list[str], list[JSONObject]]]] = [_paid, _ordered, _posted, _signed, _coded]
-        kinds.append(_delegated)
-        calls, effects = self.dice.choices(kinds, weights=[3, 2, 2, 3, 2, 2])[0](name)
+        kinds += [_delegated, _weighed, _enlisted, _told_by_teller]
+        calls, effects = self.dice.choices(kinds, weights=[3, 2, 2, 3, 2, 2, 2, 2, 2])[0](name)
         lines = [f"marker: {name}", f"stream {self.dice.randint(10, 80)} words at 25/s", *calls, f"say: [end {name}]"]
         found = {"text": "\n".join(lines), "says": f"[end {name}]", "effects": effects, "request": ""}
         self.asked.append(found)
@@ -116,6 +116,29 @@ def _delegated(name: str) -> tuple[list[str], list[JSONObject]]:
     return [_call("chaos_helper", task=task)], [_effect(name, is_repeatable=True)]
 
 
+def _weighed(name: str) -> tuple[list[str], list[JSONObject]]:
+    return [_call("weigh", what=name)], [_effect(name, is_repeatable=True)]
+
+
+def _enlisted(name: str) -> tuple[list[str], list[JSONObject]]:
+    return [_call("enlist", what=name)], [_effect(name, is_repeatable=True)]
+
+
+def _told_by_teller(name: str) -> tuple[list[str], list[JSONObject]]:
+    message = f"{_call('pay', what=name)}\nsay: done"
+    return [_call("ask_teller", message=message)], [_effect(name, is_repeatable=True)]
+
+
+def start_lab(product: Product) -> Process:
+    """Start a worker beside the product that has the tool of the lab, and takes nothing else."""
+    options = ["--pool", "threads", "--concurrency", "4", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+    celery = [sys.executable, "-m", "celery", "--app", "thinkproject.celery", "worker", *options]
+    environ = {**product.environ, "THINK_APPS": f"{product.environ['THINK_APPS']},tests.chaos.durable_lab"}
+    lab = Process("lab", [*celery, "-Q", "chat.tool.lab", "--hostname", "lab@%h"], environ, product.folder)
+    lab.start()
+    return lab
+
+
 def start_beat(product: Product, name: str = "beat", **environ: str) -> Process:
     """Start a beat beside the product. `environ` adds to its environment."""
     options = ["beat", "--schedule", str(product.folder / f"{name}-schedule"), "--pidfile", "", "--loglevel", "INFO"]
@@ -148,9 +171,10 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
     """Ask, kill, wait until all is over, and return the world. Errors: `AssertionError` for work that does not end."""
     dice = random.Random(score.seed)
     shift_clock(product.workers[-1], score.shift_seconds)
-    beat = start_beat(product)
+    beat, lab = start_beat(product), start_lab(product)
     await asyncio.to_thread(product.wait_until_ready)
-    victims: list[Victim] = [*product.webs, *product.workers, product.redis, beat, *([postgres] if postgres else [])]
+    victims: list[Victim] = [*product.webs, *product.workers, product.redis, beat, lab]
+    victims += [postgres] if postgres else []
     proxy = RandomProxy([web.port for web in product.webs])
     reaper = Reaper(victims, random.Random(dice.random()), score.kill_every, score.freeze_seconds)
     run, address = Errands(score, random.Random(dice.random()), product.token("alice")), database_of(product)
@@ -173,6 +197,7 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
         is_over = await wait_until(lambda: _is_over(address), seconds=score.end_seconds, pause=0.5)
         schedules, calm_at = await asyncio.to_thread(_schedules, address), time.time()
         await wait_until(lambda: _ticked(ledger, schedules, calm_at), seconds=30, pause=0.5)
+        await wait_until(lambda: _all_written(ledger, run), seconds=score.end_seconds, pause=0.5)
         await asyncio.to_thread(product.call, "tests.chaos.durable.beside:end_schedules")
         await wait_until(lambda: _none(address, OPEN), seconds=score.end_seconds, pause=0.5)
         await occurrences.look()
@@ -183,6 +208,7 @@ async def play(product: Product, score: Score, ledger: Path, *, postgres: OwnPos
             helper.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
         beat.kill()
+        lab.kill()
         proxy.close()
     facts = {"seed": score.seed, "seconds": seconds, "is_over": is_over, "schedules": schedules, "calm_at": calm_at}
     seen = {"kills": reaper.kills, "ready": ready, "takeovers": takeovers.found}
@@ -253,6 +279,13 @@ async def _none(address: str, sql: str) -> bool:
 
 def _schedules(address: str) -> list[str]:
     return [row[0] for row in query(address, "select id from think_fibers_schedule where status = 'active'")]
+
+
+async def _all_written(ledger: Path, run: Errands) -> bool:
+    """Whether every effect of a queryset has been: one follows its row, and no turn waits for it."""
+    text = await asyncio.to_thread(ledger.read_text, encoding="utf-8")
+    written = {json.loads(line)["what"] for line in text.splitlines()}
+    return {effect["what"] for ask in run.asked for effect in ask["effects"] if effect["is_repeatable"]} <= written
 
 
 async def _ticked(ledger: Path, schedules: list[str], since: float) -> bool:

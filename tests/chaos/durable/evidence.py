@@ -31,7 +31,8 @@ _OCCURRENCES = """
 select r.id, r.schedule_id, r.due_at, r.created_at, f.finished_at from think_fibers_schedulerun r
 join think_fibers_fiber f on f.id = r.fiber_id where not r.is_test
 """
-_HELD = "select id, status, worker, attempt from think_fibers_fiber where attempt > 0"
+# Calls of executors wait for theirs to be started again: no other process takes them over.
+_HELD = "select id, status, worker, attempt from think_fibers_fiber where attempt > 0 and name not like 'chat.tool:%'"
 
 
 def gather(address: str, ledger: Path) -> JSONObject:
