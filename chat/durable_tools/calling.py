@@ -206,6 +206,7 @@ async def _started(spec: _Spec, call: ToolCall, context: ToolContext, *, wait: J
         "late": spec.options.get("late", "discard"),
         "notify": bool(spec.options.get("notify")),
         "output_schema": spec.output_schema,
+        "reruns": spec.tool.reruns,
         "more": more,
     }
     return await db(_start, spec, payload, context, current_fiber())

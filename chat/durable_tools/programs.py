@@ -12,13 +12,14 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.db.models import Q
 
+from chat.background.recovery import NOT_RESTARTED
 from chat.durable_tools.declared import EXECUTOR_PATTERN, fiber_name
 from chat.durable_tools.jobs import PREFIX
-from chat.durable_tools.running import check_answer, start_ending
+from chat.durable_tools.running import begun_key, check_answer, start_ending
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, FiberStatus
 from fibers.errors import FiberNotFound, LeaseLost
-from fibers.models import Fiber, FiberQuerySet
+from fibers.models import Fiber, FiberQuerySet, FiberStep
 from fibers.models.served import ExecutorKind
 from fibers.queue import leases
 from fibers.queue.leases import Settlement
@@ -58,7 +59,7 @@ def claim_calls(program: ExecutorProgram, tools: Sequence[str], limit: int) -> l
         if len(claimed) == limit:
             break
         won = leases.claim(fiber_id, _worker(program), names=names)
-        if won is not None:
+        if won is not None and _may_run(won):
             claimed.append(ClaimedCall(job=won.fiber, fence=won.fiber.fence))
     return claimed
 
@@ -113,6 +114,20 @@ def is_executor(name: str) -> bool:
 def lease_seconds() -> float:
     """Seconds that a claim lasts without being renewed."""
     return fiber_settings.lease_seconds
+
+
+def _may_run(won: leases.Claim) -> bool:
+    """Whether a claimed call may be handed out; one that was cut and may not run twice is given up instead."""
+    job, begun = won.fiber, begun_key(won.fiber.retries)
+    if job.payload.get("reruns", True):
+        return True
+    if any(key == begun for key, _ in won.entries):
+        given_up = Settlement(event=FiberEvent.SEAL, progress=job.progress, reason=NOT_RESTARTED, ended_itself=False)
+        leases.settle(job.pk, job.fence, given_up)
+        return False
+    with leases.fenced(job.pk, job.fence):
+        FiberStep.objects.create(fiber=job, step_key=begun, attempt=job.attempt)
+    return True
 
 
 def _own(program: ExecutorProgram, fibers: FiberQuerySet) -> FiberQuerySet:

@@ -29,7 +29,7 @@ async def run_call(context: FiberContext) -> JSONValue:
     entry = implementation_of(context.name)
     call, tool_context = call_in(context.fiber_id, context.payload, context.attempt)
     if not entry.tool.reruns:
-        begun = f"begun:{context.retries}"
+        begun = begun_key(context.retries)
         if await context.recorded(begun) is not None:
             raise GivenUp(NOT_RESTARTED)  # its executor was lost, and it may not run twice
         await context.record(begun, None)
@@ -37,6 +37,11 @@ async def run_call(context: FiberContext) -> JSONValue:
     check_answer(context.payload, answer)
     await db(_complete, context, answer)
     return answer
+
+
+def begun_key(retries: int) -> str:
+    """The journal key of a try that has begun, for tools that may not run twice. A try after an error has its own."""
+    return f"begun:{retries}"
 
 
 async def _result(

@@ -109,6 +109,16 @@ async def test_a_program_that_was_taken_for_dead_says_nothing_more(make_room: Ma
     assert await goes_on(room) == 'It says {"hits":2}.'
 
 
+async def test_a_call_that_may_not_run_twice_goes_to_one_program(make_room: MakeRoom) -> None:
+    room = make_room("durable-desk")
+    _turn, lab = await asked(room, f"{call('print_out', text='tea')}\nsay: It says {{result}}.")
+    assert len(await db(partial(lab.claim, "print_out"))) == 1
+    await db(lambda: Fiber.objects.filter(status="running").update(lease_until=Now() - timedelta(seconds=1)))
+    await goes_on(room)
+    assert await db(partial(lab.claim, "print_out")) == []
+    assert "interrupted" in (await goes_on(room)).lower()
+
+
 async def test_a_program_learns_that_its_call_is_stopped(make_room: MakeRoom) -> None:
     room = make_room("durable-desk")
     turn, lab = await asked(room)
