@@ -28,6 +28,7 @@ PUBLIC = {
     "chat.factories": "Agents without a class, and workers.",
     "chat.tools.files": "Tools for files, and where the files are.",
     "chat.tools.code": "Tools that run code.",
+    "chat.tools.durable": "Tools that another process runs.",
     "chat.tools.openapi": "Tools made of an OpenAPI document.",
     "chat.tools.questions": "Questions with choices.",
     "chat.tools.skills": "Sources of skills.",

@@ -118,8 +118,7 @@ async def wait_for_tool_result(
     return output_in(await db(answer_of_job, job_id), unreadable=_UNREADABLE).value
 
 
-@tool(name="check_async_job_status", read_only=True)
-async def check_async_job_status(job_id: str, context: ToolContext) -> JSONObject:
+async def _status(job_id: str, context: ToolContext) -> JSONObject:
     """Tell the status of a job that a tool of this conversation has started, and its result once there is one.
 
     Args:
@@ -137,3 +136,7 @@ async def check_async_job_status(job_id: str, context: ToolContext) -> JSONObjec
     if job.status in TERMINAL:
         return {**status, "result": run.result} if run.status == "completed" else {**status, "error": run.error}
     return {**status, **({"progress": run.progress} if run.progress else {})}
+
+
+check_async_job_status: Final = tool(name="check_async_job_status", read_only=True)(_status)
+"""The tool by which a model asks about a job that an async tool of its conversation has started."""

@@ -62,7 +62,8 @@ def test_a_refused_fiber_runs_once_there_is_room() -> None:
 def test_the_next_sweep_sends_what_was_refused(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
 
-    def note(ids: list[str]) -> int:
+    def note(ids: list[str], queue: str) -> int:
+        assert queue == ""  # that of all workers
         sent.extend(ids)
         return len(ids)
 
