@@ -8,7 +8,7 @@ from ninja import Field, Schema
 from chat.http.api.schemas.common import Input, Text
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
-ToolName = Annotated[str, Field(min_length=1, max_length=64)]
+ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 
 
 class CallsToClaim(Input):
@@ -44,7 +44,7 @@ class HeldCall(Input):
     """A call that was claimed, by its job and the fence of the claim."""
 
     job_id: Text
-    fence: Annotated[int, Field(ge=0)]
+    fence: Annotated[int, Field(ge=0, le=2**53)]
 
 
 class CallHeartbeat(HeldCall):
@@ -69,7 +69,7 @@ class CallCompletion(HeldCall):
 class CallFailure(HeldCall):
     """Why a call failed, for the model. `may_retry`: whether trying again may help; its tool says how often."""
 
-    message: Annotated[str, Field(min_length=1, max_length=2000)]
+    message: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00]*$")]
     may_retry: bool = False
 
 
