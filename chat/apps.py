@@ -23,7 +23,9 @@ class ChatConfig(AppConfig):
         autodiscover_modules("executors")
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
+        from django.core import checks  # noqa: PLC0415 - as above
 
+        from chat.durable_tools.checks import check_executors  # noqa: PLC0415 - as above
         from chat.feed import triggers  # noqa: PLC0415 - as above
         from chat.operations.removal import (  # noqa: PLC0415 - as above
             remove_all_of_owner,
@@ -34,6 +36,7 @@ class ChatConfig(AppConfig):
         from sessions_app.models import Session  # noqa: PLC0415 - as above
 
         wire()
+        checks.register(check_executors, "chat")
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:
             remove_all_of_owner(instance.pk)

@@ -1,12 +1,10 @@
 """System checks of tools that run elsewhere."""
 
 from django.core import checks
-from django.core.checks import register
 
 from chat.durable_tools import declared
 
 
-@register("chat")
 def check_executors(**_: object) -> list[checks.CheckMessage]:
     """E010 an implementation that is missing, surplus or wrong; W002 a tool that this process asks for and has not.
 
