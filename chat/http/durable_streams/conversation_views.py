@@ -67,7 +67,7 @@ class _Following:
     read: int
 
     def page(self, seq: int, read: int) -> StatePage:
-        """The page at a place. Errors: `DurableStreamGone`, also for a member who is none any more.
+        """Read on from a place. Errors: `DurableStreamGone`, also for a member who is none any more.
 
         The role is read last, so nothing is shown that was committed after a revocation.
         """
