@@ -9,11 +9,13 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.models import StreamSegment, Turn
+from chat.members.services import add_member, remove_member
+from chat.models import Role, StreamSegment, Turn
 from chat.streams.logs.log import close_logs
 from tests.db.chat.access_rows import all_rows
 from tests.db.chat.durable_streams.client import Program, events_of
 from tests.db.chat.use_chat import end, write
+from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,6 +69,20 @@ async def test_only_its_turn_writes_it(her_program: Program, his_program: Progra
     after = await sync_to_async(all_rows)()
     before.pop("think_chat.ApiToken"), after.pop("think_chat.ApiToken")
     assert after == before
+
+
+async def test_a_member_reads_it_and_writes_nothing(
+    her_program: Program, his_program: Program, running: Turn, alice: User, bob: User
+) -> None:
+    path = f"turns/{running.pk}"
+    member = await db(lambda: add_member(running.instance, bob.username, Role.APPROVER, by=alice.pk))
+    assert await his_program.read(path) == await her_program.read(path)
+    for method in ("PUT", "POST", "DELETE"):
+        for where in (path, f"conversations/{running.instance_id}"):
+            assert (await his_program.send(method, where, b"x")).status_code == 403
+    await db(lambda: remove_member(running.instance, member.pk))
+    for where in (path, f"conversations/{running.instance_id}"):
+        assert (await his_program.send("GET", where)).status_code == 404
 
 
 async def test_offsets_of_another_life_and_a_log_that_is_gone(her_program: Program, running: Turn, alice: User) -> None:
