@@ -8,11 +8,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from chat.core.wire.ag_ui import AgUiEncoder
 from chat.core.wire.chunks import Chunk
 from chat.http.conf import http_settings
+from chat.instances.notifications import user_group
+from chat.instances.waiting import notifications
 from chat.streams.reader import follow
 from chat.streams.records import CaughtUp, End, Record, Reset
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -93,23 +95,29 @@ def wants_ag_ui(accept: str) -> bool:
 
 
 async def event_body(
-    source: AsyncGenerator[bytes, None], *, still_allowed: Callable[[], Awaitable[bool]], on_failure: bytes = b""
+    source: AsyncGenerator[bytes, None],
+    *,
+    still_allowed: Callable[[], Awaitable[bool]],
+    on_failure: bytes = b"",
+    member_id: Any = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the pieces of a source, and comments in its pauses. Ends early once the caller may no longer.
 
+    `member_id`: key of who reads another's conversation, so that it ends at once when that person is let out.
     Any exception ends the body too, after `on_failure`, and is logged once: a response that neither goes on nor ends
     would keep its reader waiting for ever. Closes the source.
     """
     seconds, clock = http_settings.stream_keep_alive_seconds, asyncio.get_running_loop().time
     asked_at = clock()
     step: asyncio.Future[bytes] | None = None
+    rights = _ChangesOfRights(member_id)
     try:
         yield b": open\n\n"
         while True:
             step = step or asyncio.ensure_future(anext(source))
-            await asyncio.wait({step}, timeout=seconds)
+            await rights.wait_with(step, seconds)
             failure = step.exception() if step.done() else None
-            if failure is None and clock() - asked_at >= seconds:
+            if failure is None and (rights.has_come() or clock() - asked_at >= seconds):
                 asked_at = clock()
                 [answer] = await asyncio.gather(still_allowed(), return_exceptions=True)
                 if answer is False:
@@ -129,7 +137,44 @@ async def event_body(
         if step is not None:
             step.cancel()
             await asyncio.gather(step, return_exceptions=True)
+        await rights.close()
         await source.aclose()
+
+
+class _ChangesOfRights:
+    """Whether something about a member has changed since it was asked for; never of a person's own conversation."""
+
+    def __init__(self, member_id: Any) -> None:
+        self._changed = asyncio.Event()
+        self._task = None if member_id is None else asyncio.create_task(self._listen(user_group(member_id)))
+
+    async def _listen(self, group: str) -> None:
+        async with notifications(group) as notified:
+            while True:
+                await notified.wait()
+                notified.clear()
+                self._changed.set()
+
+    async def wait_with(self, step: "asyncio.Future[bytes]", seconds: float) -> None:
+        """Wait for the step or a change, at most so long."""
+        if self._task is None:
+            await asyncio.wait({step}, timeout=seconds)
+            return
+        change = asyncio.ensure_future(self._changed.wait())
+        await asyncio.wait({step, change}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        change.cancel()
+
+    def has_come(self) -> bool:
+        """Whether there was a change since the last time."""
+        has_come = self._changed.is_set()
+        self._changed.clear()
+        return has_come
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
 
 def start_offset(last_event_id: str | None, offset: int) -> int:

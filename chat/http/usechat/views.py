@@ -81,7 +81,8 @@ def _stream(caller: Caller, key: InstanceKey, playbacks: list[Playback]) -> Stre
         return await db(may_stay, caller.credential, key)
 
     played = lines(playbacks, key=key, user_id=caller.user.pk)
-    body = event_body(played, still_allowed=still_allowed, on_failure=CUT)
+    member_id = None if key.owner_id == caller.user.pk else caller.user.pk
+    body = event_body(played, still_allowed=still_allowed, on_failure=CUT, member_id=member_id)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)
 
 

@@ -66,5 +66,6 @@ async def turn_stream(
         events = ag_ui_events(turn.id, encoder, offset=start, is_over=is_over, describe_end=describe_end)
     else:
         events = turn_events(turn.id, offset=start, is_over=is_over, describe_end=describe_end)
-    body = event_body(events, still_allowed=still_allowed)
+    member_id = None if turn.instance.owner_id == caller.user.pk else caller.user.pk
+    body = event_body(events, still_allowed=still_allowed, member_id=member_id)
     return StreamingHttpResponse(body, content_type=CONTENT_TYPE, headers=HEADERS)

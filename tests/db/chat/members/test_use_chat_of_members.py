@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
@@ -79,19 +80,30 @@ async def test_a_role_lets_a_page_ask_follow_and_stop(shared_page: Shared, role:
     assert (await page.http.get(f"{DOOR}/get-messages")).json() == []  # an address without an id is one's own
 
 
-async def test_a_page_that_is_out_is_sent_no_more(shared_page: Shared, settings: Any) -> None:
-    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 0.2
-    member = await shared_page.give(Role.WRITER)
-    response = await shared_page.page.post(asks([user("q1")]), shared_page.chat)
-    turn = await last_turn()
+@pytest.mark.parametrize("notified", [True, False])
+async def test_a_page_that_is_out_is_sent_no_more(shared_page: Shared, settings: Any, notified: bool) -> None:
+    """At once, and where no notification comes at the next sign of life."""
+    settings.THINK_STREAM_KEEP_ALIVE_SECONDS = 60 if notified else 0.2
+    member = await shared_page.give(Role.READER)
+    turn = await ask_as_owner(shared_page)
     await write(turn, {"type": "start", "messageId": turn.assistant_id})
+    response = await shared_page.page.resume(shared_page.stream)
     reading = asyncio.create_task(_text(response))
-    await db(remove_member, shared_page.instance, member.pk)
+    await asyncio.sleep(0.2)  # so that it is read; one that is cut before its first byte shows nothing
+    if notified:
+        await db(remove_member, shared_page.instance, member.pk)
+    else:
+        await Membership.objects.filter(pk=member.pk).aupdate(revoked_at=timezone.now())
     async with asyncio.timeout(10):
         text = await reading
     assert "[DONE]" not in text
     again = await shared_page.page.resume(shared_page.stream)
     assert problem_of(again)[:2] == (404, "agent_not_found")
+
+
+async def ask_as_owner(shared: Shared) -> Turn:
+    hers = ClientArray(messages=[user("q1")], is_regenerate=False)
+    return (await db(admit, key_of(shared.instance), TurnRequest(intake=hers))).turn
 
 
 async def _text(response: Any) -> str:
@@ -121,8 +133,7 @@ async def test_a_reader_of_the_sdks_socket_follows_and_changes_nothing(shared_pa
     [refused] = await frames_to(socket, "error")
     assert refused["requestId"] == "r1"
     assert not await Turn.objects.aexists()
-    hers = ClientArray(messages=[user("q1")], is_regenerate=False)
-    turn = (await db(admit, key_of(shared_page.instance), TurnRequest(intake=hers))).turn
+    turn = await ask_as_owner(shared_page)
     for kind in ("resume", "abort", "send"):  # the last one is ignored: its number is taken
         await socket.send_to(text_data=ASK if kind == "send" else frame(kind))
     await answer(turn)
