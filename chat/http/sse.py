@@ -161,7 +161,8 @@ class _ChangesOfRights:
             await asyncio.wait({step}, timeout=seconds)
             return
         change = asyncio.ensure_future(self._changed.wait())
-        await asyncio.wait({step, change}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {step, change}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
 
     def has_come(self) -> bool:
