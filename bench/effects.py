@@ -37,7 +37,7 @@ from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up
 
 EFFECTS, SMOKE_EFFECTS = 1_000, 30
 ROWS, SMOKE_ROWS = 1_000, 20
-ROUNDS, SMOKE_ROUNDS = 21, 3
+ROUNDS, SMOKE_ROUNDS = 7, 3
 LIMIT_SECONDS = 600.0
 
 

@@ -86,7 +86,7 @@ class TurnAdmin(TurnColumns):
                 "classes": ("collapse",),
                 "fields": (
                     *("id", "fiber_link", "history_link", "position", "request_id", "idempotency_key", "parent"),
-                    "answered_by",
+                    *("answered_by", "retry_of"),
                     *("input_ids", "base_id", "base_is_explicit", "assistant_id", "body", "options"),
                 ),
             },

@@ -149,6 +149,14 @@ class Turn(models.Model):
     answered_by = models.ForeignKey(
         "self", verbose_name=_("answered by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )  # the turn whose answer has taken its message in
+    retry_of = models.ForeignKey(
+        "self",
+        verbose_name=_("answers again after"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )  # the turn that had answered the same message, or failed to
     position = models.PositiveBigIntegerField(
         _("place in the conversation")
     )  # order of acceptance in the instance, from 1

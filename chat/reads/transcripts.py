@@ -38,6 +38,7 @@ class TurnView:
     parent_id: str | None  # the turn that it goes on from
     delivery: str
     answered_by: str | None  # the turn whose answer has taken its message in
+    retry_of: str | None  # the turn that had answered the same message, or failed to
     status: str
     trigger: str
     position: int
@@ -248,6 +249,7 @@ def turn_view(turn: Turn) -> TurnView:
         parent_id=turn.parent_id,
         delivery=turn.delivery,
         answered_by=turn.answered_by_id,
+        retry_of=turn.retry_of_id,
         status=status,
         trigger=turn.trigger,
         position=turn.position,

@@ -271,6 +271,7 @@ def _write_turn(
         session_id=session_id,
         fiber_id=fiber.pk,
         parent_id=None if parent is None else parent.pk,
+        retry_of_id=_retried(session_id, placement) if placement.trigger is TurnTrigger.REGENERATE else None,
         position=instance.turn_count,
         author=author,
         request_id=request_id,
@@ -295,6 +296,19 @@ def _write_turn(
 
 
 _INSERT_TURN: Final = Insert(Turn)
+RETRIED: Final = 200
+"""Turns of a history among which the one is looked for that is asked again."""
+
+
+def _retried(session_id: str, placement: Placement) -> str | None:
+    """The turn of the answer that is named, or the last one that was to answer this message. One query."""
+    turns = Turn.objects.filter(session_id=session_id).order_by("-position")
+    if placement.replaces:
+        return turns.filter(assistant_id=placement.replaces).values_list("pk", flat=True).first()
+    for turn_id, options in turns.values_list("pk", "options")[:RETRIED]:
+        if placement.base_id in options.get("answers", ()):
+            return str(turn_id)
+    return None
 
 
 LISTED_FOR: Final = "listed_for"

@@ -84,6 +84,7 @@ class Placement:
     base_id: str | None = None
     base_is_explicit: bool = False
     answers: tuple[str, ...] = field(default=())  # ids of the user messages that the turn answers
+    replaces: str = ""  # the answer beside which another one is asked for, where it is named
 
 
 def adopt_files_of(key: InstanceKey, intake: Intake, user_id: Any = None) -> tuple[Intake, list[str]]:
@@ -210,11 +211,18 @@ def _edit(session_id: str, target: StoredMessage, message: NewMessage) -> Placem
 
 
 def _answer_again(session_id: str, target: StoredMessage) -> Placement:
+    replaced = ""
     if target.role == "assistant":
         if target.parent_id is None:
             raise InputInvalid(Phrase("Message {id!r} answers nothing, so it cannot be regenerated.", id=target.id))
-        target = _known(session_id, target.parent_id)
-    return Placement(trigger=TurnTrigger.REGENERATE, base_id=target.id, base_is_explicit=True, answers=(target.id,))
+        replaced, target = target.id, _known(session_id, target.parent_id)
+    return Placement(
+        trigger=TurnTrigger.REGENERATE,
+        base_id=target.id,
+        base_is_explicit=True,
+        answers=(target.id,),
+        replaces=replaced,
+    )
 
 
 def _client_array(session_id: str, intake: ClientArray, *, is_new: bool) -> Placement:

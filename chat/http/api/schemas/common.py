@@ -187,7 +187,7 @@ class TurnOut(Schema):
 
     `parent_id`: the turn whose answer it goes on from, after a decision or a result. `delivery`: what its message does
     while another turn runs. `answered_by`: the turn whose answer has taken its message in; this one has ended as
-    `skipped` then.
+    `skipped` then. `retry_of`: of an answer that was asked for again, the turn that had answered, or failed to.
 
     `waits`: what a running turn waits for that holds no worker meanwhile. `retry`: set while its model is to be asked
     again. `changed_file_count`: files of workspaces that it has changed, known when it has ended; `/turns/{id}/files`
@@ -201,6 +201,7 @@ class TurnOut(Schema):
     status: str
     delivery: str
     answered_by: str | None
+    retry_of: str | None
     trigger: str
     position: int
     assistant_id: str
