@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import BooleanField, ExpressionWrapper, F, Model, Q, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete, post_save
 
@@ -50,19 +50,27 @@ Fingerprints = dict[str, JSONValue]
 """Key to fingerprint."""
 
 
-def look(effect: RowEffect, keys: Collection[str] | None = None, *, created: Collection[str] = ()) -> int:
+def look(
+    effect: RowEffect,
+    keys: Collection[str] | None = None,
+    *,
+    created: Collection[str] = (),
+    is_primed: bool | None = None,
+) -> int:
     """Start what these rows, or all, give cause to; return how many events there were.
 
     `created`: rows that are known to be newer than the declaration: they fire in a first look that skips, too.
+    `is_primed`: what the effect's row says, where it was read already.
     **Concurrency:** any number at once, outside a transaction. **Errors:** those of the effect's queryset.
     """
-    state = EffectState.objects.get_or_create(name=effect.name)[0]
-    if not state.is_primed or effect.queryset().query.is_sliced:  # of a window, one row may push out another
+    if is_primed is None:
+        is_primed = EffectState.objects.get_or_create(name=effect.name)[0].is_primed
+    if not is_primed or effect.queryset().query.is_sliced:  # of a window, one row may push out another
         keys = None
-    if not state.is_primed and effect.skip_initial:
+    if not is_primed and effect.skip_initial:
         return _look_locked(effect, None, created=created)
     differing = _differences(effect, keys)[0].keys
-    if not differing and not state.is_primed:
+    if not differing and not is_primed:
         return _look_locked(effect, [])
     return sum(_look_locked(effect, differing[at : at + ROUND]) for at in range(0, len(differing), ROUND))
 
@@ -168,29 +176,37 @@ def look_due() -> int:
 
     One query where none is due. A queryset that fails is noted with its error; the others go on.
     """
-    names = {effect.name: effect for effect in effects()}
-    if not names:
+    here = {effect.name: effect for effect in effects()}
+    if not here:
         return 0
-    is_due = ExpressionWrapper(Q(due_at__lte=Now()), output_field=BooleanField())
-    known = dict(EffectState.objects.filter(name__in=names).order_by("due_at").values_list("name", is_due))
-    new = [EffectState(name=name) for name in names if name not in known]
+    new = [effect for effect in here.values() if not effect.is_stored]
     if new:
-        EffectState.objects.bulk_create(new, ignore_conflicts=True)
-    due = [state.name for state in new] + [name for name, is_now in known.items() if is_now]
+        EffectState.objects.bulk_create([EffectState(name=effect.name) for effect in new], ignore_conflicts=True)
+        for effect in new:
+            effect.is_stored = True
+    rows = EffectState.objects.filter(due_at__lte=Now()).order_by("due_at", "pk").values_list("name", "is_primed")
+    due = [(name, is_primed) for name, is_primed in rows if name in here]
     found, started = 0, time.monotonic()
     for at in range(0, len(due), TAKEN):
         if time.monotonic() - started > SWEEP_SECONDS:
             break
-        turn = EffectState.objects.filter(name__in=due[at : at + TAKEN], due_at__lte=Now())
+        taken = due[at : at + TAKEN]
+        turn = EffectState.objects.filter(name__in=[name for name, _ in taken], due_at__lte=Now())
         # Another sweeper may have taken some of them: two looks are as right as one.
         if turn.update(due_at=Now() + timedelta(seconds=LOOK_SECONDS), looked_at=Now(), error=""):
-            found += sum(_look_safely(names[name]) for name in due[at : at + TAKEN])
+            found += sum(_look_safely(here[name], is_primed=is_primed) for name, is_primed in taken)
     return found
 
 
-def _look_safely(effect: RowEffect, keys: Collection[str] | None = None, created: Collection[str] = ()) -> int:
+def _look_safely(
+    effect: RowEffect,
+    keys: Collection[str] | None = None,
+    *,
+    created: Collection[str] = (),
+    is_primed: bool | None = None,
+) -> int:
     try:
-        return look(effect, keys, created=created)
+        return look(effect, keys, created=created, is_primed=is_primed)
     except Exception as error:
         logger.error("look of an effect failed", exc_info=error, extra={"action": "effect_look", "effect": effect.name})
         EffectState.objects.filter(pk=effect.name).update(error=f"{type(error).__name__}: {error}")
@@ -249,4 +265,4 @@ def _look_at_hints(model: type[Model]) -> None:
         return
     created = [key for key, is_created in keys.items() if is_created]
     for effect in effects_here:
-        _look_safely(effect, list(keys) if len(keys) <= HINTED else None, created)
+        _look_safely(effect, list(keys) if len(keys) <= HINTED else None, created=created)

@@ -50,6 +50,7 @@ class RowEffect:
     fingerprint: Callable[[Any], JSONValue] | None = None
     max_retries: int = 3
     unwatch: Callable[["RowEffect"], None]
+    is_stored: bool = False  # a sweep of this process has seen to its row
     running: int = 0  # handlers at work in this process
     idle: threading.Event = field(default_factory=threading.Event)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from celery import Celery, current_app
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
 
 from fibers import selectors, services
-from fibers.models import Fiber
+from fibers.models import EffectEntry, Fiber
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.acceptance]
 
@@ -212,3 +212,22 @@ def test_the_snapshot_of_a_killed_worker_is_there_when_its_fiber_is_restarted(st
     wait_for(lambda: status(fiber) == "completed")
     row = selectors.get_fiber(fiber.pk)
     assert (row.result, row.attempt, row.retries) == ({"snapshot": {"page": 7}, "retries": 1}, 2, 1)
+
+
+@pytest.mark.long
+def test_rows_that_no_signal_told_of_are_handled_once_though_a_worker_is_killed(start_worker: Start) -> None:
+    names = ["slow", *(f"u{number}" for number in range(20))]
+    User.objects.bulk_create([User(username=name, first_name="waiting") for name in names])
+    workers = {process.pid: process for process in (start_worker(), start_worker())}
+    held = Fiber.objects.filter(name="effect:site.greet")
+    wait_for(lambda: any(reached(fiber) for fiber in held))
+    (fiber,) = [fiber for fiber in held if reached(fiber)]
+    kill(workers[int(fiber.worker.split(":")[1])])
+    wait_for(lambda: Group.objects.filter(name__startswith="greeted").count() == len(names))
+    wait_for(lambda: status(fiber) == "completed")
+    found = [
+        name.split(" ")[1] for name in Group.objects.filter(name__startswith="greeted").values_list("name", flat=True)
+    ]
+    assert sorted(found) == sorted(names)
+    assert Fiber.objects.filter(name="effect:site.greet").count() == EffectEntry.objects.count() == len(names)
+    assert selectors.get_fiber(fiber.pk).attempt == 2

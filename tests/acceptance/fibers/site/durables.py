@@ -5,10 +5,11 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 
 from fibers.context import FiberContext
 from fibers.core.states import WORKER_LOST
+from fibers.effects.declaring import EffectEvent, create_effect
 from fibers.registry import durable
 from fibers.services import restart_lost_fiber
 from thinkproject.kernel.aio import db
@@ -83,6 +84,25 @@ async def decide(ctx: FiberContext) -> None:
     """Have it run again, as a retry."""
     if ctx.payload["reason"] == WORKER_LOST:
         await db(restart_lost_fiber, ctx.payload["fiber_id"], is_retry=True)
+
+
+async def greet(event: EffectEvent) -> None:
+    """Greet a user once; at the slow one, be killed the first time."""
+    if event.row.username == "slow" and event.fiber.attempt == 1:
+        await db(Group.objects.create, name=f"reached {event.fiber.fiber_id}")
+        await asyncio.sleep(60)  # until it is killed
+    if await event.fiber.recorded("greeted") is None:
+        await db(note_greeting, event)
+
+
+def note_greeting(event: EffectEvent) -> None:
+    """Greet, and settle the step, in one transaction."""
+    with event.fiber.fenced():
+        Group.objects.create(name=f"greeted {event.row.username} {event.key}")
+        event.fiber.record_in("greeted", None)
+
+
+create_effect("site.greet", lambda: User.objects.filter(first_name="waiting"), on_enter=greet)
 
 
 if getattr(settings, "FIBER_SITE_IS_NEW", 0):
