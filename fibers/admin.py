@@ -170,7 +170,7 @@ class ServedFunctionAdmin(ReadOnlyAdmin):
 class EffectStateAdmin(ReadOnlyAdmin):
     """Effects of querysets: how many rows each knows, when it looked, what went wrong."""
 
-    list_display = ("name", "is_here", "rows", "looks", "looked_at", "due_at", "error")
+    list_display = ("name", "is_here", "rows", "looks", "looked", "due", "error")
     readonly_fields = ("is_here", "rows", "fibers")
     search_fields = ("name",)
     ordering = ("name",)
@@ -193,6 +193,16 @@ class EffectStateAdmin(ReadOnlyAdmin):
         """The rows that it knows."""
         counted: int | None = state.rows  # type: ignore[attr-defined]  # annotated above
         return counted or 0
+
+    @admin.display(description=_("last look"), ordering="looked_at")
+    def looked(self, state: EffectState) -> str:
+        """When it looked last."""
+        return moment(state.looked_at)
+
+    @admin.display(description=_("next look"), ordering="due_at")
+    def due(self, state: EffectState) -> str:
+        """When the sweep looks again."""
+        return moment(state.due_at)
 
     @admin.display(description=_("its work"))
     def fibers(self, state: EffectState) -> str:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
@@ -18,7 +19,7 @@ from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.models import AgentInstance, AgentRun, Revert, StreamSegment, StreamSubscription, Turn
 from chat.runtime.add_messages import AppendAuthor, edit_answer
-from fibers.models import Fiber, FiberStep
+from fibers.models import EffectEntry, EffectState, Fiber, FiberStep
 from fibers.models.schedules import Schedule, ScheduleRun
 from sessions_app.compactions.services import add_compaction
 from sessions_app.context.history import ContextOwner
@@ -245,8 +246,20 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
         outcome={"status": "error", "error": LONG_TITLE},
         finished_at=now,
     )
+    error = f"LookupError: {LONG_TITLE}"
+    effect, _ = EffectState.objects.get_or_create(
+        name=LONG_WORD, defaults={"is_primed": True, "looked_at": now, "looks": 7, "error": error}
+    )
+    EffectEntry.objects.bulk_create(
+        [EffectEntry(effect=effect, object_pk=f"{at}") for at in range(3)], ignore_conflicts=True
+    )
     fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
-    return [*fibers, f"think_fibers/schedule/{schedule.pk}", f"think_chat/agentrun/{run.pk}"]
+    return [
+        *fibers,
+        f"think_fibers/effectstate/{quote(effect.pk)}",
+        f"think_fibers/schedule/{schedule.pk}",
+        f"think_chat/agentrun/{run.pk}",
+    ]
 
 
 def _streams(user_id: int) -> list[str]:

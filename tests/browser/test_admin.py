@@ -20,7 +20,13 @@ LOOKS = [(WIDE, "light"), (TABLET, "dark"), (PHONE, "dark")]
 LISTS = [
     *("think_chat/agentinstance", "think_sessions/session", "think_sessions/message", "think_chat/attachment"),
     *("think_chat/turn", "think_chat/streamsegment", "think_tools/toolcallrecord", "think_fibers/fiber"),
-    *("think_fibers/schedule", "think_chat/agentrun", "think_chat/durablestream", "think_chat/streamsubscription"),
+    *(
+        "think_fibers/effectstate",
+        "think_fibers/schedule",
+        "think_chat/agentrun",
+        "think_chat/durablestream",
+        "think_chat/streamsubscription",
+    ),
     *("think_chat/revert", "think_tools/permissionrule"),
     *("think_tools/execution", "think_tools/storedworkspace", "think_tools/workspaceentry"),
     *("think_sessions/contextblock", "think_sessions/contextentry", "think_sessions/compaction"),
