@@ -135,7 +135,7 @@ class _Arriving:
         self._chunks.put_nowait(None)
 
     async def stream(self) -> AsyncIterator[Chunk]:
-        """What has come, and what comes until the end."""
+        """Yield the chunks that have come, and those that come until the end."""
         while (chunk := await self._chunks.get()) is not None:
             yield chunk
 
