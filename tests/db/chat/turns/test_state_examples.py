@@ -254,7 +254,7 @@ async def post(hook: Any, wake: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("is_bound", [False, True])
 async def test_durable_streams_webhook_runtime_modes(is_bound: bool) -> None:
-    """Drain until nothing is left, within the request or after it was answered; checkpoints and the end are reported."""
+    """Drain until nothing is left, within the request or after its answer; positions and the end are reported."""
     rows = ["one", "two", "three"]
     handled: list[str] = []
 
