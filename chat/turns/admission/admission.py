@@ -48,6 +48,7 @@ from chat.turns.admission.intake import (
 )
 from chat.turns.admission.overlap import Overlap, decide_overlap, ended_fibers
 from chat.turns.admission.oversized import fit_intake
+from chat.turns.admission.retried import retried_turn
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.guarding.handed_down import handed_down_to
 from chat.turns.state import input_reservation
@@ -271,7 +272,7 @@ def _write_turn(
         session_id=session_id,
         fiber_id=fiber.pk,
         parent_id=None if parent is None else parent.pk,
-        retry_of_id=_retried(session_id, placement) if placement.trigger is TurnTrigger.REGENERATE else None,
+        retry_of_id=retried_turn(session_id, placement) if placement.trigger is TurnTrigger.REGENERATE else None,
         position=instance.turn_count,
         author=author,
         request_id=request_id,
@@ -296,19 +297,6 @@ def _write_turn(
 
 
 _INSERT_TURN: Final = Insert(Turn)
-RETRIED: Final = 200
-"""Turns of a history among which the one is looked for that is asked again."""
-
-
-def _retried(session_id: str, placement: Placement) -> str | None:
-    """The turn of the answer that is named, or the last one that was to answer this message. One query."""
-    turns = Turn.objects.filter(session_id=session_id).order_by("-position")
-    if placement.replaces:
-        return turns.filter(assistant_id=placement.replaces).values_list("pk", flat=True).first()
-    for turn_id, options in turns.values_list("pk", "options")[:RETRIED]:
-        if placement.base_id in options.get("answers", ()):
-            return str(turn_id)
-    return None
 
 
 LISTED_FOR: Final = "listed_for"
