@@ -17,7 +17,7 @@ from chat.durable_streams.writing import Creation, create_stream
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
-from chat.models import AgentInstance, AgentRun, Revert, StreamSegment, StreamSubscription, Turn
+from chat.models import AgentInstance, AgentMessage, AgentRun, Revert, StreamSegment, StreamSubscription, Turn
 from chat.runtime.add_messages import AppendAuthor, edit_answer
 from fibers.models import EffectEntry, EffectState, Fiber, FiberStep
 from fibers.models.schedules import Schedule, ScheduleRun
@@ -254,11 +254,31 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
         [EffectEntry(effect=effect, object_pk=f"{at}") for at in range(3)], ignore_conflicts=True
     )
     fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
+    asked, *_ = [
+        AgentMessage.objects.create(
+            room=instance,
+            sender=sender,
+            target=target,
+            role=role,
+            content=f"Look into the invoices of the northern region, please. {LONG_WORD}",
+            request_id=request,
+            call_chain=["planner"],
+            processed_at=timezone.now() if role != "user" else None,
+        )
+        for sender, target, role, request in (
+            ("planner", instance.agent, "user", new_id("req")),
+            (instance.agent, "planner", "assistant", ""),
+            (instance.agent, "planner", "system", ""),
+            ("", instance.agent, "user", ""),
+        )
+    ]
+    asking = f"think_chat/agentmessage/{asked.pk}"
     return [
         *fibers,
         f"think_fibers/effectstate/{quote(effect.pk)}",
         f"think_fibers/schedule/{schedule.pk}",
         f"think_chat/agentrun/{run.pk}",
+        asking,
     ]
 
 

@@ -24,6 +24,7 @@ LISTS = [
         "think_fibers/effectstate",
         "think_fibers/schedule",
         "think_chat/agentrun",
+        "think_chat/agentmessage",
         "think_chat/durablestream",
         "think_chat/streamsubscription",
     ),
@@ -126,6 +127,7 @@ def pages_of(ids: dict[str, Any]) -> list[str]:
         *(f"think_tools/{page}/change/" for page in ids["tools"]),
         *(f"{page}/change/" for page in (*ids["durable"], *ids["streams"])),
         f"think_chat/{ids['undone']}/change/",
+        "think_chat/agentmessage/add/",
     ]
 
 
