@@ -17,6 +17,8 @@ from pydantic import BaseModel
 from chat.agent.declared import kebab
 from chat.agent.think import Think
 from chat.agent.values.messages import AgentReference
+from chat.core.context.compaction_policy import CompactionPolicy
+from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import AgentContext, AgentInput, ChatErrorContext, ChatOptions, ChatResponse, ResponseStatus
 from chat.core.model.output_schema import Output
 from chat.core.wire import chunks
@@ -31,7 +33,7 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool, checked_name
 
-__all__ = ["AgentConfig", "create_agent", "create_worker_agent", "durable_agent"]
+__all__ = ["AgentConfig", "auto_summarize", "create_agent", "create_worker_agent", "durable_agent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,20 @@ def durable_agent(name: str, instructions: str, **options: Any) -> AgentConfig:
     `options`: the fields of `AgentConfig`. Errors: `TypeError` for another one.
     """
     return AgentConfig(name=name, instructions=instructions, **options)
+
+
+def auto_summarize(threshold: int = 100, window_size: int = 50, *, keep: int = 0, model: Any = None) -> dict[str, Any]:
+    """Attributes for `AgentConfig.attributes`: beyond so many messages all but the last are summarised.
+
+    `window_size`: of the last, and `keep` of the first, which stay as they are. `model` writes the summary, the
+    agent's own by default. What is stored stays; a summary that fails changes nothing.
+    """
+
+    def configure_session(_self: Think, session: SessionSetup) -> SessionSetup:
+        return session.compact_after_count(threshold)
+
+    policy = CompactionPolicy(keep_messages=window_size, protect_head=keep)
+    return {"configure_session": configure_session, "compaction_policy": policy, "compaction_model": model}
 
 
 def create_agent(config: AgentConfig | None = None, /, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin, AgentFilter
-from chat.admin.columns import agent_title, linked, noted, shortened, state, title_of
+from chat.admin.columns import agent_title, linked, shortened, state, title_of
 from chat.agent.registry import list_agents
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance, AgentMessage
@@ -59,9 +59,9 @@ class TargetFilter(AgentFilter):
 class AgentMessageForm(_Form):
     """A message to an agent of a room, which it answers."""
 
-    room = forms.CharField(label=_("room"), help_text=_("The id of a conversation: its agent, or others in it."))
-    target = forms.ChoiceField(label=_("to"))
-    content = forms.CharField(label=_("text"), widget=forms.Textarea)
+    room = forms.CharField(label=_("Room"), help_text=_("The id of a conversation: its agent, or others in it."))
+    target = forms.ChoiceField(label=_("To"))
+    content = forms.CharField(label=_("Text"), widget=forms.Textarea)
 
     class Meta:
         model = AgentMessage
@@ -71,7 +71,7 @@ class AgentMessageForm(_Form):
         super().__init__(*args, **kwargs)
         if "target" in self.fields:
             self.fields["target"] = forms.ChoiceField(
-                label=_("to"), choices=[(info.name, info.title) for info in list_agents()]
+                label=_("To"), choices=[(info.name, info.title) for info in list_agents()]
             )
 
     def clean_room(self) -> AgentInstance:
@@ -165,7 +165,7 @@ class AgentMessageAdmin(ActionAdmin):
     @admin.display(description=_("text"))
     def what(self, row: Any) -> str:
         """The beginning of it, for those who may read messages."""
-        return shortened(row.content) if row.reads else NOTHING
+        return shortened(row.content, 40) if row.reads else NOTHING
 
     @admin.display(description=_("text"))
     def text(self, row: Any) -> str:
@@ -184,12 +184,12 @@ class AgentMessageAdmin(ActionAdmin):
     @admin.display(description=_("room"))
     def room_link(self, row: Any) -> str:
         """Link to the room."""
-        return linked("think_chat_agentinstance", row.room_id, title_of(row.room, reads=row.reads))
+        return linked("think_chat_agentinstance", row.room_id, shortened(title_of(row.room, reads=row.reads), 40))
 
     @admin.display(description=_("sent"), ordering="seq")
     def sent(self, row: AgentMessage) -> str:
-        """The time, and the request that it is or answers."""
-        return noted(moment(row.created_at), row.request_id or row.in_reply_to)
+        """The time."""
+        return moment(row.created_at)
 
     @admin.display(description=_("turn"))
     def turn_link(self, row: AgentMessage) -> str:

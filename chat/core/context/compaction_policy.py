@@ -28,10 +28,11 @@ class CompactionPolicy:
 
     `formula` says when it is too long; `reserved_tokens` is what the formula keeps free (0: as the formula has it),
     `share_percent` how much of the context `share` fills. At the end stay `keep_tokens` (0: a quarter of what fits,
-    from 2,000 to 15,000; with `keep_turns` none) and the last `keep_turns` whole; at the beginning `protect_head`
-    messages. A summary has at most `summary_tokens` (0: no bound) and is made of `shown_chars` characters of what each
-    tool was given and gave. At most `min_new_messages` after a summary are not worth another. `lists_files` adds which
-    files were read and modified. `sections` are titles with what belongs under each: pairs, or a mapping.
+    from 2,000 to 15,000; with `keep_turns` none) and the last `keep_turns` whole, or with `keep_messages` so many
+    alone; at the beginning `protect_head` messages. A summary has at most `summary_tokens` (0: no bound) and is made of
+    `shown_chars` characters of what each tool was given and gave. At most `min_new_messages` after a summary are not
+    worth another. `lists_files` adds which files were read and modified. `sections` are titles with what belongs under
+    each: pairs, or a mapping.
     """
 
     formula: Formula = Formula.V2
@@ -39,6 +40,7 @@ class CompactionPolicy:
     share_percent: int = SHARE_PERCENT
     keep_tokens: int = 0
     keep_turns: int = 0
+    keep_messages: int = 0
     protect_head: int = PROTECT_HEAD
     summary_tokens: int = 0
     shown_chars: int = SHOWN_CHARS
@@ -75,6 +77,8 @@ class CompactionPolicy:
         return Bounds(protect_head=min(self.protect_head, PROTECT_HEAD), tail_tokens=LEAST_TAIL_TOKENS)
 
     def _bounds(self, tail_tokens: int) -> Bounds:
+        if self.keep_messages:
+            return Bounds(protect_head=self.protect_head, tail_tokens=0, min_tail_messages=self.keep_messages)
         only_turns = self.keep_turns and not self.keep_tokens
         return Bounds(
             protect_head=self.protect_head,

@@ -21,16 +21,21 @@ WARNINGS: Final = (25, 50, 75)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
-    """Usage of a session with a threshold. Units: tokens of its counter. `before`: without its last turn."""
+    """Usage of a session with a threshold. Units: tokens of its counter, and messages; a threshold of 0 is none.
+
+    `before`: tokens without its last turn.
+    """
 
     tokens: int
     threshold: int
     before: int = 0
+    count: int = 0
+    most: int = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether it has outgrown the threshold."""
-        return self.tokens > self.threshold
+        """Whether it has outgrown a threshold."""
+        return 0 < self.threshold < self.tokens or 0 < self.most < self.count
 
     @property
     def warning(self) -> int | None:
@@ -45,6 +50,7 @@ class CompactionSetup:
     compaction: CompactionHook | None = None
     compaction_error: ErrorHandler | None = None
     compact_after_tokens: int | None = None
+    compact_after_messages: int | None = None
     token_counter: TokenCounter | None = None
 
     def on_compaction(self, function: CompactionHook) -> Self:
@@ -60,6 +66,16 @@ class CompactionSetup:
         self.compact_after_tokens = tokens
         self.token_counter = token_counter or self.token_counter
         return self
+
+    def compact_after_count(self, messages: int) -> Self:
+        """Compact after a turn when the model would read more than so many messages; a summary counts as one."""
+        self.compact_after_messages = messages
+        return self
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the session has a threshold."""
+        return self.compact_after_tokens is not None or self.compact_after_messages is not None
 
     def on_compaction_error(self, handler: ErrorHandler) -> Self:
         """Set a handler for failed compactions. The conversation stays unchanged."""

@@ -116,14 +116,16 @@ async def compact_session(  # noqa: PLR0913 - one keyword for each thing a calle
 
 def context_usage(setup: SessionSetup, system: str, messages: Sequence[Message]) -> ContextUsage | None:
     """The context usage of a session with this history; `None` without a threshold."""
-    threshold = setup.compact_after_tokens
-    if threshold is None:
+    if not setup.compacts:
         return None
+    threshold, most = setup.compact_after_tokens, setup.compact_after_messages
+    if threshold is None:
+        return ContextUsage(tokens=0, threshold=0, count=len(messages), most=most or 0)
     counter = _counter(setup)
     tokens = estimate_messages(messages, counter, system_prompt=system)
     answers = [number for number, message in enumerate(messages[:-1], 1) if message["role"] == "assistant"]
-    last_turn = messages[answers[-1] if answers else 0 :]
-    return ContextUsage(tokens=tokens, threshold=threshold, before=tokens - estimate_messages(last_turn, counter))
+    before = tokens - estimate_messages(messages[answers[-1] if answers else 0 :], counter)
+    return ContextUsage(tokens=tokens, threshold=threshold, before=before, count=len(messages), most=most or 0)
 
 
 def _counter(setup: SessionSetup) -> TokenCounter:

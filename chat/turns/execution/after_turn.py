@@ -128,7 +128,8 @@ def _report_usage(ended: EndedTurn) -> None:
     """Notify clients of the size of the context, and compact a session that is beyond its threshold."""
     facts, usage = ended.facts, ended.end.context_usage
     assert usage is not None
-    notify_context_usage(facts.key, facts.session_id, usage.tokens, usage.threshold, usage.warning)
+    if usage.threshold:
+        notify_context_usage(facts.key, facts.session_id, usage.tokens, usage.threshold, usage.warning)
     if usage.is_over:
         start_compaction(facts.key.instance_id, facts.session_id, CompactionTrigger.AUTO, facts.key.owner_id)
 

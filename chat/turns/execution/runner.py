@@ -347,7 +347,7 @@ class TurnRun:
     async def _fullness(self, message: Message) -> ContextUsage | None:
         """The session's context usage with this answer; `None` if its counter fails."""
         assembled = self._assembled
-        if assembled is None or assembled.setup.compact_after_tokens is None:
+        if assembled is None or not assembled.setup.compacts:
             return None
         with suppress(ThinkError), user_code_boundary("token_counter"):
             history = [*assembled.history, message]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from chat.core.model.language_model import Finish, FinishReason, ModelEvent, ModelRequest, TextDelta, Usage
 from chat.errors import InputInvalid, TurnConfigInvalid
-from chat.factories import AgentConfig, create_agent, create_worker_agent, durable_agent
+from chat.factories import AgentConfig, auto_summarize, create_agent, create_worker_agent, durable_agent
 from chat.inbox.queries import declared
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
@@ -22,6 +22,7 @@ from chat.think import AgentReference, Origin, Think, tool
 from chat.turns.state.status import TurnStatus
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
+from sessions_app.models import Compaction
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool
@@ -200,6 +201,30 @@ def test_a_config_without_its_parts_is_refused_where_it_is_written() -> None:
     with pytest.raises(TurnConfigInvalid, match="wrong"):
         create_agent(name="half", instructions="", wrong=1)
     assert "half" not in declared
+
+
+# Auto-summarization in durable_agent
+
+
+create_agent(
+    durable_agent(
+        name="summing_example",
+        instructions="You research.",
+        attributes={"title_model": "none", "workspace_tools": False, **auto_summarize(4, 2)},
+    )
+)
+
+
+async def test_auto_summarization_keeps_the_window_and_stores_all(make_room: MakeRoom) -> None:
+    room = make_room("summing-example")
+    with replaced_models(room.model):
+        for number in range(3):
+            await room.handle.send_message("summing-example", f"say: Answer {number}.")
+            await run_until_idle()
+    [summary] = await db(lambda: list(Compaction.objects.all()))
+    messages = await room.transcript()
+    assert len(messages) == 6  # nothing is lost
+    assert (summary.first_id, summary.last_id) == (messages[0]["id"], messages[3]["id"])
 
 
 # Each agent gets a different view of one room
