@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 LatePolicy: TypeAlias = Literal["keep", "inbox"]
-"""What a reply does that comes when its call waits no longer: it is kept, or it goes into the caller's inbox."""
+"""The fate of a reply that comes when its call waits no longer: it is kept, or goes into the caller's inbox."""
 
 ANSWER_SECONDS: Final = 120.0
 

@@ -48,7 +48,7 @@ class StepHistory:
         return tuple(self._records)
 
     def correction(self) -> str:
-        """What the model reads about its last step, as long as it may try again; empty where it need not.
+        """The words for the model about its last step, as long as it may try again; empty where it need not.
 
         A step without calls is an answer: those before the last were of another form.
         """
