@@ -180,6 +180,7 @@ async def groups() -> list[str]:
     )
 
 
+@pytest.mark.long_for("pending:0", "response:0")
 @pytest.mark.parametrize("step", ["", "pending:0", "generate:0", "response:0"])
 async def test_query_and_mutation_based_with_custom_schema(transactional_db: None, step: str) -> None:
     model = ScriptedModel()
@@ -345,6 +346,11 @@ async def test_a_worker_invoked_directly_from_application_code() -> None:
         assert len(model.requests[1]["messages"]) == 2  # no trace of the first
         with pytest.raises(InputInvalid):
             await fact_checker.run({"wrong": 1})
+
+
+def test_a_worker_is_run_from_code_that_is_not_async() -> None:
+    with replaced_models(ScriptedModel()):
+        assert fact_checker.run_sync({"claim": VERDICT}).verified
 
 
 class Wavering(ScriptedModel):

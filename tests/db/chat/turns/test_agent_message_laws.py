@@ -75,7 +75,7 @@ def dying(chance: random.Random) -> Any:
     return probe
 
 
-@pytest.mark.long_for("4", "5", "6", "7", "8", "9", "10", "11")
+@pytest.mark.long_for("2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
 @pytest.mark.parametrize("seed", range(12), ids=str)
 async def test_no_graph_of_calls_comes_to_a_halt(make_room: MakeRoom, seed: int) -> None:
     chance = random.Random(seed)

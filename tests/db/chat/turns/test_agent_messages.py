@@ -196,6 +196,7 @@ async def test_what_no_agent_can_take_is_refused(make_room: MakeRoom) -> None:
     assert not await db(AgentMessage.objects.exists)
 
 
+@pytest.mark.long_for("model:1", "call:one", "begin")
 @pytest.mark.parametrize("step", ["model:0", "model:1", "call:one", "final", "begin"])
 async def test_a_crash_answers_once(make_room: MakeRoom, step: str) -> None:
     room = make_room("lead")
