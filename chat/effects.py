@@ -1,6 +1,6 @@
 """Effects over a developer's tables: code, tools and answers of agents for rows that enter a queryset.
 
-For the module `durables.py` of an app. `create_effect` runs any code, `create_tool_execution_effect` runs tools for
+For the module `durables.py` of an app. `create_effect` runs any code, `create_row_call_effect` runs tools for
 rows that are calls, `create_generation_effect` has an agent answer.
 """
 
@@ -24,7 +24,7 @@ from fibers.errors import Failed
 from fibers.waits import Wait
 from thinkproject.kernel.aio import call_user_code, db
 from thinkproject.kernel.jsonvalue import JSONValue
-from tools_app.row_calls import RowColumns, create_tool_execution_effect
+from tools_app.row_calls import RowColumns, create_row_call_effect
 
 __all__ = [
     "EffectEvent",
@@ -32,7 +32,7 @@ __all__ = [
     "RowEffect",
     "create_effect",
     "create_generation_effect",
-    "create_tool_execution_effect",
+    "create_row_call_effect",
 ]
 
 GENERATING: Final = "generating"

@@ -1,6 +1,6 @@
 """Calls of tools that are rows of a developer's own table, run where the tools are.
 
-    create_tool_execution_effect("desk.calls", lambda: DeskCall.objects.filter(status="pending"), tools=[search])
+    create_row_call_effect("desk.calls", lambda: DeskCall.objects.filter(status="pending"), tools=[search])
 
 A row that enters the queryset is claimed, its tool runs, and the result is written: each of these in one transaction
 with the journal of the fiber that does it. The generator of the rows and the process with the tools share the table
@@ -26,7 +26,7 @@ from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.core.toolset import Toolset, ToolSource
 from tools_app.errors import ToolDeclarationInvalid
 
-__all__ = ["RowColumns", "create_tool_execution_effect"]
+__all__ = ["RowColumns", "create_row_call_effect"]
 
 CLAIMED: Final = "claimed"
 RESULT: Final = "result"
@@ -54,7 +54,7 @@ class CallHooks:
     fail: Callable[[Any, str], object]
 
 
-def create_tool_execution_effect(  # noqa: PLR0913 - one keyword for each thing an effect may declare
+def create_row_call_effect(  # noqa: PLR0913 - one keyword for each thing an effect may declare
     name: str,
     query: Callable[[], QuerySet[Any]],
     *,

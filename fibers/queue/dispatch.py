@@ -59,8 +59,7 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue:
     """Send tasks that name these fibers, to be run after so long; return how many fibers were sent.
 
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep, as is what no worker
-    listens for. Never raises for a
-    broker that does not answer.
+    listens for. Never raises for a broker that does not answer.
     """
     for notify in tuple(_listeners):
         notify()

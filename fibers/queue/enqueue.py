@@ -118,8 +118,8 @@ def insert_fibers(specs: Sequence[FiberSpec]) -> None:
         for spec in specs
     ]
     Fiber.objects.bulk_create(rows, ignore_conflicts=True)
-    if rows:
-        dispatch_on_commit([row.pk for row in rows])
+    for queue in {queue_of(row.name) for row in rows}:
+        dispatch_on_commit([row.pk for row in rows if queue_of(row.name) == queue], queue=queue)
 
 
 def _find_known(spec: FiberSpec) -> Fiber | None:

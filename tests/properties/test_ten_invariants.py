@@ -34,7 +34,7 @@ from tests.budget import examples
 from tests.db.races import together
 from tests.desk_calls import DeskCall, DeskPiece, desk_table, waiting
 from thinkproject.kernel.aio import db
-from tools_app.row_calls import create_tool_execution_effect
+from tools_app.row_calls import create_row_call_effect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 law = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -70,7 +70,7 @@ async def dispose_all() -> None:
 @law
 @given(count=st.integers(1, 12), finders=st.integers(1, 6))
 def test_1_no_duplicate_tool_execution(count: int, finders: int) -> None:
-    effect = create_tool_execution_effect("law.calls", waiting, tools=[search])
+    effect = create_row_call_effect("law.calls", waiting, tools=[search])
     try:
         DeskCall.objects.bulk_create([DeskCall(name="search", args={"query": f"q{at}"}) for at in range(count)])
         assert not together(*[lambda: look(effect)] * finders)
@@ -137,7 +137,7 @@ async def test_4_late_result_policy(keeps: bool) -> None:
     def keep(call: Any, result: Any) -> None:
         DeskCall.objects.filter(pk=call.pk).update(result=result)
 
-    create_tool_execution_effect("law.late", waiting, tools=[late], on_complete=keep if keeps else None)
+    create_row_call_effect("law.late", waiting, tools=[late], on_complete=keep if keeps else None)
     await DeskCall.objects.acreate(name="late", args={"query": "tea"})
     await run_effects()
     row = await DeskCall.objects.aget()

@@ -18,7 +18,7 @@ from tests.db.races import together
 from tests.desk_calls import DeskCall, desk_table, waiting
 from tools_app.core.tool import ToolContext
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.row_calls import RowColumns, create_tool_execution_effect
+from tools_app.row_calls import RowColumns, create_row_call_effect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +57,7 @@ async def ended(call: DeskCall) -> tuple[str, Any, str]:
 
 
 async def test_each_call_runs_and_is_settled_in_its_row() -> None:
-    create_tool_execution_effect("desk.calls", waiting, tools=[search, send])
+    create_row_call_effect("desk.calls", waiting, tools=[search, send])
     good, wrong, unknown = await row("search", query="tea"), await row("search", count=3), await row("brew")
     await run_effects()
     assert await ended(good) == ("completed", {"found": "tea"}, "")
@@ -69,7 +69,7 @@ async def test_each_call_runs_and_is_settled_in_its_row() -> None:
 
 async def test_an_effect_leaves_the_calls_of_other_tools_to_others() -> None:
     """Where the tools are in several places, each takes the rows of its own by the name."""
-    create_tool_execution_effect("desk.search", lambda: waiting().filter(name="search"), tools=[search])
+    create_row_call_effect("desk.search", lambda: waiting().filter(name="search"), tools=[search])
     await row("search", query="tea")
     letter = await row("send", to="Ann")
     await run_effects()
@@ -78,7 +78,7 @@ async def test_an_effect_leaves_the_calls_of_other_tools_to_others() -> None:
 
 async def test_columns_of_other_names_and_own_writers() -> None:
     said: list[Any] = []
-    create_tool_execution_effect(
+    create_row_call_effect(
         "desk.own",
         waiting,
         tools=[search],
@@ -102,12 +102,12 @@ async def test_who_does_not_get_the_claim_runs_nothing_and_a_late_result_is_drop
     def refuse(_call: Any) -> bool:
         return False
 
-    create_tool_execution_effect("desk.slow", waiting, tools=[slow])
+    create_row_call_effect("desk.slow", waiting, tools=[slow])
     call = await row("slow", query="tea")
     await run_effects()
     assert await ended(call) == ("cancelled", None, "")
     await asyncio.gather(*(effect.dispose() for effect in effects()))
-    create_tool_execution_effect("desk.refused", waiting, tools=[search], on_executing=refuse)
+    create_row_call_effect("desk.refused", waiting, tools=[search], on_executing=refuse)
     other = await row("search", query="tea")
     await run_effects()
     assert (await ended(other))[0] == "pending"
@@ -121,7 +121,7 @@ async def test_a_writer_that_fails_is_tried_again_without_the_tool_and_then_the_
         tries.append(call.pk)
         raise ValueError("the disk is full")
 
-    create_tool_execution_effect("desk.full", waiting, tools=[search], on_complete=complete, max_retries=2)
+    create_row_call_effect("desk.full", waiting, tools=[search], on_complete=complete, max_retries=2)
     call = await row("search", query="tea")
     await run_effects(skip_delays=True)
     assert len(tries) == 3
@@ -131,7 +131,7 @@ async def test_a_writer_that_fails_is_tried_again_without_the_tool_and_then_the_
 
 
 def test_many_processes_with_the_same_tool_run_each_call_once() -> None:
-    effect = create_tool_execution_effect("desk.many", waiting, tools=[search])
+    effect = create_row_call_effect("desk.many", waiting, tools=[search])
     DeskCall.objects.bulk_create([DeskCall(name="search", args={"query": f"q{number}"}) for number in range(100)])
     assert not together(*[lambda: look(effect)] * 8)
     asyncio.run(run_effects())
@@ -148,7 +148,7 @@ async def played(deaths: list[Point]) -> Course:
 
 
 async def test_a_process_that_dies_anywhere_neither_loses_nor_doubles_a_call() -> None:
-    create_tool_execution_effect("desk.dies", waiting, tools=[search, send])
+    create_row_call_effect("desk.dies", waiting, tools=[search, send])
     points = (await played([])).passed
     assert sum(point.key.startswith("tool:") for point in points) == 4
     step = -(-len(points) // examples(60))
@@ -167,6 +167,6 @@ async def test_a_process_that_dies_anywhere_neither_loses_nor_doubles_a_call() -
 
 def test_a_table_that_cannot_be_one_of_calls_is_refused() -> None:
     with pytest.raises(ToolDeclarationInvalid, match=r"RowColumns\(name=\.\.\.\)"):
-        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(name="tool"))
+        create_row_call_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(name="tool"))
     with pytest.raises(ToolDeclarationInvalid, match="status"):
-        create_tool_execution_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(status="state"))
+        create_row_call_effect("desk.wrong", waiting, tools=[search], columns=RowColumns(status="state"))

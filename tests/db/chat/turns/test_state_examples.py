@@ -15,7 +15,7 @@ from django.test import AsyncRequestFactory
 from chat.agent.base import InstanceKey
 from chat.core.wire.ag_ui import AgUiEncoder, row_kind
 from chat.core.wire.chunks import Chunk
-from chat.effects import create_effect, create_generation_effect, create_tool_execution_effect
+from chat.effects import create_effect, create_generation_effect, create_row_call_effect
 from chat.errors import TurnFailed
 from chat.instance.handle import AgentHandle
 from chat.stored_chunks import durable_chat, stream_to_collection
@@ -99,7 +99,7 @@ async def test_create_effect_generates_for_each_message_that_is_not_processed(ma
 
 
 async def test_create_tool_execution_effect() -> None:
-    create_tool_execution_effect("calls", waiting, tools=[search_database, analyze_document])
+    create_row_call_effect("calls", waiting, tools=[search_database, analyze_document])
     calls = [
         await DeskCall.objects.acreate(name="search_database", args={"query": "orders"}),
         await DeskCall.objects.acreate(name="analyze_document", args={"doc": "tea"}),
@@ -114,8 +114,8 @@ async def test_create_tool_execution_effect() -> None:
 
 
 async def test_each_environment_runs_the_tools_that_it_has() -> None:
-    create_tool_execution_effect("server", lambda: waiting().filter(name="search_database"), tools=[search_database])
-    create_tool_execution_effect("worker", lambda: waiting().filter(name="analyze_document"), tools=[analyze_document])
+    create_row_call_effect("server", lambda: waiting().filter(name="search_database"), tools=[search_database])
+    create_row_call_effect("worker", lambda: waiting().filter(name="analyze_document"), tools=[analyze_document])
     call = await DeskCall.objects.acreate(name="analyze_document", args={"doc": "tea"})
     await run_effects()
     assert await row_of(call) == ("completed", "3 characters")
@@ -130,7 +130,7 @@ async def test_late_arriving_results_policy() -> None:
         change(call, "cancelled") if generation.status == "cancelled" else change(call, "completed", result=result)
 
     await DeskCall.objects.acreate(name="generation", status="cancelled")
-    create_tool_execution_effect("late", waiting, tools=[search_database], on_complete=complete)
+    create_row_call_effect("late", waiting, tools=[search_database], on_complete=complete)
     call = await DeskCall.objects.acreate(name="search_database", args={"query": "orders"})
     await run_effects()
     assert await row_of(call) == ("cancelled", None)

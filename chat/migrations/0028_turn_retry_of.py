@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0026_change_feed"),
+        ("think_chat", "0027_agent_messages"),
     ]
 
     operations = [
