@@ -52,10 +52,12 @@ from chat.core.durable_names import (
     TOOL_CALL,
     TOOL_CALL_ENDED,
     TURN_FIBER,
+    WEBHOOK_FIBER,
 )
 from chat.models import AgentInstance
 from chat.turns.state.status import SKIPPED_REASON
 from fibers.admin import REASON_WORDS, FiberAdmin, NameFilter, StatusFilter, StepInline
+from fibers.effects.registered import FAMILY as EFFECT
 from fibers.models import Fiber
 from fibers.models.schedules import ScheduleRun
 from sessions_app.admin.changes import ChangeAdmin
@@ -93,6 +95,8 @@ WORK: dict[str, Text] = {
     TOOL_CALL_ENDED: _("The end of such a call"),
     ARCHIVE_SCAN_FIBER: _("A look through an archive"),
     STREAM_WAKE_FIBER: _("A wake of a subscription of streams"),
+    WEBHOOK_FIBER: _("A wake of another server"),
+    EFFECT: _("An effect of a queryset"),
     STREAM_LEASE_FIBER: _("A look at the lease of a subscription of streams"),
     ARCHIVE_RUN_FIBER: _("An import of an archive"),
     MCP_READ_FIBER: _("A content of an MCP server"),

@@ -1,7 +1,7 @@
 """A staff's view of a lived-in product for the admin's browser tests. Runs within the product, called by a `Hand`."""
 
 import base64
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -246,6 +246,18 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
         outcome={"status": "error", "error": LONG_TITLE},
         finished_at=now,
     )
+    fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
+    return [
+        *fibers,
+        _effect(now),
+        f"think_fibers/schedule/{schedule.pk}",
+        f"think_chat/agentrun/{run.pk}",
+        _talk(instance),
+    ]
+
+
+def _effect(now: datetime) -> str:
+    """An effect that knows rows and failed at its last look; returns its page."""
     error = f"LookupError: {LONG_TITLE}"
     effect, _ = EffectState.objects.get_or_create(
         name=LONG_WORD, defaults={"is_primed": True, "looked_at": now, "looks": 7, "error": error}
@@ -253,7 +265,11 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
     EffectEntry.objects.bulk_create(
         [EffectEntry(effect=effect, object_pk=f"{at}") for at in range(3)], ignore_conflicts=True
     )
-    fibers = [f"think_fibers/fiber/{each.pk}" for each in (work, fiber)]
+    return f"think_fibers/effectstate/{quote(effect.pk)}"
+
+
+def _talk(instance: AgentInstance) -> str:
+    """Messages of agents to each other; returns the page of one."""
     asked, *_ = [
         AgentMessage.objects.create(
             room=instance,
@@ -272,14 +288,7 @@ def _durable(instance: AgentInstance, turn: Turn) -> list[str]:
             ("", instance.agent, "user", ""),
         )
     ]
-    asking = f"think_chat/agentmessage/{asked.pk}"
-    return [
-        *fibers,
-        f"think_fibers/effectstate/{quote(effect.pk)}",
-        f"think_fibers/schedule/{schedule.pk}",
-        f"think_chat/agentrun/{run.pk}",
-        asking,
-    ]
+    return f"think_chat/agentmessage/{asked.pk}"
 
 
 def _streams(user_id: int) -> list[str]:
