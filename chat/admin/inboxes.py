@@ -61,11 +61,11 @@ class AgentMessageForm(_Form):
 
     room = forms.CharField(label=_("Room"), help_text=_("The id of a conversation: its agent, or others in it."))
     target = forms.ChoiceField(label=_("To"))
-    content = forms.CharField(label=_("Text"), widget=forms.Textarea)
+    text = forms.CharField(label=_("Text"), widget=forms.Textarea)
 
     class Meta:
         model = AgentMessage
-        fields = ("room", "target", "content")
+        fields = ("room", "target")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -84,9 +84,9 @@ class AgentMessageForm(_Form):
     def clean(self) -> dict[str, Any]:
         """Send the message: what is refused is said on the form."""
         given: dict[str, Any] = super().clean() or {}
-        if {"room", "target", "content"} <= given.keys() and not self.errors:
+        if {"room", "target", "text"} <= given.keys() and not self.errors:
             try:
-                letter = Letter(target=given["target"], content=given["content"])
+                letter = Letter(target=given["target"], content=given["text"])
                 self.sent = send(room_of(key_of(given["room"])), letter)
             except ThinkError as error:
                 raise ValidationError(error.message) from error
@@ -124,9 +124,7 @@ class AgentMessageAdmin(ActionAdmin):
     @override
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """The form for a new one."""
-        return (
-            ((None, {"fields": ("room", "target", "content")}),) if obj is None else super().get_fieldsets(request, obj)
-        )
+        return ((None, {"fields": ("room", "target", "text")}),) if obj is None else super().get_fieldsets(request, obj)
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

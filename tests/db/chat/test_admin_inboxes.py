@@ -17,7 +17,7 @@ LOOKS = ("view_agentmessage", "view_agentinstance", "view_turn", "view_message")
 
 
 def form(of: Any, **changes: str) -> dict[str, str]:
-    return {"room": of.pk, "target": of.agent, "content": "say: <b>hi</b>", **changes}
+    return {"room": of.pk, "target": of.agent, "text": "say: <b>hi</b>", **changes}
 
 
 def test_a_message_that_is_sent_wakes_the_agent(alice: User) -> None:

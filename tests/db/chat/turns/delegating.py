@@ -103,7 +103,7 @@ class StructuredErrand(Errand):
         return TurnConfig(output={"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]})
 
 
-class Silent(Errand):
+class Speechless(Errand):
     """Says nothing."""
 
     async def on_chat_message(self, options: ChatOptions) -> Any:
@@ -156,7 +156,7 @@ class Chief(Think):
             self.agent_tool(StructuredErrand, name="structured"),
             self.agent_tool(Errand, name="served", mcp="shared"),
             self.agent_tool(Errand, name="asked", needs_approval=True),
-            self.agent_tool(Silent),
+            self.agent_tool(Speechless),
             mail,
             self.agent_tool(Middle),
             self.agent_tool(Chief, name="chief"),

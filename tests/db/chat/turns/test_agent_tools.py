@@ -80,7 +80,7 @@ async def test_runs_of_one_step_work_side_by_side(make_room: MakeRoom) -> None:
 
 async def test_a_child_that_ends_without_a_word_is_no_success(make_room: MakeRoom) -> None:
     room = make_room("chief")
-    await room.say(f"{call('silent', 'go')}\nsay: {{result}}")
+    await room.say(f"{call('speechless', 'go')}\nsay: {{result}}")
     found = await result(room)
     assert (found["ok"], found["status"], found["reason"]) == (False, "error", "empty")
     assert "without a word" in found["error"]

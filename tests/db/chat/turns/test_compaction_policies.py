@@ -48,7 +48,7 @@ class Listing(Plain):
     compaction_policy = "files"
 
 
-class Patient(Plain):
+class PatientKeeper(Plain):
     """Brings a policy of its own, and waits until there is much to summarise."""
 
     compaction_policy = CompactionPolicy(formula=Formula.SHARE, keep_tokens=1, min_new_messages=8)
@@ -166,7 +166,7 @@ async def test_the_last_two_turns_stay(make_room: MakeRoom) -> None:
 
 
 async def test_a_few_messages_after_a_summary_wait(make_room: MakeRoom) -> None:
-    room = make_room("patient")
+    room = make_room("patient-keeper")
     session = await full_turn(room, (19_000, 0))
     found = [await compactions(session)]
     with limits(20_000, 1_000):

@@ -32,7 +32,7 @@ def post(text: str) -> str:
     return f"posted {text}"
 
 
-class Scribe(Think):
+class RuledScribe(Think):
     """Works on files by tools, by scripts and by code; its class seals a folder."""
 
     permissions: ClassVar[tuple[Permission, ...]] = (
@@ -49,13 +49,13 @@ class Scribe(Think):
         return [create_bash_tool(self.workspace), post]
 
 
-class ExtendedScribe(Scribe):
+class ExtendedScribe(RuledScribe):
     """Loads extensions."""
 
     extensions = True
 
 
-class ReviewedScribe(Scribe):
+class ReviewedScribe(RuledScribe):
     """Has a model look at its calls first."""
 
     @property
@@ -63,7 +63,7 @@ class ReviewedScribe(Scribe):
         return MODELS["reviewer"]
 
 
-async def desk_of(make_room: MakeRoom, agent: str = "scribe") -> tuple[Desk, InstanceWorkspace]:
+async def desk_of(make_room: MakeRoom, agent: str = "ruled-scribe") -> tuple[Desk, InstanceWorkspace]:
     desk = Desk(make_room(agent))
     await desk.room.say("say: Hello.")
     files = InstanceWorkspace(desk.room.key)

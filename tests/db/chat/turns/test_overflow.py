@@ -76,7 +76,7 @@ class Remote(Plain):
         return "acme/scripted"
 
 
-class Reader(Plain):
+class PageReader(Plain):
     """Reads what is longer than its model can."""
 
     def get_tools(self) -> list[Tool]:
@@ -267,7 +267,7 @@ PAGES = 'call tool read_page {"number": 1}\ncall tool read_page {"number": 2}\n'
 
 
 async def test_outputs_of_the_turn_itself_are_cut_when_nothing_else_helps(make_room: MakeRoom) -> None:
-    room = make_room("reader")
+    room = make_room("page-reader")
     turn = await room.say(f"{PAGES}say: read\ncontext overflow above 30000 characters")
     assert status_of(turn) == "completed"
     _, refused, again = room.model.requests
@@ -279,7 +279,7 @@ async def test_outputs_of_the_turn_itself_are_cut_when_nothing_else_helps(make_r
 
 
 async def test_outputs_are_cut_at_the_second_refusal_where_a_summary_did_not_do(make_room: MakeRoom) -> None:
-    room = make_room("reader")
+    room = make_room("page-reader")
     await talked(room)
     turn = await room.say(f"{PAGES}say: read\ncontext overflow above 30000 characters")
     assert status_of(turn) == "completed"

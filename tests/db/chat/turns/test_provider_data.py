@@ -30,7 +30,7 @@ def lookup(q: str) -> str:
     return f"found {q}"
 
 
-class Librarian(Think):
+class RecordedLibrarian(Think):
     """Looks things up with the chosen model."""
 
     workspace_tools = False
@@ -53,7 +53,7 @@ async def recorded_provider(settings: Any) -> AsyncIterator[ScriptedServer]:
 
 @pytest.fixture
 def librarian_room(make_room: MakeRoom, recorded_provider: ScriptedServer) -> Room:
-    return make_room("librarian")
+    return make_room("recorded-librarian")
 
 
 def answers(body: JSONObject) -> list[JSONObject]:

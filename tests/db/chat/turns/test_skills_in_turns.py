@@ -35,7 +35,7 @@ class Skilled(Think):
         return [SkillsInCode({"double": (SKILL, {"scripts/double.js": SCRIPT})}), WorkspaceSkills(self.workspace)]
 
 
-class Unlucky(Think):
+class UnluckyPupil(Think):
     """Its sources of skills fail."""
 
     def get_model(self) -> ScriptedModel:
@@ -96,7 +96,7 @@ async def test_a_skill_in_an_uploaded_file_sets_the_guard(make_room: MakeRoom) -
 
 
 async def test_skills_that_fail_block_no_turn(make_room: MakeRoom) -> None:
-    room = make_room("unlucky")
+    room = make_room("unlucky-pupil")
     assert status_of(await room.say("say: hello")) == "completed"
     (request,) = room.model.requests
     assert "<skills>" not in prompt_of(request)
