@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _counter_and_refuser() -> Iterator[None]:
     MODELS["current"] = ScriptedModel("say: yes")
 
-    class Counter(Agent):
+    class LoneCounter(Agent):
         """Has a state and no conversation."""
 
         initial_state = {"count": 0}
@@ -36,7 +36,7 @@ def _counter_and_refuser() -> Iterator[None]:
             raise RuntimeError("not today")
 
     yield
-    declared.unregister(Counter)
+    declared.unregister(LoneCounter)
     declared.unregister(Refuser)
 
 
@@ -63,7 +63,7 @@ async def submit(socket: Any) -> None:
 
 
 async def test_an_agent_that_does_not_chat_sends_no_transcript(opened: Any) -> None:
-    socket, frames = await opened("counter")
+    socket, frames = await opened("lone-counter")
     assert [frame["type"] for frame in frames] == ["cf_agent_identity", "cf_agent_state", "cf_agent_mcp_servers"]
     await submit(socket)
     (refusal,) = await frames_until(socket, "done")
@@ -72,7 +72,7 @@ async def test_an_agent_that_does_not_chat_sends_no_transcript(opened: Any) -> N
 
 
 async def test_a_probe_of_an_agent_that_does_not_chat_is_answered(opened: Any) -> None:
-    socket, _ = await opened("counter")
+    socket, _ = await opened("lone-counter")
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_request", "probeId": "p1"}))
     (answer,) = await frames_until(socket, "cf_agent_stream_resume_none")
     assert (answer["reason"], answer["probeId"]) == ("idle", "p1")
