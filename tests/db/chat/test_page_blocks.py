@@ -18,6 +18,8 @@ from tests.db.chat.page_blocks import Anything, Block, blocks, own_names
 from tests.house.repository import ROOT
 
 NOT_RUN = {
+    "docs/howto/agents-that-talk.md": "has tables of a shop; `turns/test_agent_examples.py` has the same steps",
+    "docs/howto/effects.md": "declares effects over a desk's tables; `turns/test_state_examples.py` has the same steps",
     "docs/howto/python-client.md": "connects to a server, as tests of the client do",
     "docs/howto/translate.md": "raises the errors that it is about",
     "docs/howto/sessions.md": "writes; `tests/db/sessions_app/test_manager.py` has the same steps",

@@ -175,8 +175,8 @@ async def test_a_file_that_is_too_large_is_read_and_not_changed(workspace: Memor
     assert result["skippedFiles"] == ["/d/large"]
     assert result["changedFiles"] == NOTHING
     assert await workspace.read_bytes("/d/large") == large
-    over = await bash("echo kept > other; echo x > d/large; echo never")
-    assert over["exitCode"] == 1
+    over = await bash("set -e; echo kept > other; echo x > d/large; echo never")
+    assert (over["exitCode"], over["stdout"]) == (1, "")
     assert "left as it is" in over["stderr"]
     assert over["changedFiles"] == {**NOTHING, "created": ["/other"]}
     assert await workspace.read_bytes("/d/large") == large
