@@ -222,8 +222,8 @@ def _function(hook: Webhook) -> str:
 
 
 def _key(hook: Webhook, wake: StreamWake) -> str:
-    told = f"{wake.consumer}\n{wake.epoch}\n{wake.wake_id}".encode()
-    return f"webhook:{hook.name[:100]}:{hashlib.sha256(told).hexdigest()}"
+    identity = f"{wake.consumer}\n{wake.epoch}\n{wake.wake_id}".encode()
+    return f"webhook:{hook.name[:100]}:{hashlib.sha256(identity).hexdigest()}"
 
 
 def _refused(status: int, code: str, message: str) -> HttpResponse:

@@ -191,9 +191,9 @@ def test_effects_are_listed_with_their_rows_and_can_be_told_to_look(client: Clie
     assert sum("effectentry" in query["sql"] for query in queries) <= 2
     detail = client.get(reverse("admin:think_fibers_effectstate_change", args=[quote("shop.greet")])).content.decode()
     assert "q=effect%3Ashop.greet" in detail
-    told = {"action": "look_now", "_selected_action": ["shop.greet"]}
-    client.post(address, told)
+    chosen = {"action": "look_now", "_selected_action": ["shop.greet"]}
+    client.post(address, chosen)
     assert not EffectState.objects.filter(due_at__lte=Now()).exists()
     allow(user, "look_effect")
-    client.post(address, told)
+    client.post(address, chosen)
     assert [state.name for state in EffectState.objects.filter(due_at__lte=Now())] == ["shop.greet"]

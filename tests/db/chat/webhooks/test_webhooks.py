@@ -227,10 +227,10 @@ async def test_what_does_not_come_from_the_server_is_refused_and_nothing_is_stor
     waker: WakeServer, change: dict[str, Any], code: int
 ) -> None:
     receive(waker, work)
-    told = dict(change)
-    signature, body = told.pop("signature", None), told.pop("body", None)
-    at, secret = told.pop("at", 0.0), told.pop("secret", SECRET)
-    data = body if body is not None else json.dumps({**waker.wake(), **told}).encode()
+    given = dict(change)
+    signature, body = given.pop("signature", None), given.pop("body", None)
+    at, secret = given.pop("at", 0.0), given.pop("secret", SECRET)
+    data = body if body is not None else json.dumps({**waker.wake(), **given}).encode()
     reply = await post(data, signed(data, secret=secret, at=time.time() + at) if signature is None else signature)
     assert reply.status_code == code, reply.content
     assert not await Fiber.objects.aexists()
