@@ -43,7 +43,8 @@ class CrashOptions(TypedDict, total=False):
     own models and sent mails count. `approve` decides every question that is asked (True). `client_results` answers
     calls of client tools, by the name of the tool; `waits` those of `context.wait`, by kind or key. `model` makes a
     model for each run, in the place of the script; `user` makes a user of this name for each. With `pairs` the worker
-    dies a second time, at each point of what follows the first crash. Units: `seconds` for one run (30).
+    dies a second time, at each point of what follows the first crash. `part` divides one test among several: of
+    `(2, 5)` every fifth point is taken, from the third. Units: `seconds` for one run (30).
     """
 
     model: Callable[[], LanguageModel]
@@ -53,6 +54,7 @@ class CrashOptions(TypedDict, total=False):
     waits: Mapping[str, JSONValue]
     user: Callable[[str], Any]
     pairs: bool
+    part: tuple[int, int]
     seconds: float
 
 
@@ -89,7 +91,10 @@ class CrashEverywhere:
             waits=options.get("waits", {}),
             seconds=options.get("seconds", 30.0),
         )
-        return await self._crash(play, pairs=options.get("pairs", False))
+        number, parts = options.get("part", (0, 1))
+        if not 0 <= number < parts:
+            raise ValueError(f"part {number} of {parts}: the first is 0")
+        return await self._crash(play, pairs=options.get("pairs", False), taken=slice(number, None, parts))
 
     def run(
         self, agent_class: type[Agent], script: str = "", *messages: Act, **options: Unpack[CrashOptions]
@@ -97,11 +102,11 @@ class CrashEverywhere:
         """Do the same from a test that is no coroutine, where no plugin for those is installed."""
         return asyncio.run(self(agent_class, script, *messages, **options))
 
-    async def _crash(self, play: CrashPlay, *, pairs: bool) -> Crashes:
+    async def _crash(self, play: CrashPlay, *, pairs: bool, taken: slice) -> Crashes:
         right, course = await self._undisturbed(play)
         problems: list[str] = []
         done: list[tuple[Point, ...]] = []
-        for point in chosen(course.passed):
+        for point in chosen(course.passed)[taken]:
             after = await self._run(play, right, (point,), problems)
             done.append((point,))
             for second in chosen(after) if pairs else ():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,27 @@ def test_that_fails():
     assert False, "each time"
 """
 
+HANGS = """
+import asyncio, threading
+import pytest
+@pytest.fixture
+def hanging():
+    yield
+    threading.Event().wait()
+def test_whose_loop_swallows_the_limit():
+    def wait():
+        while True:
+            threading.Event().wait(0.05)
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)
+    loop.call_soon(wait)
+    loop.run_forever()
+def test_that_fails_and_hangs_then(hanging):
+    assert False
+def test_that_passes():
+    pass
+"""
+
 
 @pytest.fixture
 def planted() -> Iterator[Path]:
@@ -79,6 +101,19 @@ def test_what_is_left_behind_fails_the_run(planted: Path, source: str, said: str
     assert code == 1, output
     assert "left behind by this test or an earlier one" in output
     assert said in output
+
+
+def test_what_hangs_for_good_fails_and_the_others_are_run(planted: Path) -> None:
+    path = planted / "test_hanging.py"
+    path.write_text(HANGS, encoding="utf-8")
+    (planted / "conftest.py").write_text('pytest_plugins = ("tests.conftest",)\n', encoding="utf-8")
+    limits = ("-o", "timeout=1", "-o", "faulthandler_timeout=3")
+    code, output = run("pytest", "-n1", "-p", "no:randomly", "-p", "no:cacheprovider", *limits, str(path))
+    assert code == 1, output
+    assert "3 failed, 1 passed" in output, "one failed, and hung then"
+    for name in ("test_whose_loop_swallows_the_limit", "test_that_fails_and_hangs_then"):
+        assert re.search(rf"crashed while running '\S+::{name}'", output)
+    assert output.count("Timeout (0:00:03)!") == 2, "the stacks are printed"
 
 
 def report_of(planted: Path) -> Path:

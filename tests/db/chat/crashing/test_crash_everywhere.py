@@ -90,6 +90,15 @@ async def test_a_second_crash_follows_the_first(crash_everywhere: CrashEverywher
     assert {len(points) for points in crashes.points} == {1, 2}
 
 
+@pytest.mark.long
+async def test_parts_are_together_the_whole(crash_everywhere: CrashEverywhere) -> None:
+    whole = await crash_everywhere(Shop, "say: Hi.", effects=effects)
+    parts = [await crash_everywhere(Shop, "say: Hi.", effects=effects, part=(number, 3)) for number in range(3)]
+    assert sorted(map(str, whole.points)) == sorted(str(points) for part in parts for points in part.points)
+    with pytest.raises(ValueError, match="part 3 of 3"):
+        await crash_everywhere(Shop, "say: Hi.", effects=effects, part=(3, 3))
+
+
 async def test_a_tool_that_charges_twice_is_named_with_the_crash_and_what_to_do(
     crash_everywhere: CrashEverywhere,
 ) -> None:

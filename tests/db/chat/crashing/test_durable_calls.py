@@ -14,6 +14,7 @@ from .shop import DONE, Shop, charge_keyed, charge_once, effects, empty
 pytestmark = pytest.mark.asyncio
 
 create_tool_execution_effect([charge_keyed, charge_once], executor="till")
+PARTS = 24
 CHARGE = 'call tool charge_keyed {"amount": 5} id=one\nsay: {result}.'
 BOTH = 'call tool charge_keyed {"amount": 5} id=one\ncall tool charge_keyed {"amount": 7} id=two\nsay: {results}.'
 
@@ -49,8 +50,11 @@ async def test_the_turn_and_its_executor_are_lost_at_every_point(crash_everywher
 
 
 @pytest.mark.long
-async def test_both_are_lost_one_after_the_other_at_every_pair_of_points(crash_everywhere: CrashEverywhere) -> None:
-    await crash_everywhere(TillShop, CHARGE, effects=effects, pairs=True)
+@pytest.mark.parametrize("number", range(PARTS))
+async def test_both_are_lost_one_after_the_other_at_pairs_of_points(
+    crash_everywhere: CrashEverywhere, number: int
+) -> None:
+    assert functions(await crash_everywhere(TillShop, CHARGE, effects=effects, pairs=True, part=(number, PARTS)))
 
 
 @pytest.mark.long

@@ -5,8 +5,9 @@ from collections import Counter
 from typing import Any, ClassVar
 
 import pytest
+from typing_extensions import Unpack
 
-from chat.crashing.everywhere import CrashEverywhere
+from chat.crashing.everywhere import CrashEverywhere, CrashOptions
 from chat.instance.handle import AgentHandle
 from chat.models import AgentMessage, Turn
 from chat.think import AgentReference
@@ -21,6 +22,8 @@ from .talking import Talker, ask, letters
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+PARTS = 24
+"""Pairs of crashes are some thousands of runs, of which each test makes some."""
 NAMES = ("node-a", "node-b", "node-c", "node-d")
 
 
@@ -101,9 +104,9 @@ def _unfinished(room: Room) -> list[str]:
     return list(Fiber.objects.filter(pk__in=ends).exclude(status="completed").values_list("status", flat=True))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("pairs", [pytest.param(False, id="one"), pytest.param(True, id="pairs")])
-async def test_a_call_survives_a_crash_at_every_point(crash_everywhere: CrashEverywhere, pairs: bool) -> None:
+async def crashed_call(crash_everywhere: CrashEverywhere, **options: Unpack[CrashOptions]) -> set[str]:
+    """Keys of the points where it was crashed."""
+
     async def write(handle: AgentHandle) -> None:
         await handle.send_message("crashed-reader", "say: Written.", request_id="written")
 
@@ -113,6 +116,17 @@ async def test_a_call_survives_a_crash_at_every_point(crash_everywhere: CrashEve
         f"{ask('crashed_reader', 'say: Read.')}\nsay: {{result}}",
         write,
         effects=lambda: [(row.role, row.content, row.sender) for row in AgentMessage.objects.order_by("seq")],
-        pairs=pairs,
+        **options,
     )
-    assert {"call:one", "model:1"} <= {point.key for points in crashes.points for point in points}
+    return {point.key for points in crashes.points for point in points}
+
+
+@pytest.mark.long
+async def test_a_call_survives_a_crash_at_every_point(crash_everywhere: CrashEverywhere) -> None:
+    assert {"call:one", "model:1"} <= await crashed_call(crash_everywhere)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(PARTS))
+async def test_a_call_survives_two_crashes(crash_everywhere: CrashEverywhere, number: int) -> None:
+    assert await crashed_call(crash_everywhere, pairs=True, part=(number, PARTS))

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from typing_extensions import Unpack
 
-from chat.crashing.everywhere import CrashEverywhere
+from chat.crashing.everywhere import CrashEverywhere, CrashOptions
 from chat.instance.handle import AgentHandle
 from chat.models import Delivery, Turn
 from chat.testing import worker
@@ -25,6 +26,8 @@ from .steering import Worker, says, turns_in_order
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+PARTS = 24
+"""Pairs of crashes are many runs, of which each test makes some."""
 STEPS = "".join(f'call tool add {{"a": {n}, "b": 1}} id=a{n}\nsay: on.\n' for n in range(3))
 
 
@@ -37,9 +40,8 @@ class SteeredCrashes(Worker):
         return "default"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("pairs", [pytest.param(False, id="one"), pytest.param(True, id="pairs")])
-async def test_a_steered_turn_survives_a_crash_at_every_point(crash_everywhere: CrashEverywhere, pairs: bool) -> None:
+async def crashed_steering(crash_everywhere: CrashEverywhere, **options: Unpack[CrashOptions]) -> set[str]:
+    """Keys of the points where a steered turn was crashed."""
     script = 'call tool add {"a": 1, "b": 1} id=one\nsay: Not this.'
 
     async def ask_and_steer(handle: AgentHandle) -> None:
@@ -53,9 +55,20 @@ async def test_a_steered_turn_survives_a_crash_at_every_point(crash_everywhere: 
 
         await db(both)
 
-    crashes = await crash_everywhere(SteeredCrashes, "", ask_and_steer, pairs=pairs)
-    points = {point.key for points in crashes.points for point in points}
+    crashes = await crash_everywhere(SteeredCrashes, "", ask_and_steer, **options)
+    return {point.key for points in crashes.points for point in points}
+
+
+@pytest.mark.long
+async def test_a_steered_turn_survives_a_crash_at_every_point(crash_everywhere: CrashEverywhere) -> None:
+    points = await crashed_steering(crash_everywhere)
     assert {"before:steer:1", "steer:1", "chunk:data-think-steer"} <= points
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(PARTS))
+async def test_a_steered_turn_survives_two_crashes(crash_everywhere: CrashEverywhere, number: int) -> None:
+    assert await crashed_steering(crash_everywhere, pairs=True, part=(number, PARTS))
 
 
 async def placed(room: Room) -> list[str]:
