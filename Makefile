@@ -11,7 +11,7 @@ help:  ## Say what there is
 run:  ## Set up what is missing and start everything; Ctrl-C stops it
 	@exec $(BOOTSTRAP) run
 
-test:  ## Set up, then the cheap tests and a fifth of the costly; T=tests/unit for all tests of a part
+test:  ## Set up, then the cheap tests and a tenth of the costly; T=tests/unit for all tests of a part
 	@exec $(BOOTSTRAP) test $(T)
 
 whole:  ## All tests but the long ones: before a change of many parts is handed in

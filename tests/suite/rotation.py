@@ -1,7 +1,7 @@
 """Which tests a plain run takes: the cheap ones always, the costly ones and those that are left out in turns.
 
 Most tests cost a small part of the processor's time, so each plain run takes them. A module that is costly by itself
-(`costly.txt`) or starts processes (`STARTING`) is in every fifth run, and of the tests marked `long` another tenth is
+(`costly.txt`) or starts processes (`STARTING`) is in every tenth run, and of the tests marked `long` another tenth is
 in each. `make test` chooses the turn (`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten
 runs in a row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a certain turn,
 `TEST_TENTH=none` none, and `TEST_TENTH=whole` (`make whole`) every module, without what is marked `long`.
@@ -16,7 +16,6 @@ from typing import Final
 import pytest
 
 TENTHS: Final = 10
-FIFTHS: Final = 5
 WHOLE: Final = "whole"
 STARTING: Final = ("tests/browser/", "tests/clients/", "tests/acceptance/")
 """Folders whose modules start processes, which takes longer than their tests."""
@@ -25,15 +24,29 @@ ALWAYS: Final = ("tests/acceptance/wire/", "tests/acceptance/client/")
 COSTLY: Final = Path(__file__).with_name("costly.txt")
 
 
-def costly_modules() -> dict[str, int]:
-    """Costly modules and their fifths. Dealt by cost, there and back, so that the fifths cost about the same."""
-    lines = COSTLY.read_text(encoding="utf-8").splitlines()
-    names = [line.split()[1] for line in lines if not line.startswith("#")]
-    order = [*range(FIFTHS), *reversed(range(FIFTHS))]
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def dealt(names: list[str]) -> dict[str, int]:
+    """The tenth of each. Dealt there and back, so that tenths of names in the order of their costs cost the same."""
+    order = [*range(TENTHS), *reversed(range(TENTHS))]
     return {name: order[at % len(order)] for at, name in enumerate(names)}
 
 
-FIFTH_OF: Final = costly_modules()
+def costly_modules() -> list[str]:
+    """Modules that are costly by themselves, the costliest first."""
+    lines = COSTLY.read_text(encoding="utf-8").splitlines()
+    return [line.split()[1] for line in lines if not line.startswith("#")]
+
+
+def starting_modules() -> list[str]:
+    """Modules that start processes, but those that are in every run; the one with most tests of a plain run first."""
+    paths = [path for folder in STARTING for path in (ROOT / folder).rglob("test_*.py")]
+    smoke = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8").count("mark.smoke") for path in paths}
+    return sorted((name for name in smoke if not name.startswith(ALWAYS)), key=lambda name: (-smoke[name], name))
+
+
+TENTH_OF: Final = {**dealt(costly_modules()), **dealt(starting_modules())}
 
 
 def chosen() -> str:
@@ -50,14 +63,6 @@ def tenth_of(nodeid: str) -> int:
     return zlib.crc32((module if module.startswith("tests/acceptance/") else nodeid).encode()) % TENTHS
 
 
-def fifth_of(nodeid: str) -> int | None:
-    """The fifth of a test that takes turns with its module; None for one that is in every run."""
-    module = nodeid.partition("::")[0]
-    if module.startswith(STARTING) and not module.startswith(ALWAYS):
-        return zlib.crc32(module.encode()) % FIFTHS
-    return FIFTH_OF.get(module)
-
-
 def is_left_out(marks: Collection[str], database: str) -> bool:
     """Whether a test is `long`, or one PostgreSQL need not repeat: without SQL that the two treat differently."""
     return "long" in marks or not (database == "sqlite" or "own_sql" in marks)
@@ -68,5 +73,5 @@ def is_taken(nodeid: str, marks: Collection[str], *, database: str, tenth: str) 
     turn = int(tenth) if tenth.isdigit() else None
     if is_left_out(marks, database):
         return (database == "sqlite" or "database" in marks) and turn == tenth_of(nodeid)
-    fifth = fifth_of(nodeid)
-    return fifth is None or tenth == WHOLE or (turn is not None and turn % FIFTHS == fifth)
+    tenth_of_module = TENTH_OF.get(nodeid.partition("::")[0])
+    return tenth_of_module is None or tenth == WHOLE or turn == tenth_of_module

@@ -113,7 +113,7 @@ def run(_rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """Cheap tests and a fifth of the costly: on SQLite, then SQL of its own on PostgreSQL. With paths: all there."""
+    """Cheap tests and a tenth of the costly: on SQLite, then SQL of its own on PostgreSQL. With paths: all there."""
     if rest:
         return _tests(rest, sqlite=[], postgres=["-m", "database"])
     code = _plain_tests(os.environ.get("TEST_TENTH") or str(next_tenth(PLAIN_RUNS)))

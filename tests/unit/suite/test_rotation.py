@@ -1,4 +1,4 @@
-"""A plain run takes cheap tests always, costly ones in turns of five; ten runs take each of the others once."""
+"""A plain run takes cheap tests always, costly ones in turns; ten runs take each of the others once."""
 
 from pathlib import Path
 
@@ -36,30 +36,28 @@ def test_ten_runs_take_each_of_the_others_once(marks: set[str], database: str) -
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        [f"{module}::test_it" for module in rotation.FIFTH_OF],
-        [f"tests/{folder}/test_{number}.py::test_it" for folder in ("browser", "clients") for number in range(200)],
-    ],
+    "modules", [rotation.costly_modules(), rotation.starting_modules()], ids=["costly", "starting"]
 )
-def test_costly_modules_take_turns(names: list[str]) -> None:
+def test_costly_modules_take_turns(modules: list[str]) -> None:
+    names = [f"{module}::test_it" for module in modules]
+
     def turn(tenth: str) -> set[str]:
         return {name for name in names if rotation.is_taken(name, {"database"}, database="sqlite", tenth=tenth)}
 
-    fifths = [turn(tenth) for tenth in EACH[: rotation.FIFTHS]]
-    assert sum(map(len, fifths)) == len(names)
-    assert set().union(*fifths) == turn(rotation.WHOLE) == set(names)
-    assert [turn(tenth) for tenth in EACH[rotation.FIFTHS :]] == fifths
+    tenths = [turn(tenth) for tenth in EACH]
+    assert sum(map(len, tenths)) == len(names)
+    assert set().union(*tenths) == turn(rotation.WHOLE) == set(names)
     assert turn("none") == set()
+    assert max(map(len, tenths)) <= min(map(len, tenths)) + 2
 
 
 def test_the_turns_cost_about_the_same() -> None:
-    seconds = dict.fromkeys(range(rotation.FIFTHS), 0)
+    seconds = dict.fromkeys(range(rotation.TENTHS), 0)
     for line in rotation.COSTLY.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             cost, module = line.split()
             assert (ROOT / module).is_file(), f"there is no {module}"
-            seconds[rotation.FIFTH_OF[module]] += int(cost)
+            seconds[rotation.TENTH_OF[module]] += int(cost)
     assert max(seconds.values()) < 1.5 * min(seconds.values())
 
 
