@@ -1,7 +1,6 @@
 """Fixtures that several kinds of tests share. Doubles ship with the product; here are only servers and people."""
 
 import collections
-import faulthandler
 import gc
 import ipaddress
 import itertools
@@ -34,8 +33,8 @@ from tests.suite.leftovers import Leftovers
 from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
 
-pytest_plugins = ("chat.crashing.plugin",)
-"""As an installed package brings it; a checkout is not installed."""
+pytest_plugins = ("chat.crashing.plugin", "tests.suite.hanging")
+"""The first as an installed package brings it; a checkout is not installed."""
 PROCESSES = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 """Folders whose tests start processes: of these a plain run takes only the `smoke` tests, `make long` takes all."""
 OWN_SQL = (
@@ -89,7 +88,6 @@ TOGETHER = (
     ("tests/unit/tools_app/browser/test_network.py",),
     ("tests/unit/tools_app/browser/",),
 )
-STDERR = pytest.StashKey[int]()
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
@@ -104,7 +102,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the data directory of this run. Laws hold however busy the machine is."""
     leftovers.watch()
-    config.stash[STDERR] = os.dup(2)  # now: what a test prints is caught
     if not config.getoption("numprocesses", None):  # the one that starts the others hands it on to them
         os.environ.pop("PYTHONDEVMODE", None)  # ours; servers that tests start are as they are in production
     hypothesis.settings.register_profile(
@@ -249,14 +246,6 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     now = durations.cpu_seconds()
     report.cpu_seconds, _before = now - _before, now  # type: ignore[attr-defined]  # reports keep what they are given
     return report
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
-    """End the process when what follows a failure hangs: both time limits are called off by the failure itself."""
-    seconds = float(node.config.getini("faulthandler_timeout"))
-    if isinstance(node, pytest.Item) and seconds:
-        faulthandler.dump_traceback_later(seconds, file=node.config.stash[STDERR], exit=True)
 
 
 @pytest.hookimpl(wrapper=True)

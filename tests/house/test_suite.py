@@ -106,9 +106,9 @@ def test_what_is_left_behind_fails_the_run(planted: Path, source: str, said: str
 def test_what_hangs_for_good_fails_and_the_others_are_run(planted: Path) -> None:
     path = planted / "test_hanging.py"
     path.write_text(HANGS, encoding="utf-8")
-    (planted / "conftest.py").write_text('pytest_plugins = ("tests.conftest",)\n', encoding="utf-8")
-    limits = ("-o", "timeout=1", "-o", "faulthandler_timeout=3")
-    code, output = run("pytest", "-n1", "-p", "no:randomly", "-p", "no:cacheprovider", *limits, str(path))
+    limits = "timeout = 1\nfaulthandler_timeout = 3\nfaulthandler_exit_on_timeout = true\n"
+    (planted / "pytest.ini").write_text(f"[pytest]\n{limits}", encoding="utf-8")
+    code, output = run("pytest", "-n1", "-p", "no:randomly", "-p", "no:django", "-p", "tests.suite.hanging", str(path))
     assert code == 1, output
     assert "3 failed, 1 passed" in output, "one failed, and hung then"
     for name in ("test_whose_loop_swallows_the_limit", "test_that_fails_and_hangs_then"):
