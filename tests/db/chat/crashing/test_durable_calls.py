@@ -15,6 +15,7 @@ pytestmark = pytest.mark.asyncio
 
 create_tool_execution_effect([charge_keyed, charge_once], executor="till")
 PARTS = 24
+"""All pairs of crashes take most of an hour: tests take every sixth of these parts."""
 CHARGE = 'call tool charge_keyed {"amount": 5} id=one\nsay: {result}.'
 BOTH = 'call tool charge_keyed {"amount": 5} id=one\ncall tool charge_keyed {"amount": 7} id=two\nsay: {results}.'
 
@@ -50,7 +51,7 @@ async def test_the_turn_and_its_executor_are_lost_at_every_point(crash_everywher
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", range(PARTS))
+@pytest.mark.parametrize("number", range(0, PARTS, 6))
 async def test_both_are_lost_one_after_the_other_at_pairs_of_points(
     crash_everywhere: CrashEverywhere, number: int
 ) -> None:
