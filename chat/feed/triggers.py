@@ -160,6 +160,12 @@ BEGIN
     FROM (:place:) p JOIN think_chat_feedhead h ON h.owner_id = p.owner AND h.is_open;
 END"""
 
+_SQLITE_HEAD: Final = """CREATE TRIGGER think_feed_head_delete AFTER DELETE ON think_chat_feedhead
+BEGIN
+    DELETE FROM think_chat_feedchange WHERE feed_id = OLD.owner_id;
+END"""
+"""What a deletion of a person wrote to the feed that it deletes. PostgreSQL writes at the commit, when that is gone."""
+
 
 def install(*, using: str, **_facts: Any) -> None:
     """Make the triggers after a migration, where they are not as they are here. Open feeds begin anew then.
@@ -219,8 +225,7 @@ def removals(database: BaseDatabaseWrapper) -> list[str]:
 
 
 def _statements(vendor: str) -> Iterator[str]:
-    if vendor == "postgresql":
-        yield _POSTGRES_ERASING
+    yield _POSTGRES_ERASING if vendor == "postgresql" else _SQLITE_HEAD
     for watched in WATCHED:
         name = f"think_feed_{watched.table.rpartition('_')[2]}"
         if vendor == "postgresql":
