@@ -3,10 +3,18 @@
 The time limit of a test raises an error in it. A loop can swallow that, and what follows a failure has no limit: the
 failure calls both off, this one and that of pytest's `faulthandler_timeout`, which is therefore set anew. The process
 prints its stacks and ends; pytest-xdist reports the test as failed and runs the others in another process.
+
+A test that reached its limit in a loop stood in none of its own lines, so its report says where each task was.
 """
 
+import asyncio
 import faulthandler
+import gc
+import io
 import os
+import signal
+from collections.abc import Generator
+from types import FrameType
 
 import pytest
 
@@ -23,9 +31,34 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[STDERR])
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item) -> Generator[None, object, object]:
+    """Note where tasks are when the limit is reached: the error that it raises has their loop cancel them."""
+    done = yield
+    fail = signal.getsignal(signal.SIGALRM)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        item.add_report_section("call", "tasks", tasks_of_all_loops())
+        assert callable(fail)
+        fail(number, frame)
+
+    if callable(fail):
+        signal.signal(signal.SIGALRM, note)
+    return done
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Set the limit anew for what follows a failure; the end of the test calls it off."""
     seconds = float(node.config.getini("faulthandler_timeout"))
     if isinstance(node, pytest.Item) and seconds:
         faulthandler.dump_traceback_later(seconds, file=node.config.stash[STDERR], exit=True)
+
+
+def tasks_of_all_loops() -> str:
+    """The stacks of all tasks that have not ended."""
+    out = io.StringIO()
+    for task in gc.get_objects():
+        if isinstance(task, asyncio.Task) and not task.done():
+            task.print_stack(file=out)
+    return out.getvalue()
