@@ -272,6 +272,14 @@ def pytest_testnodedown(node: Any) -> None:
         logging.getLogger("asyncio").warning("%s", line)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave modules alone of which a plain run takes no test: to collect them takes longer than many a test."""
+    if not config.getoption("plain") or collection_path.suffix != ".py":
+        return None
+    module = collection_path.relative_to(config.rootpath).as_posix()
+    return None if rotation.is_read(module, tenth=rotation.chosen()) else True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Say of each test where it runs: `database` and `own_sql` on PostgreSQL too, `long` not in a plain run.

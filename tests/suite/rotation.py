@@ -1,10 +1,11 @@
 """Which tests a plain run takes: the cheap ones always, the costly ones and those that are left out in turns.
 
 Most tests cost a small part of the processor's time, so each plain run takes them. A module that is costly by itself
-(`costly.txt`) or starts processes (`STARTING`) is in every tenth run, and of the tests marked `long` another tenth is
-in each. `make test` chooses the turn (`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten
-runs in a row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a certain turn,
-`TEST_TENTH=none` none, and `TEST_TENTH=whole` (`make whole`) every module, without what is marked `long`.
+(`costly.txt`) or starts processes (`STARTING`) is in every tenth run, with all of its tests; the others are not even
+imported. Of the tests elsewhere that are marked `long` another tenth is in each. `make test` chooses the turn
+(`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten runs in a row, or one a day for ten
+days, see every test there is. `TEST_TENTH=4` takes a certain turn, `TEST_TENTH=none` none, and `TEST_TENTH=whole`
+(`make whole`) every module, without what is marked `long`.
 """
 
 import os
@@ -40,10 +41,10 @@ def costly_modules() -> list[str]:
 
 
 def starting_modules() -> list[str]:
-    """Modules that start processes, but those that are in every run; the one with most tests of a plain run first."""
+    """Modules that start processes, but those that are in every run; the one with most tests first."""
     paths = [path for folder in STARTING for path in (ROOT / folder).rglob("test_*.py")]
-    smoke = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8").count("mark.smoke") for path in paths}
-    return sorted((name for name in smoke if not name.startswith(ALWAYS)), key=lambda name: (-smoke[name], name))
+    tests = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8").count("def test_") for path in paths}
+    return sorted((name for name in tests if not name.startswith(ALWAYS)), key=lambda name: (-tests[name], name))
 
 
 TENTH_OF: Final = {**dealt(costly_modules()), **dealt(starting_modules())}
@@ -58,9 +59,16 @@ def chosen() -> str:
 
 
 def tenth_of(nodeid: str) -> int:
-    """The tenth of a test that is left out, the same on every machine. Modules that start processes stay together."""
+    """The tenth of a test, the same on every machine: its module's, where that takes turns as a whole."""
     module = nodeid.partition("::")[0]
-    return zlib.crc32((module if module.startswith("tests/acceptance/") else nodeid).encode()) % TENTHS
+    if module in TENTH_OF:
+        return TENTH_OF[module]
+    return zlib.crc32((module if module.startswith(ALWAYS) else nodeid).encode()) % TENTHS
+
+
+def is_read(module: str, *, tenth: str) -> bool:
+    """Whether a plain run takes any test of a module, so that it has to be imported."""
+    return tenth == WHOLE or module not in TENTH_OF or tenth == str(TENTH_OF[module])
 
 
 def is_left_out(marks: Collection[str], database: str) -> bool:
@@ -70,8 +78,7 @@ def is_left_out(marks: Collection[str], database: str) -> bool:
 
 def is_taken(nodeid: str, marks: Collection[str], *, database: str, tenth: str) -> bool:
     """Whether a plain run takes a test. On PostgreSQL the rest is what depends on the database."""
-    turn = int(tenth) if tenth.isdigit() else None
+    is_turn = tenth == str(tenth_of(nodeid))
     if is_left_out(marks, database):
-        return (database == "sqlite" or "database" in marks) and turn == tenth_of(nodeid)
-    tenth_of_module = TENTH_OF.get(nodeid.partition("::")[0])
-    return tenth_of_module is None or tenth == WHOLE or turn == tenth_of_module
+        return (database == "sqlite" or "database" in marks) and is_turn
+    return tenth == WHOLE or is_turn or nodeid.partition("::")[0] not in TENTH_OF

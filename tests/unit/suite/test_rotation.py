@@ -49,6 +49,12 @@ def test_costly_modules_take_turns(modules: list[str]) -> None:
     assert set().union(*tenths) == turn(rotation.WHOLE) == set(names)
     assert turn("none") == set()
     assert max(map(len, tenths)) <= min(map(len, tenths)) + 2
+    assert tenths == [{name for name in names if rotation.is_read(name[:-9], tenth=tenth)} for tenth in EACH]
+    assert turn(rotation.WHOLE) == {name for name in names if rotation.is_read(name[:-9], tenth=rotation.WHOLE)}
+    long = [
+        {name for name in names if rotation.is_taken(name, {"long"}, database="sqlite", tenth=each)} for each in EACH
+    ]
+    assert long == tenths, "what is left out of a module comes with the rest of it"
 
 
 def test_the_turns_cost_about_the_same() -> None:
