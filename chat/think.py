@@ -90,6 +90,8 @@ from tools_app.core.wrappers import filtered, renamed, with_approval, with_outpu
 
 if TYPE_CHECKING:
     from chat.instance.handle import AgentHandle
+    from chat.threads.agent import ThreadAgent, ThreadsAgent
+    from chat.threads.verbs import ThreadsHandle
     from tools_app.actions.undoing import undo_effect
 
 __all__ = [
@@ -163,6 +165,9 @@ __all__ = [
     "Substitute",
     "TextContent",
     "Think",
+    "ThreadAgent",
+    "ThreadsAgent",
+    "ThreadsHandle",
     "Tool",
     "ToolCall",
     "ToolCallContent",
@@ -200,7 +205,13 @@ __all__ = [
 ]
 
 
-_LATER = {"AgentHandle": "chat.instance.handle", "undo_effect": "tools_app.actions.undoing"}
+_LATER = {
+    "AgentHandle": "chat.instance.handle",
+    "ThreadAgent": "chat.threads.agent",
+    "ThreadsAgent": "chat.threads.agent",
+    "ThreadsHandle": "chat.threads.verbs",
+    "undo_effect": "tools_app.actions.undoing",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.agent.base import Agent
-from chat.agent.think import USE_LOOP
+from chat.agent.think import USE_LOOP, Think
 from chat.agent.values.messages import AgentReference
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import Allow, Block, RecoveryDecision, StepConfig, Substitute, TurnConfig
@@ -208,6 +208,10 @@ VALUES: Final[Mapping[str, Contract]] = {
     "sub_agents": Contract(
         "a list of agents: classes or their route names",
         _is_list_of(lambda one: isinstance(one, str) or (isinstance(one, type) and issubclass(one, Agent))),
+    ),
+    "thread_agent": Contract(
+        "a ThreadAgent: a class, or its route name",
+        lambda one: (isinstance(one, str) and bool(one)) or (isinstance(one, type) and issubclass(one, Think)),
     ),
     "agents": Contract(
         "a list of agents: classes, their route names, or AgentReferences",

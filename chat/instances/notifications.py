@@ -145,6 +145,27 @@ class RunChanged(TypedDict):
     run_id: str
 
 
+class ChildAccepted(TypedDict):
+    """A turn of a sub-agent was admitted. `agent` and `name`: the sub-agent's."""
+
+    type: Literal["child.accepted"]
+    agent: str
+    name: str
+    turn_id: str
+
+
+class ThreadsChanged(TypedDict):
+    """Something of the threads of a `ThreadsAgent` has changed. `origin`: the connection that did it, or nothing.
+
+    `shows`: names of the frames to send, in this order; `thread_id`: of those about one thread.
+    """
+
+    type: Literal["threads.changed"]
+    shows: list[str]
+    thread_id: str
+    origin: str
+
+
 class AuthorityChanged(TypedDict):
     """A user's permissions have changed, or may have."""
 
@@ -186,6 +207,8 @@ Notification = (
     | ConversationChanged
     | McpChanged
     | RunChanged
+    | ChildAccepted
+    | ThreadsChanged
     | AuthorityChanged
     | PeopleChanged
     | StreamChanged

@@ -34,8 +34,10 @@ from chat.reads.snapshots import Snapshot, TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.monitor import connections
 from chat.realtime.runs.feed import RunFeed
+from chat.realtime.threads.feed import ThreadFeed
 from chat.realtime.turn_feed import TurnFeed
 from chat.runtime.model_choice import ChoiceView
+from chat.threads.agent import thread_route
 from chat.user_code.call_hook import notify_hook
 from thinkproject.kernel.aio import db
 
@@ -113,6 +115,9 @@ class Connection(Admitted):
         self.sender = FrameSender(self.send, key, credential.user_id, label=label, reads_pages=shows_list)
         self.feed = TurnFeed(self.sender, self.handshake, give_up=self._give_up)
         self.runs = RunFeed(key, self.send, give_up=self._give_up)
+        self.threads: ThreadFeed | None = None
+        if thread_route(key.agent):
+            self.threads = ThreadFeed(key, client.id, self.send, give_up=self._give_up)
         self._has_conversation = _has_conversation(key.agent)
 
     async def open(self) -> None:
@@ -141,6 +146,8 @@ class Connection(Admitted):
             await self.send(frames.state(state))
         await self.send_mcp_servers(has_servers=snapshot.has_mcp_servers)
         self.runs.open(has_runs=snapshot.has_runs)
+        if self.threads is not None:
+            await self.threads.open()
         if self.reads_own_frames and self._has_conversation:
             view = await Instance(self.key).model_choice.view(snapshot.model_choice)
             await self.send_model_choice(snapshot.instance_id, view)
@@ -148,15 +155,19 @@ class Connection(Admitted):
     async def leave(self, code: int) -> None:
         """Stop sending. Turns belong to the server and go on."""
         await super().leave(code)
-        await self.feed.close()
-        await self.runs.close()
+        await self._close_feeds()
         if self.agent is not None:
             await notify_hook(self.agent, "on_close", self.client, code)
 
     async def _shut(self) -> None:
         await super()._shut()
+        await self._close_feeds()
+
+    async def _close_feeds(self) -> None:
         await self.feed.close()
         await self.runs.close()
+        if self.threads is not None:
+            await self.threads.close()
 
     async def _give_up(self) -> None:
         """The feed failed. The client reconnects and resumes; an open socket that stays silent would prevent that."""

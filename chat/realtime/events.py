@@ -3,6 +3,8 @@
 A notification carries names and never content: each handler reads the rows or the log.
 """
 
+from typing import Final
+
 from chat.core.wire import extension_frames
 from chat.core.wire.extension_frames import Compacted, SessionPhase
 from chat.instance.instance import Instance
@@ -31,6 +33,9 @@ from chat.realtime.connection import Connection
 from chat.realtime.list_lines import ListLines
 from thinkproject.kernel.aio import db
 
+OF_THREADS: Final = ("child.accepted", "threads.changed")
+"""Types of notifications that concern the threads of a connection, where it has some."""
+
 
 class InstanceEvents:
     """Handles the notifications that one connection receives, one after another."""
@@ -45,7 +50,9 @@ class InstanceEvents:
 
     async def handle(self, event: Notification) -> None:
         """Call the method that is named after the event's type: `turn.accepted` calls `turn_accepted`."""
-        await getattr(self, event["type"].replace(".", "_"))(event)
+        handler = self._connection.threads if event["type"] in OF_THREADS else self
+        if handler is not None:
+            await getattr(handler, event["type"].replace(".", "_"))(event)
 
     async def turn_accepted(self, event: TurnAccepted) -> None:
         """A turn was admitted."""

@@ -19,6 +19,7 @@ from chat.conf import chat_settings
 from chat.instances.rows import parent_key
 from chat.models import AgentInstance
 from chat.realtime.runs.feed import RunFeed
+from chat.realtime.threads.feed import ThreadFeed
 from chat.realtime.turn_feed import TurnFeed
 from chat.sub_agents.views import run_count
 from thinkproject.kernel.aio import db
@@ -54,6 +55,7 @@ class Monitored(Authorised, Protocol):
     state_version: int
     feed: TurnFeed
     runs: RunFeed
+    threads: ThreadFeed | None
 
     async def follow_current(self) -> None:
         """Switch to the instance's current session."""
@@ -123,6 +125,8 @@ class Connections:
         by_key: dict[InstanceKey, list[Monitored]] = {}
         for connection in self._following.values():
             by_key.setdefault(connection.key, []).append(connection)
+            if connection.threads is not None:
+                self._start("threads", connection, connection.threads.catch_up())
         keys = list(by_key)
         for begin in range(0, len(keys), _BATCH):
             for key, counts in await db(_counts, keys[begin : begin + _BATCH]):

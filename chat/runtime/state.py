@@ -57,6 +57,12 @@ def acting_for_client(key: InstanceKey, connection: ClientConnection) -> Iterato
         _asking.reset(token)
 
 
+def asking_client(key: InstanceKey) -> str:
+    """Id of the connection that code acts for, where that is one to this instance; else nothing."""
+    asking = _asking.get()
+    return asking.connection.id if asking is not None and asking.key == key else ""
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceState:
     """The synced state and the configuration of an instance, for its agent and code. `agent`: gives its agent."""

@@ -30,6 +30,7 @@ class StoredWorkspace(models.Model):
         related_name="+",
     )  # whose quota it counts for; none: shared
     name = models.CharField(_("name"), max_length=64, default="default", validators=[RegexValidator(WORKSPACE_NAME)])
+    title = models.CharField(_("title"), max_length=100, blank=True, default="")  # free text, for people
     root = models.CharField(max_length=4096, blank=True, default="")  # of a directory on the disk: it has backups alone
     file_count = models.PositiveBigIntegerField(default=0)
     directory_count = models.PositiveBigIntegerField(_("directories"), default=1)  # the root is one
@@ -52,7 +53,7 @@ class StoredWorkspace(models.Model):
         indexes = [models.Index(fields=["-modified_at"], name="think_workspace_recent")]
 
     def __str__(self) -> str:
-        return f"{self.name} {self.id}"
+        return f"{self.title or self.name} {self.id}"
 
 
 class WorkspaceEntry(models.Model):

@@ -16,6 +16,7 @@ from tools_app.workspace import objects
 from tools_app.workspace.stores.database import DatabaseWorkspace, ScopeKey
 
 DEFAULT_NAME = "default"
+MAX_TITLE = 100
 
 
 def open_for_scope(scope: str, owner_id: int | None, name: str = DEFAULT_NAME) -> DatabaseWorkspace:
@@ -31,9 +32,17 @@ def open_workspace(workspace_id: str, *, can_write: bool = True) -> DatabaseWork
     return DatabaseWorkspace(workspace_id, can_write=can_write)
 
 
-def create_workspace(owner_id: int | None, name: str = DEFAULT_NAME) -> StoredWorkspace:
-    """Make a workspace that nothing is attached to. No owner: a shared one. Errors: `WorkspaceNameInvalid`."""
-    return StoredWorkspace.objects.create(owner_id=owner_id, name=checked_name(name))
+def create_workspace(owner_id: int | None, name: str = DEFAULT_NAME, *, title: str = "") -> StoredWorkspace:
+    """Make a workspace that nothing is attached to. No owner: a shared one. Errors: `WorkspaceNameInvalid`.
+
+    `title`: what people call it, cut to 100 characters.
+    """
+    return StoredWorkspace.objects.create(owner_id=owner_id, name=checked_name(name), title=_title(title))
+
+
+def title_workspace(workspace_id: str, title: str) -> bool:
+    """Give a workspace another title, cut to 100 characters. False where there is no such workspace."""
+    return StoredWorkspace.objects.filter(pk=workspace_id).update(title=_title(title)) > 0
 
 
 @transaction.atomic
@@ -112,6 +121,10 @@ def _delete(ids: list[str]) -> int:
     StoredWorkspace.objects.filter(pk__in=ids).delete()
     objects.forget(names)  # copies of a workspace share its objects
     return len(ids)
+
+
+def _title(title: str) -> str:
+    return " ".join(title.split())[:MAX_TITLE]
 
 
 def checked_name(name: str) -> str:

@@ -4,19 +4,15 @@ Every run that is under way is followed by a task of its own, which lives as lon
 child's chunks are read only where a client of its parent is connected.
 """
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from chat.agent.base import InstanceKey
 from chat.core.wire.recent_set import RecentSet
+from chat.realtime.deliveries import Deliveries
 from chat.realtime.runs.relay import RunRelay
 from chat.sub_agents import views as runs
 from chat.sub_agents.views import RunView
 from thinkproject.kernel.aio import db
-
-logger = logging.getLogger(__name__)
 
 
 class RunFeed:
@@ -28,23 +24,19 @@ class RunFeed:
         """`give_up`: closes the connection, whose client connects again and is sent the runs from their beginning."""
         self._key = key
         self._send = send
-        self._give_up = give_up
+        self._deliveries = Deliveries(give_up)
         self._known = RecentSet[str]()  # rows of the runs that this connection has been sent, or is about to be
         self._relays: dict[str, RunRelay] = {}  # of those, the ones that are under way
-        self._tasks: set[asyncio.Task[None]] = set()
         self.count = 0  # runs that the conversation had when they were last read
 
     def open(self, *, has_runs: bool) -> None:
         """Send the newest runs again, in the background: those that have ended in their order, the others live on."""
         if has_runs:
-            self._do(self._replay())
+            self._deliveries.start(self._replay())
 
     async def close(self) -> None:
         """Stop. The runs go on without this connection."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._deliveries.close()
 
     async def changed(self, pk: str) -> None:
         """A run was started or has ended. `pk`: key of its row."""
@@ -90,21 +82,10 @@ class RunFeed:
     def _follow(self, run: RunView, *, is_replay: bool) -> None:
         relay = RunRelay(run, self._send, is_replay=is_replay)
         self._relays[run.id] = relay
-        self._do(self._serve(run.id, relay))
+        self._deliveries.start(self._serve(run.id, relay))
 
     async def _serve(self, pk: str, relay: RunRelay) -> None:
         try:
             await relay.serve()
         finally:
             self._relays.pop(pk, None)
-
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._or_give_up(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _or_give_up(self, work: Coroutine[Any, Any, None]) -> None:
-        failure: BaseException | None = (await asyncio.gather(work, return_exceptions=True))[0]
-        if failure is not None:
-            logger.error("delivery failed", exc_info=failure, extra={"action": "delivery_failed"})
-            await self._give_up()

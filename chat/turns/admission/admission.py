@@ -18,9 +18,16 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.core.durable_names import TURN_FIBER
-from chat.errors import InputInvalid, TurnConflict
+from chat.errors import InputInvalid, TurnConflict, TurnDropped
 from chat.files import attachments
-from chat.instances.notifications import ChatCleared, group_of, notify_conversation, notify_on_commit, notify_waiters
+from chat.instances.notifications import (
+    ChatCleared,
+    ChildAccepted,
+    group_of,
+    notify_conversation,
+    notify_on_commit,
+    notify_waiters,
+)
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import (
     LockedInstance,
@@ -52,7 +59,7 @@ from chat.turns.admission.retried import retried_turn
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.guarding.handed_down import handed_down_to
 from chat.turns.state import input_reservation
-from chat.turns.state.active import active_turns, lane_of
+from chat.turns.state.active import active_turns, lane_of, turns_here
 from chat.turns.state.compaction_queue import active_compactions
 from chat.turns.state.deferred_input import DEFERRED
 from chat.turns.state.merging import MERGED
@@ -91,7 +98,8 @@ class TurnRequest:
     author of the turn, unless staff acts through the admin.
     `client_tools` replaces the tools that clients run. `is_stopped`: accept what it says and never run it.
     `awaits_input`: what it says is given when its turn starts. `delivery`: what its message does while another turn
-    runs; `None` leaves it to the class.
+    runs; `None` leaves it to the class. `max_waiting`: how many turns may wait behind the one that runs, this one
+    included; a further one is dropped.
     """
 
     intake: Intake
@@ -106,6 +114,7 @@ class TurnRequest:
     is_stopped: bool = False
     awaits_input: bool = False
     delivery: Delivery | None = None
+    max_waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +168,8 @@ def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], auth
         if request.idempotency_key and (present := _find_accepted(instance, request)) is not None:
             return Admission(turn=present, is_new=False)
         session_id = ensure_session(instance)
+        if request.max_waiting is not None and len(turns_here(instance)) > request.max_waiting:
+            raise TurnDropped
         remember_client_tools(instance, request.client_tools)
         if locked.has_open_calls and not _speaks_later(request):
             settle_open_calls(
@@ -213,14 +224,11 @@ def _accept(
     turn = _write_turn(instance, request, placement, overlap, author, parent)
     if overlap.behind is not None:
         order_queue(turn.session_id, [turn.pk, *overlap.ahead_of])
-    notify_on_commit(
-        group_of(key_of(instance)),
-        {
-            "type": "turn.accepted",
-            "turn_id": turn.id,
-            "origin": request.origin,
-        },
-    )
+    key = key_of(instance)
+    notify_on_commit(group_of(key), {"type": "turn.accepted", "turn_id": turn.id, "origin": request.origin})
+    if key.parent is not None:
+        accepted: ChildAccepted = {"type": "child.accepted", "agent": key.agent, "name": key.name, "turn_id": turn.id}
+        notify_on_commit(group_of(key.parent), accepted)
     notify_conversation(instance.owner_id, instance.pk)
     return turn
 
