@@ -91,14 +91,22 @@ from tools_app.core.wrappers import filtered, renamed, with_approval, with_outpu
 if TYPE_CHECKING:
     from chat.instance.handle import AgentHandle
     from chat.threads.agent import ThreadAgent, ThreadsAgent
+    from chat.threads.chat import ThreadChat
+    from chat.threads.done import done, is_done
+    from chat.threads.facet import AgentFacet
+    from chat.threads.loop import AgentLoop, LoopResult
+    from chat.threads.prompts import CODING_PROMPT
     from chat.threads.verbs import ThreadsHandle
     from tools_app.actions.undoing import undo_effect
 
 __all__ = [
+    "CODING_PROMPT",
     "USE_LOOP",
     "ActionContext",
     "Agent",
+    "AgentFacet",
     "AgentHandle",
+    "AgentLoop",
     "AgentReference",
     "AgentRunInfo",
     "Allow",
@@ -123,6 +131,7 @@ __all__ = [
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
+    "LoopResult",
     "LostFiber",
     "McpServerSpec",
     "McpServerView",
@@ -166,6 +175,7 @@ __all__ = [
     "TextContent",
     "Think",
     "ThreadAgent",
+    "ThreadChat",
     "ThreadsAgent",
     "ThreadsHandle",
     "Tool",
@@ -192,7 +202,9 @@ __all__ = [
     "client_tool",
     "compensation",
     "create_compact_function",
+    "done",
     "filtered",
+    "is_done",
     "renamed",
     "retry",
     "tool",
@@ -206,10 +218,17 @@ __all__ = [
 
 
 _LATER = {
+    "AgentFacet": "chat.threads.facet",
     "AgentHandle": "chat.instance.handle",
+    "AgentLoop": "chat.threads.loop",
+    "LoopResult": "chat.threads.loop",
+    "ThreadChat": "chat.threads.chat",
     "ThreadAgent": "chat.threads.agent",
     "ThreadsAgent": "chat.threads.agent",
     "ThreadsHandle": "chat.threads.verbs",
+    "CODING_PROMPT": "chat.threads.prompts",
+    "done": "chat.threads.done",
+    "is_done": "chat.threads.done",
     "undo_effect": "tools_app.actions.undoing",
 }
 

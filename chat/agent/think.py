@@ -141,9 +141,10 @@ class Think(
     """Whether the model gets tools for the files of the workspace: read, write, edit, list, find, grep, delete,
     and bash, a shell over them without access to the machine."""
 
-    workspace_in_prompt: ClassVar[bool] = False
+    workspace_in_prompt: ClassVar[bool | str] = False
     """Whether the system prompt ends with the tree of the workspace, as the turn begins: at most 200 entries and 8,000
-    characters, without what `.gitignore` files exclude. A prompt that `before_turn` returns stands in its place."""
+    characters, without what `.gitignore` files exclude. `"top"`: with the entries of its root and their sizes, or with
+    a sentence where there is none. A prompt that `before_turn` returns stands in its place."""
 
     code_tool: ClassVar[bool | Sequence[str]] = False
     """Whether the model gets a tool that runs code which calls the other tools of the turn and, with `workspace_tools`,

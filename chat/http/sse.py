@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from chat.core.wire.ag_ui import AgUiEncoder
 from chat.core.wire.chunks import Chunk
+from chat.core.wire.ndjson import line_of
 from chat.http.conf import http_settings
 from chat.instances.notifications import user_group
 from chat.instances.waiting import notifications
@@ -28,6 +29,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
+LINES_TYPE = "application/x-ndjson; charset=utf-8"
 KEEP_ALIVE = b": keep-alive\n\n"
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset that every reader of JSON, Redis and the database can hold."""
@@ -94,15 +96,36 @@ def wants_ag_ui(accept: str) -> bool:
     return any("profile" in each and "ag-ui" in each.partition("profile")[2] for each in accept.lower().split(","))
 
 
+async def ndjson_lines(
+    stream: str, *, offset: int, is_over: Callable[[], Awaitable[bool]]
+) -> AsyncGenerator[bytes, None]:
+    """Encode text, reasoning and calls of the log from an offset as lines of JSON. A lost log ends them."""
+    async with aclosing(follow(stream, offset, is_over=is_over)) as events:
+        async for event in events:
+            if isinstance(event, Reset):
+                return
+            if isinstance(event, list):
+                lines = "".join(line_of(load(record.text)) for record in event)
+                if lines:
+                    yield lines.encode()
+
+
+def wants_ndjson(accept: str) -> bool:
+    """Whether a request asks for lines of JSON: `Accept: application/x-ndjson`."""
+    return any(each.partition(";")[0].strip() == "application/x-ndjson" for each in accept.lower().split(","))
+
+
 async def event_body(
     source: AsyncGenerator[bytes, None],
     *,
     still_allowed: Callable[[], Awaitable[bool]],
     on_failure: bytes = b"",
     member_id: Any = None,
+    is_lines: bool = False,
 ) -> AsyncGenerator[bytes, None]:
     """Yield the pieces of a source, and comments in its pauses. Ends early once the caller may no longer.
 
+    `is_lines`: the source is NDJSON, whose pauses are filled with empty lines.
     `member_id`: key of who reads another's conversation, so that it ends at once when that person is let out.
     Any exception ends the body too, after `on_failure`, and is logged once: a response that neither goes on nor ends
     would keep its reader waiting for ever. Closes the source.
@@ -112,7 +135,7 @@ async def event_body(
     step: asyncio.Future[bytes] | None = None
     rights = _ChangesOfRights(member_id)
     try:
-        yield b": open\n\n"
+        yield b"\n" if is_lines else b": open\n\n"
         while True:
             step = step or asyncio.ensure_future(anext(source))
             await rights.wait_with(step, seconds)
@@ -132,7 +155,7 @@ async def event_body(
                 piece, step = step.result(), None
                 yield piece
             else:
-                yield KEEP_ALIVE
+                yield b"\n" if is_lines else KEEP_ALIVE
     finally:
         if step is not None:
             step.cancel()

@@ -125,7 +125,14 @@ async def _call(agent: Agent, method: Any, *args: Any, retry: RetryPolicy) -> No
     name = method if isinstance(method, str) else getattr(method, "__name__", "handler")
     if not callable(function):
         raise Failed(METHOD_MISSING, f"{type(agent).__name__} has no method {name!r}", is_final=True)
-    await _try(name, partial(call_user_code, function, *arguments_taken(function, *args)), retry)
+    try:
+        await _try(name, partial(call_user_code, function, *arguments_taken(function, *args)), retry)
+    except ThinkError as error:
+        on_error = getattr(agent, "on_error", None)
+        if on_error is not None:
+            with user_code_boundary("on_error"):
+                await call_user_code(on_error, error.original if isinstance(error, AgentCodeFailed) else error)
+        raise
 
 
 async def _call_as_client(agent: Agent, name: str, arguments: list[JSONValue]) -> None:

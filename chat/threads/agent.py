@@ -22,6 +22,7 @@ from chat.core.wire import thread_frames
 from chat.core.wire.thread_frames import ThreadRequest
 from chat.threads.done import done, is_done
 from chat.threads.files import workspace_at
+from chat.threads.prompts import CODING_PROMPT
 from chat.threads.registry import has_workspace
 from chat.threads.verbs import ConversationVerbs
 from thinkproject.kernel.aio import db
@@ -32,6 +33,11 @@ class ThreadAgent(Think, abstract=True):
 
     context_policy = "coding"
     title_model = "none"
+    workspace_in_prompt = "top"
+
+    def get_system_prompt(self) -> Any:
+        """Give the prompt of a coding agent; what is in the workspace follows it."""
+        return CODING_PROMPT
 
     async def get_workspace(self) -> Any:
         """Give what is attached to the thread, or nothing."""

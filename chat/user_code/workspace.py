@@ -11,6 +11,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.core.guard.reach import held_back
 from tools_app.core.guard.rules import SeenText
 from tools_app.errors import FileFailed
+from tools_app.file_tools.top_listing import MAX_SHOWN, NO_WORKSPACE, top_listing
 from tools_app.file_tools.tree_snapshot import tree_snapshot
 from tools_app.workspace.undo import KEEPING
 
@@ -33,12 +34,17 @@ async def workspace_of(agent: Agent) -> Workspace:
 
 
 async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[str, list[SeenText]]:
-    """The tree of the workspace below a system prompt; empty unless the class asks for it and there is a workspace.
+    """The files of the workspace below a system prompt; empty unless the class asks for them.
+
+    Where it asks for the root alone, the text says so where there is no workspace, and is left out where it cannot be
+    read; a tree of no workspace is empty.
 
     With it the names of strangers that are in it, which the caller notes. Files that cannot be read do not stop a turn:
     the text mentions it, and the log has the reason.
     """
     names: list[SeenText] = []
+    if agent.workspace_in_prompt == "top":
+        return await _root_in_prompt(workspace)
     if workspace is None or not agent.workspace_in_prompt:
         return "", names
     try:
@@ -49,3 +55,16 @@ async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[st
         tree = "(cannot be read now)"
     tree = tree.replace("</", "< /")  # names are not ours: none ends the tag
     return f"\n\n<files>\nThe workspace as this turn began:\n{tree}\n</files>", names
+
+
+async def _root_in_prompt(workspace: Workspace | None) -> tuple[str, list[SeenText]]:
+    if workspace is None:
+        return f"\n\n{NO_WORKSPACE}", []
+    names: list[SeenText] = []
+    try:
+        with user_code_boundary("get_workspace"), held_back() as names:
+            entries = await workspace.read_dir("/", limit=MAX_SHOWN + 1)
+    except (FileFailed, AgentCodeFailed) as error:
+        logger.warning("no files for the prompt", extra={"action": "workspace_not_shown", "code": error.code})
+        return "", names
+    return f"\n\n{top_listing(entries[:MAX_SHOWN], has_more=len(entries) > MAX_SHOWN)}", names

@@ -1,6 +1,6 @@
 """One run of the loop in memory: a fresh conversation of one question, whose rows are nowhere. For worker agents."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -8,14 +8,16 @@ from typing import Final
 
 from django.utils import timezone
 
+from chat.core.context.context_policy import READ_TIME, ContextPolicy
 from chat.core.context.prompt import to_model_messages
-from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
+from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord, StopCondition
 from chat.core.loop.loop import TurnLoop, TurnPlan
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.totals import TurnTotals
 from chat.core.loop.turn_state import TurnState
 from chat.core.model.language_model import ModelMessage, ModelSettings, ToolSpec
 from chat.core.model.output_schema import Output
+from chat.core.wire.chunks import Chunk
 from chat.instances.addresses import MAX_HOPS
 from chat.llm.registry import AnyChoice, guarded, resolve_model
 from sessions_app.core.messages.shapes import Message
@@ -28,7 +30,7 @@ from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.guard.rules import ON
 from tools_app.core.origins import UNTRUSTED
 from tools_app.core.tool import Tool, ToolContext
-from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
+from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolError
 
@@ -39,7 +41,11 @@ _depth: ContextVar[int] = ContextVar("think_worker_depth", default=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryJob:
-    """The work of one run. `caller`: the context of the call that it is done for, if there is one."""
+    """The work of one run. `caller`: the context of the call that it is done for, if there is one.
+
+    `stop_when`: conditions that end it before the next model call. `holds_calls`: calls are asked for and not run, so
+    that the run ends with them. `policy`: what of the messages the model is sent.
+    """
 
     model: AnyChoice
     instructions: str
@@ -48,6 +54,9 @@ class MemoryJob:
     output: Output | None = None
     max_steps: int = 10
     caller: ToolContext | None = None
+    stop_when: tuple[StopCondition, ...] = ()
+    holds_calls: bool = False
+    policy: ContextPolicy = READ_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +86,25 @@ async def run_in_memory(job: MemoryJob) -> MemoryAnswer:
         raise ToolError(f"Agents work for each other at most {MAX_HOPS} levels deep.")
     token = _depth.set(depth + 1)
     try:
-        fold = TurnState(new_id("msg"))
-        loop = TurnLoop(_plan(job, fold), fold, journal=_Journal(), tools=_Tools(job), hooks=_Hooks())
-        async with aclosing(loop.run()) as chunks:
+        run = MemoryRun(job)
+        async with aclosing(run.chunks()) as chunks:
             async for _chunk in chunks:
                 pass
-        return MemoryAnswer(text=fold.step_text(), output=loop.totals.output)
+        return MemoryAnswer(text=run.fold.step_text(), output=run.loop.totals.output)
     finally:
         _depth.reset(token)
+
+
+class MemoryRun:
+    """One run of the loop. `fold` has what was said so far, its `message` is the answer."""
+
+    def __init__(self, job: MemoryJob) -> None:
+        self.fold = TurnState(new_id("msg"))
+        self.loop = TurnLoop(_plan(job, self.fold), self.fold, journal=_Journal(), tools=_Tools(job), hooks=_Hooks())
+
+    def chunks(self) -> AsyncGenerator[Chunk, None]:
+        """Run it, once. Errors: `ModelError`, `OutputInvalid`."""
+        return self.loop.run()
 
 
 def _plan(job: MemoryJob, fold: TurnState) -> TurnPlan:
@@ -95,7 +115,7 @@ def _plan(job: MemoryJob, fold: TurnState) -> TurnPlan:
 
     def prompt(answer: Message) -> tuple[ModelMessage, ...]:
         said = [answer] if any(part["type"] != "step-start" for part in answer["parts"]) else []
-        return to_model_messages([*job.messages, *said], accepts_images=model.accepts_images)
+        return to_model_messages([*job.messages, *said], accepts_images=model.accepts_images, policy=job.policy)
 
     return TurnPlan(
         request_id=new_id("req"),
@@ -108,7 +128,7 @@ def _plan(job: MemoryJob, fold: TurnState) -> TurnPlan:
             ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema) for tool in job.tools
         ),
         settings=settings,
-        limit=StepLimit(max_steps=job.max_steps, text=""),
+        limit=StepLimit(max_steps=job.max_steps, stop_when=job.stop_when, text=""),
         output=job.output,
         clock=timezone.now,
     )
@@ -133,6 +153,7 @@ class _Tools:
 
     def __init__(self, job: MemoryJob) -> None:
         self._set = Toolset(job.tools)
+        self._holds_calls = job.holds_calls
         self._caller = job.caller
         self._has_read_others = False
 
@@ -145,7 +166,10 @@ class _Tools:
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         return check_call(self._set, tool_name, arguments)
 
-    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult]:
+    async def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
+        if self._holds_calls:
+            yield ToolPause(status=CallStatus.WAITING)
+            return
         try:
             tool = self._set.get(call.tool_name)
         except ToolError as error:

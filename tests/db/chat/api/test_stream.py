@@ -278,3 +278,20 @@ async def test_a_client_of_ag_ui_gets_its_events_and_goes_on_where_it_was(
     (last,) = [event_id for event_id, event in whole if event["type"] == "TEXT_MESSAGE_CONTENT"]
     rest = await read(**{"Last-Event-ID": last})
     assert [event for _, event in rest] == [event for _, event in whole[3:]]
+
+
+async def test_a_client_that_asks_for_lines_of_json_gets_text_thoughts_and_calls(
+    turn: Turn, signed_in_client: AsyncClient
+) -> None:
+    async with StreamWriter(turn.id, fence=1, ctx_fenced=transaction.atomic) as writer:
+        call = chunks.tool_input_available("c1", "note", {"text": "a"})
+        for chunk in (chunks.start("m1"), call, chunks.text_start("t1"), chunks.text_delta("t1", "Two")):
+            writer.write(chunk)
+        writer.write(chunks.text_end("t1"))
+    await finish(turn)
+    reply: Any = await signed_in_client.get(
+        f"/api/v1/turns/{turn.id}/stream", headers={"Accept": "application/x-ndjson"}
+    )
+    assert reply["Content-Type"] == "application/x-ndjson; charset=utf-8"
+    text = b"".join([piece async for piece in reply]).decode()
+    assert text.split() == ['{"t":"tool","n":"note","a":{"text":"a"}}', '{"t":"text","d":"Two"}']
