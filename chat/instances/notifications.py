@@ -257,6 +257,14 @@ def notify_on_commit(group: str, event: Notification) -> None:
     transaction.on_commit(partial(send_notification, group, event), robust=True)
 
 
+def notify_accepted(key: InstanceKey, turn_id: str, *, origin: str) -> None:
+    """Notify of an accepted turn, after the present transaction; of a sub-agent's, its parent's connections as well."""
+    notify_on_commit(group_of(key), {"type": "turn.accepted", "turn_id": turn_id, "origin": origin})
+    if key.parent is not None:
+        accepted: ChildAccepted = {"type": "child.accepted", "agent": key.agent, "name": key.name, "turn_id": turn_id}
+        notify_on_commit(group_of(key.parent), accepted)
+
+
 def notify_message_changed(key: InstanceKey, session_id: str, message_id: str) -> None:
     """Notify of a stored message that was changed in its place, after the present transaction."""
     notify_on_commit(group_of(key), {"type": "message.changed", "session_id": session_id, "message_id": message_id})

@@ -48,7 +48,7 @@ class ThreadAgent(Think, abstract=True):
         return [done] if await db(has_workspace, self.key) else []
 
     def before_turn(self, context: TurnContext) -> Any:
-        """Have the run end with a call of `done`; a class that overrides this says so itself."""
+        """Have the run end with a call of `done`; a class that overrides this gives the condition itself."""
         del context
         return TurnConfig(stop_when=is_done)
 
@@ -61,6 +61,10 @@ class ThreadsAgent(ConversationVerbs, Agent, abstract=True):
 
     thread_agent: ClassVar[AgentName] = ""
     """The class of the threads, a `ThreadAgent`, or its route name."""
+
+    @property
+    def _route(self) -> str:
+        return route_of(self.thread_agent)
 
     async def on_message(self, connection: ClientConnection, message: str) -> Any:
         """Carry out a frame of threads. What is none is ignored; a class that overrides this calls it."""
@@ -77,11 +81,11 @@ class ThreadsAgent(ConversationVerbs, Agent, abstract=True):
                 return thread_frames.sync(values[0], await self.get_messages(values[0]))
             case "list_files":
                 entries = await self.list_files(*values)
-                return "" if entries is None else thread_frames.file_list(*values, entries)
+                return "" if entries is None else thread_frames.file_list(values[0], values[1], entries)
             case "read_file":
                 if await workspace_at(self.key, values[0]) is None:
                     return ""
-                return thread_frames.file_content(*values, await self.read_file(*values))
+                return thread_frames.file_content(values[0], values[1], await self.read_file(*values))
             case "create_thread" | "create_workspace":
                 await getattr(self, request.kind)(request.name)
             case _:

@@ -11,6 +11,7 @@ from chat.threads.messages import flat, from_flat
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Continue
 from chat.turns.state.active import turns_here
+from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.errors import MessageNotFound
 from sessions_app.messages import selectors
 from sessions_app.messages.services import delete_message
@@ -28,16 +29,20 @@ def messages_of(child: InstanceKey) -> list[JSONObject]:
     return [flat(message) for message in selectors.window(found.session_id)]
 
 
-def add_message(child: InstanceKey, raw: JSONObject) -> str:
-    """Store a message at the end of a thread, or give a known one new content; returns its id.
-
-    An answer that comes so is marked as its owner's, not the model's. Errors: `InputInvalid` for what is no message,
-    `MessageInvalid`, `QuotaExceeded`.
-    """
+def read_message(raw: JSONObject) -> NewMessage:
+    """The message of a client, checked before anything is made for it. Errors: `InputInvalid` for what is none."""
     message = from_flat(raw)
     if message is None:
         raise InputInvalid("A message has a role, user or assistant, and its content.")
-    is_answer = message["role"] == "assistant"
+    return message
+
+
+def add_message(child: InstanceKey, message: NewMessage) -> str:
+    """Store a message at the end of a thread, or give a known one new content; returns its id.
+
+    An answer that comes so is marked as its owner's, not the model's. Errors: `MessageInvalid`, `QuotaExceeded`.
+    """
+    is_answer = message.get("role") == "assistant"
     by = AppendAuthor(user_id=child.owner_id, via="api", action="add") if is_answer else None
     [message_id] = add_messages(child, [message], is_upsert=True, by=by)
     return message_id

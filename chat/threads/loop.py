@@ -33,7 +33,7 @@ ResultKind: TypeAlias = Literal["text", "tool-calls-pending", "error"]
 class LoopResult:
     """The outcome. `text`: of the last step, or the summary of `done`. `message`: the answer with all its parts.
 
-    `tool_calls`: of a single step, calls that nobody has run: `{toolCallId, toolName, input}`. `error`: for people.
+    `tool_calls`: of a single step, calls that were not run: `{toolCallId, toolName, input}`. `error`: for people.
     """
 
     type: ResultKind
@@ -153,7 +153,7 @@ async def until_set(signal: asyncio.Event | None, source: AsyncGenerator[Chunk, 
         stopped = asyncio.ensure_future(signal.wait())
         try:
             while not signal.is_set():
-                step: asyncio.Future[Any] = asyncio.ensure_future(anext(source, None))  # type: ignore[arg-type]
+                step: asyncio.Future[Any] = asyncio.ensure_future(anext(source, None))
                 await asyncio.wait({step, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not step.done():
                     step.cancel()

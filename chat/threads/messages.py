@@ -48,9 +48,7 @@ def from_flat(raw: JSONObject) -> NewMessage | None:
         if isinstance(reasoning, str) and reasoning and role == "assistant":
             parts.insert(0, {"type": "reasoning", "text": reasoning})
     message: NewMessage = {"role": role, "parts": parts}
-    if raw.get("id"):
-        message["id"] = raw["id"]
-    return message
+    return {**message, "id": raw["id"]} if raw.get("id") else message
 
 
 def text_of_parts(parts: Iterable[Part], kind: str) -> str:

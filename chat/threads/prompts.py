@@ -19,3 +19,4 @@ You are a coding agent. You work on the files of a workspace with your tools, un
 - Paths are absolute and begin with `/`, the root of the workspace.
 - Files stay there after this conversation has ended.
 - Each call of bash is a new shell: variables and the current directory are not kept."""
+"""The words of a coding agent's system prompt, the same for each turn."""

@@ -168,7 +168,7 @@ def workspaces_of(key: InstanceKey) -> list[ThreadWorkspace]:
 
 
 def find_workspace(key: InstanceKey, workspace_id: str) -> ThreadWorkspace | None:
-    """One workspace of the registry; `None` for any other, whoever's it is."""
+    """One workspace of the registry; `None` for any other, of whichever person."""
     orchestrator = find_instance(key)
     link = None if orchestrator is None else _attached(orchestrator.pk, workspace_id)
     return None if link is None else _view(link)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from chat.agent.base import InstanceKey
 from chat.agent.callables import client_callable
 from chat.agent.methods.sub_agents import AgentName, route_of
+from chat.instances.rows import find_instance
 from chat.runtime.state import asking_client
 from chat.threads import conversation, files, registry
 from chat.threads.messages import milliseconds
@@ -33,12 +34,11 @@ class RegistryVerbs:
     """Threads and workspaces: make, name, attach, remove."""
 
     key: InstanceKey
-    thread_agent: AgentName
-    """The class of the threads, a `ThreadAgent`, or its route name."""
 
     @property
     def _route(self) -> str:
-        return route_of(self.thread_agent)
+        """Route name of the class of the threads."""
+        raise NotImplementedError
 
     @client_callable(name="listThreads")
     async def list_threads(self) -> list[JSONObject]:
@@ -112,8 +112,9 @@ class ConversationVerbs(RegistryVerbs):
         No model is asked. `message`: `{id?, role?, content}`, or with `parts`. An unknown thread is made, called by its
         id. Clients other than the one that asks get the messages. Errors: `InputInvalid`, `QuotaExceeded`.
         """
+        checked = conversation.read_message(message)
         child = await db(registry.ensure_thread, self.key, self._route, thread_id)
-        message_id = await db(conversation.add_message, self._child(thread_id), message)
+        message_id = await db(conversation.add_message, self._child(thread_id), checked)
         await db(registry.touch, child)
         await self._notify(MESSAGES, THREADS, thread_id=thread_id, origin=asking_client(self.key))
         return message_id
@@ -130,7 +131,7 @@ class ConversationVerbs(RegistryVerbs):
     async def clear_messages(self, thread_id: str) -> bool:
         """Stop a thread and forget its messages; false where there is no thread."""
         child = self._child(thread_id)
-        if await db(registry.find_instance, child) is None:
+        if await db(find_instance, child) is None:
             return False
         await db(clear_instance, child)
         await self._notify(CLEARED, thread_id=thread_id)
@@ -195,8 +196,13 @@ class ThreadsHandle(ConversationVerbs):
     """The threads of an orchestrator as code of the server holds them. Holds an address, no rows."""
 
     def __init__(self, key: InstanceKey, thread_agent: AgentName) -> None:
+        """`thread_agent`: the class of the threads, or its route name."""
         self.key = key
-        self.thread_agent = thread_agent
+        self._thread_route = route_of(thread_agent)
+
+    @property
+    def _route(self) -> str:
+        return self._thread_route
 
 
 def thread_json(thread: Thread) -> JSONObject:

@@ -36,8 +36,8 @@ async def workspace_of(agent: Agent) -> Workspace:
 async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[str, list[SeenText]]:
     """The files of the workspace below a system prompt; empty unless the class asks for them.
 
-    Where it asks for the root alone, the text says so where there is no workspace, and is left out where it cannot be
-    read; a tree of no workspace is empty.
+    Where it asks for the root alone, a sentence says that there is no workspace, and what cannot be read is left out. A
+    tree of no workspace is empty.
 
     With it the names of strangers that are in it, which the caller notes. Files that cannot be read do not stop a turn:
     the text mentions it, and the log has the reason.

@@ -26,7 +26,7 @@ def stored(message_id: str, role: str, at: datetime, *parts: tuple[str, str]) ->
     return StoredMessage(
         id=message_id,
         role=role,
-        parts=tuple({"type": kind, "text": text} for kind, text in parts),  # type: ignore[misc]
+        parts=tuple({"type": kind, "text": text} for kind, text in parts),
         metadata=None,
         parent_id=None,
         depth=0,

@@ -32,7 +32,7 @@ BriefEvent: TypeAlias = TextPiece | ReasoningPiece | ToolCalled
 
 
 def brief_event(chunk: Any) -> BriefEvent | None:
-    """What a brief encoding shows of a chunk; `None` for all others."""
+    """The event that a brief encoding shows of a chunk; `None` for all others."""
     match chunk:
         case {"type": "text-delta", "delta": str(delta)}:
             return TextPiece(delta)

@@ -22,8 +22,8 @@ from chat.errors import InputInvalid, TurnConflict, TurnDropped
 from chat.files import attachments
 from chat.instances.notifications import (
     ChatCleared,
-    ChildAccepted,
     group_of,
+    notify_accepted,
     notify_conversation,
     notify_on_commit,
     notify_waiters,
@@ -224,11 +224,7 @@ def _accept(
     turn = _write_turn(instance, request, placement, overlap, author, parent)
     if overlap.behind is not None:
         order_queue(turn.session_id, [turn.pk, *overlap.ahead_of])
-    key = key_of(instance)
-    notify_on_commit(group_of(key), {"type": "turn.accepted", "turn_id": turn.id, "origin": request.origin})
-    if key.parent is not None:
-        accepted: ChildAccepted = {"type": "child.accepted", "agent": key.agent, "name": key.name, "turn_id": turn.id}
-        notify_on_commit(group_of(key.parent), accepted)
+    notify_accepted(key_of(instance), turn.id, origin=request.origin)
     notify_conversation(instance.owner_id, instance.pk)
     return turn
 

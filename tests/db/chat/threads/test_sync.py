@@ -192,6 +192,14 @@ async def test_a_thread_without_a_workspace_has_no_tools(threads: ThreadsHandle)
     assert tools[1] == set()
 
 
+async def test_done_ends_a_run_of_a_thread_and_its_summary_is_the_message(threads: ThreadsHandle) -> None:
+    await threads.add_message("t", question("m1", 'call tool done {"summary": "All written."}\nsay: Never said.'))
+    await threads.run_thread("t")
+    await run_until_idle()
+    assert contents(await threads.get_messages("t"))[1:] == [("assistant", "All written.")]
+    assert len(MODELS["current"].requests) == 1
+
+
 async def test_files_are_listed_and_read_by_the_client_that_asks_and_cut(
     open_desk: OpenDesk, threads: ThreadsHandle
 ) -> None:
