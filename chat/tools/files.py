@@ -35,10 +35,11 @@ from tools_app.file_tools.searching import create_grep_tool
 from tools_app.file_tools.tree_snapshot import tree_snapshot
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.file_tools.writing import create_delete_tool, create_edit_tool, create_write_tool
-from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.archive import export_zip
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
 from tools_app.workspace.stores.storage import StorageWorkspace
+from tools_app.workspace.unpacking import import_archive
 
 __all__ = [
     "DeleteOperations",
@@ -72,6 +73,6 @@ __all__ = [
     "create_workspace_tools",
     "create_write_tool",
     "export_zip",
-    "import_zip",
+    "import_archive",
     "tree_snapshot",
 ]

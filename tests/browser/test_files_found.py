@@ -84,7 +84,7 @@ def test_a_zip_file_is_unpacked_into_a_directory_under_the_same_rules(files: Fil
 
     def unpack(chosen: dict[str, Any]) -> None:
         with page.expect_file_chooser() as chooser:
-            files.menu("src, directory", "Unpack a zip file here")
+            files.menu("src, directory", "Unpack an archive here")
         chooser.value.set_files(chosen)  # type: ignore[arg-type]  # a plain dict
 
     unpack(zipped(packed__txt="from the zip"))

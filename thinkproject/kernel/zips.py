@@ -54,8 +54,8 @@ class ZipSink:
 
 
 def damaged() -> ZipRefused:
-    """The refusal of what is no zip file."""
-    return ZipRefused(Phrase("This is no zip file, or a damaged one."))
+    """The refusal of what is no archive that can be read."""
+    return ZipRefused(Phrase("This is no archive, or a damaged one."))
 
 
 def open_zip(file: IO[bytes], *, max_entries: int) -> zipfile.ZipFile:
@@ -68,7 +68,7 @@ def open_zip(file: IO[bytes], *, max_entries: int) -> zipfile.ZipFile:
             raise
         raise damaged() from error
     if len(archive.infolist()) > max_entries:
-        raise _too_many(max_entries)
+        raise too_many(max_entries)
     return archive
 
 
@@ -86,7 +86,7 @@ def _check_directory(file: IO[bytes], max_entries: int) -> None:
     listed = int.from_bytes(tail[at + 12 : at + 16], "little")
     has_more = tail[max(0, at - _LOCATOR_BYTES) : at].startswith(_LOCATOR)  # its own sizes would count instead
     if has_more or listed > max_entries * _DIRECTORY_BYTES_PER_ENTRY:
-        raise _too_many(max_entries)
+        raise too_many(max_entries)
 
 
 def check_entry(info: zipfile.ZipInfo) -> str:
@@ -95,6 +95,11 @@ def check_entry(info: zipfile.ZipInfo) -> str:
     mode = stat.S_IFMT(info.external_attr >> 16)
     if mode not in {0, stat.S_IFREG, stat.S_IFDIR} or info.flag_bits & 1 or info.compress_type not in _METHODS:
         raise ZipRefused(Phrase("The archive has a link, device or encrypted file: {name}", name=repr(name)[:300]))
+    return check_name(name)
+
+
+def check_name(name: str) -> str:
+    """The name of an entry of any archive, a path below some folder. Errors: `ZipRefused`."""
     if not name or name.startswith("/") or "\\" in name or _DRIVE.match(name) or ".." in name.split("/"):
         raise bad_name(name)
     return name
@@ -117,5 +122,6 @@ def too_large(max_bytes: int) -> ZipRefused:
     return ZipRefused(Phrase("The archive unpacks to more than {limit} MiB or is a bomb.", limit=limit))
 
 
-def _too_many(max_entries: int) -> ZipRefused:
+def too_many(max_entries: int) -> ZipRefused:
+    """The refusal of a list that is too long."""
     return ZipRefused(Phrase("An archive may have {limit} entries.", limit=max_entries))

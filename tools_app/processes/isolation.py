@@ -40,7 +40,14 @@ ENVIRONMENT: Final = {
     "USER": "user",
     "LANG": "C.UTF-8",
     "TERM": "dumb",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.fileMode",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_KEY_1": "safe.directory",
+    "GIT_CONFIG_VALUE_1": "*",
 }
+"""A workspace has no modes of files, so git does not compare them; its status changes no byte of a repository."""
 TRUSTED_PATH: Final = f"{ENVIRONMENT['PATH']}:/usr/sbin:/sbin"
 """Where the programs that make the walls are looked for."""
 

@@ -16,7 +16,8 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.errors import CodeInvalid
 from tools_app.execute.state.arguments import shown_entry, text
 from tools_app.execute.state.files import MAX_FILES, Function
-from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.archive import export_zip
+from tools_app.workspace.unpacking import import_archive
 
 GZIP: Final = 16 + zlib.MAX_WBITS
 SUFFIX: Final = ".gz"
@@ -36,7 +37,7 @@ async def unarchive(files: Workspace, value: JSONObject) -> JSONValue:
     with tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES) as file:
         async for piece in files.read_stream(text(value, "path")):
             await asyncio.to_thread(file.write, piece)
-        changes = await import_zip(files, file, text(value, "target"))
+        changes = await import_archive(files, file, text(value, "target"))
     return {"count": len(changes), "paths": [change.path for change in changes[:MAX_FILES]]}
 
 

@@ -153,16 +153,22 @@ class Writes(Reads):
         return changes_of(done)
 
     async def write_contents(
-        self, files: Sequence[tuple[str, StoredContent]], *, directories: Sequence[str] = ()
+        self,
+        files: Sequence[tuple[str, StoredContent]],
+        *,
+        directories: Sequence[str] = (),
+        links: Sequence[tuple[str, str]] = (),
     ) -> list[FileChange]:
         """Write many files at once, read while they are stored: `apply` for what does not fit into memory."""
 
         def steps(plan: Plan) -> None:
-            plan.prefetch([normalise(path) for path in (*directories, *(path for path, _ in files))])
+            plan.prefetch([normalise(path) for path in (*directories, *(path for path, _ in (*files, *links)))])
             for directory in directories:
                 plan.make_directory(directory, recursive=True)
             for path, content in files:
                 plan.put(path, content)
+            for path, target in links:
+                plan.link(path, target, replaces=True)
 
         return changes_of((await self._change(steps, [content for _, content in files]))[1])
 

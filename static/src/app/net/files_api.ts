@@ -73,7 +73,7 @@ export class FilesApi {
     return this.#api.transfer("PUT", `${this.#base}/content?${queryOf({ path })}`, body, { headers, ...options });
   }
 
-  /** Unpack a zip file into a directory. Returns how many files it changed. */
+  /** Unpack an archive into a directory. Returns how many files it changed. */
   async unpack(file: File, directory: string): Promise<number> {
     const address = `${this.#base}/archive?${queryOf({ path: directory })}`;
     const answer = await this.#api.transfer<Schemas["FileChangesOut"]>("POST", address, formOf(file));

@@ -24,6 +24,8 @@ interface Props {
   last: string;
 }
 
+const ARCHIVES = ".zip,.tar,.tgz,.gz,application/zip,application/gzip,application/x-tar";
+
 const keyOf = (row: TreeRow): string => `${row.kind} ${row.path}`;
 
 export function TreeView({ tree, api, actions, open, last: lastFile }: Props) {
@@ -132,7 +134,7 @@ function Toolbar({ api, actions, canWrite, isEmpty }: ToolbarProps) {
           <input
             ref={zip}
             type="file"
-            accept=".zip,application/zip"
+            accept={ARCHIVES}
             hidden
             data-upload="zip"
             onChange={(event) => take(event.currentTarget, ([file]) => file && actions.unpack(file, "/"))}
@@ -349,7 +351,7 @@ const chooseFiles = (actions: FileActions, path: string): void =>
   choose({ multiple: true }, (files) => actions.upload(files, path));
 
 const chooseZip = (actions: FileActions, path: string): void =>
-  choose({ accept: ".zip,application/zip" }, ([file]) => file && actions.unpack(file, path));
+  choose({ accept: ARCHIVES }, ([file]) => file && actions.unpack(file, path));
 
 function choose(kind: { multiple?: boolean; accept?: string }, use: (files: File[]) => void): void {
   const input = document.createElement("input");

@@ -1,6 +1,11 @@
 """What a command finds of a workspace, and what of its changes is kept."""
 
+import io
+import shutil
+import subprocess
+import tarfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +22,7 @@ from tools_app.processes.isolation import Isolation
 from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import create_process_tool, processes_report
 from tools_app.workspace.stores.memory import MemoryWorkspace
+from tools_app.workspace.unpacking import import_archive
 
 
 async def test_the_tool_runs_real_programs_over_the_workspace(isolation: Isolation, workspace: MemoryWorkspace) -> None:
@@ -167,3 +173,51 @@ async def test_a_command_changes_the_place_it_was_asked_to_and_no_other_byte(
     for file in files:
         assert await workspace.read_bytes(f"/copies/{file.name}") == file.before, file.name
         assert await workspace.read_bytes(f"/{file.name}") == file.after, file.name
+
+
+def packed_repository(folder: Path) -> bytes:
+    """A tar.gz file of a repository with a commit, in which a program is tracked with its mode."""
+    (folder / "run").write_text("#!/bin/sh\n")
+    (folder / "tool").write_text("no script\n")
+    (folder / "tool").chmod(0o755)
+    (folder / "main.py").write_text("print(1)\n")
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    home = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "Begin"]):
+        subprocess.run(["git", *who, *words], cwd=folder, check=True, env=home)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        archive.add(folder, ".")
+    return out.getvalue()
+
+
+def on_disk(folder: Path) -> dict[str, bytes | None]:
+    found = folder.glob(".git/**/*")
+    return {f"/{each.relative_to(folder)}": each.read_bytes() if each.is_file() else None for each in found}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+async def test_git_reads_a_repository_that_came_in_and_no_byte_of_it_changes(
+    workspace: MemoryWorkspace, command: Command, isolation: Isolation, tmp_path: Path
+) -> None:
+    if "git" not in (await command("command -v git"))["stdout"]:
+        pytest.skip(f"{isolation.name} has no git")
+    await import_archive(workspace, io.BytesIO(packed_repository(tmp_path)))
+
+    async def repository() -> dict[str, bytes | None]:
+        found = await workspace.glob("/.git/**/*")
+        return {each.path: await workspace.read_bytes(each.path) if each.kind == "file" else None for each in found}
+
+    before = await repository()
+    assert before == on_disk(tmp_path)
+    looked = await command("git status --porcelain && git log --format=%s")
+    assert (looked["stdout"], looked["stderr"], looked["changedFiles"]) == ("Begin\n", "", NOTHING)
+    await workspace.write_file("/main.py", "print(2)\n")
+    seen = await command("git status --porcelain && git log --format=%s && git diff HEAD")
+    assert seen["stderr"] == ""
+    assert seen["stdout"].startswith(" M main.py\nBegin\ndiff --git a/main.py b/main.py\n")
+    assert seen["stdout"].endswith("-print(1)\n+print(2)\n")
+    assert await repository() == before | {"/.git/index": await workspace.read_bytes("/.git/index")}
+    made = await command("git -c user.name=A -c user.email=a@example.org commit -qam Second && git log --format=%s")
+    assert made["stdout"] == "Second\nBegin\n"
+    assert await workspace.read_bytes("/.git/index") != before["/.git/index"]

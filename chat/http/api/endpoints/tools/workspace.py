@@ -54,9 +54,10 @@ from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.lookalikes import naming_alike
-from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.archive import export_zip
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.turn_files import changed_in_turn, compared
+from tools_app.workspace.unpacking import import_archive
 
 router = Router(tags=["files"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 PIECE_BYTES = 256 * 1024
@@ -349,10 +350,14 @@ async def workspace_export(request: HttpRequest, instance_id: str, path: FilePat
 async def workspace_import(
     request: HttpRequest, instance_id: str, file: Annotated[UploadedFile, File()], path: FilePath = "/"
 ) -> object:
-    """Unpack a zip file into a directory, all of it or nothing. Files that are there are replaced."""
+    """Unpack a zip, tar or tar.gz file into a directory, all of it or nothing. Files that are there are replaced.
+
+    Hidden files and a `.git` in it come along byte for byte. Links that lead out of it, devices, and names that mean
+    anything but a path below the directory are refused.
+    """
     viewed = await _writable(request, instance_id)
     with written_as(Origin.FILE):
-        changes = await import_zip(viewed.workspace, file.open("rb"), path)
+        changes = await import_archive(viewed.workspace, file.open("rb"), path)
     return {"changes": [_change(each) for each in changes]}
 
 
