@@ -27,6 +27,7 @@ from chat.agent.methods.sessions import SessionMethods
 from chat.agent.methods.sub_agents import SubAgentMethods
 from chat.agent.methods.turns import SubmissionMethods, TurnMethods, to_message
 from chat.errors import TurnFailed
+from chat.instance.file_review import FileReview
 from chat.instance.instance import Instance
 from chat.instances.notifications import turn_group
 from chat.instances.waiting import wait_until
@@ -263,6 +264,11 @@ class AgentHandle(
             turn = await db(undo.find_turn, self.key, turn_id)
             return await db(lambda: changed_in_turn(turn.pk, step=step, limit=limit))
         return await db(lambda: undo.changed_in_conversation(undo.find_conversation(self.key), limit=limit))
+
+    @property
+    def review(self) -> FileReview:
+        """The review of what turns changed in files: keep it, have it back as it was, or take it as a patch."""
+        return FileReview(self.key)
 
     async def messages(self) -> list[Message]:
         """Read the shown path, queued messages last."""

@@ -28,7 +28,7 @@ from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
-from chat.models.reverts import Revert, new_revert_id
+from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "FeedHead",
     "ImportedConversation",
     "Invitation",
+    "KeptChange",
     "Membership",
     "MessageCount",
     "OAuthClient",

@@ -38,3 +38,17 @@ class Revert(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class KeptChange(models.Model):
+    """A change of a file that a person has looked at and keeps, known by what it is: another one is not kept by it."""
+
+    instance = models.ForeignKey("think_chat.AgentInstance", on_delete=models.CASCADE, related_name="kept_changes")
+    digest = models.CharField(max_length=64)  # of the path and the lines, or of the versions
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["instance", "digest"], name="think_kept_change")]
+
+    def __str__(self) -> str:
+        return self.digest

@@ -90,10 +90,10 @@ def find_redoable(key: InstanceKey) -> Revert:
 
 def preview_undo(turn: Turn) -> UndoPreview:
     """Look at what an undo of this turn would do. Nothing is changed."""
-    turns = _turns_since(turn)
+    turns = turns_since(turn)
     leaf_id, question = _place_before(turn)
     return UndoPreview(
-        files=undoable(_kept_since(turn, turns), may_write=_may_write(turn.instance)),
+        files=undoable(kept_since(turn, turns), may_write=may_write(turn.instance)),
         leaf_id=leaf_id,
         question=question,
         turn_count=Turn.objects.filter(instance=turn.instance, position__gte=turn.position).count(),
@@ -112,7 +112,7 @@ def undo_turn(
     """
     if not files and not messages:
         raise InputInvalid("An undo is of files, of messages, or of both.")
-    with _quiet(turn.instance) as instance:
+    with quiet(turn.instance) as instance:
         leaf_id, _ = _place_before(turn)
         if messages and leaf_id is None and not files:
             raise UndoImpossible
@@ -125,20 +125,20 @@ def undo_turn(
             includes_messages=messages and leaf_id is not None,
             actor_id=actor_id,
         )
-        kept = _kept_since(turn, _turns_since(turn))
+        kept = kept_since(turn, turns_since(turn))
         return _carry_out(revert, kept if files else None, leaf_id if messages else None, choices)
 
 
 def preview_redo(revert: Revert) -> UndoPreview:
     """Look at what a redo would do. Errors: `UndoImpossible`."""
     _check_newest(revert)
-    files = undoable(_kept_by(revert), may_write=_may_write(revert.instance)) if revert.includes_files else ()
+    files = undoable(_kept_by(revert), may_write=may_write(revert.instance)) if revert.includes_files else ()
     return UndoPreview(files=files, leaf_id=_place_again(revert), is_busy=_is_busy(revert.instance))
 
 
 def redo(revert: Revert, *, actor_id: Any, choices: Mapping[int, int] | None = None) -> Undone:
     """Take an undo back. Only the newest one that still stands, until there is another turn. Errors: as `undo_turn`."""
-    with _quiet(revert.instance) as instance:
+    with quiet(revert.instance) as instance:
         _check_newest(revert)
         leaf_id = _place_again(revert)
         again = Revert(
@@ -156,7 +156,7 @@ def redo(revert: Revert, *, actor_id: Any, choices: Mapping[int, int] | None = N
 
 def effects_since(turn: Turn) -> list[ActionRecord]:
     """The effects of actions that an undo of this turn is about, newest first."""
-    return _effects(turn, _turns_since(turn))
+    return _effects(turn, turns_since(turn))
 
 
 def reverts_of(instance: AgentInstance, *, limit: int) -> list[Revert]:
@@ -178,7 +178,7 @@ def changed_in_conversation(instance: AgentInstance, *, limit: int) -> list[Chan
     first = Turn.objects.filter(instance=instance).order_by("position").first()
     if first is None:
         return []
-    return changed_files(_kept_since(first, _turns_since(first)), limit=limit)
+    return changed_files(kept_since(first, turns_since(first)), limit=limit)
 
 
 def _carry_out(revert: Revert, kept: Q | None, leaf_id: str | None, choices: Mapping[int, int] | None) -> Undone:
@@ -186,22 +186,27 @@ def _carry_out(revert: Revert, kept: Q | None, leaf_id: str | None, choices: Map
     done: list[Undoable] = []
     left: list[Undoable] = []
     if kept is not None:
-        may_write = _may_write(revert.instance)
-        done, left = undo_files(kept, undo_id=revert.pk, may_write=may_write, choices=choices)
+        writable = may_write(revert.instance)
+        done, left = undo_files(kept, undo_id=revert.pk, may_write=writable, choices=choices)
     if leaf_id is not None:
         revert.leaf_before, revert.leaf_after = end_path_at(revert.session_id, leaf_id)
     if not done and revert.leaf_before == revert.leaf_after:
         raise UndoImpossible
     revert.file_count = sum(each.is_file for each in done)
     revert.left_count = sum(each.is_file for each in left)
-    revert.save(force_insert=True)
-    notify_on_commit(group_of(key_of(revert.instance)), {"type": "transcript.changed"})
-    notify_conversation(revert.instance.owner_id, revert.instance_id)
+    store_revert(revert)
     return Undone(revert=revert, done=done, left=left)
 
 
+def store_revert(revert: Revert) -> None:
+    """Insert the row of an undo, in the caller's transaction, and notify open pages after it."""
+    revert.save(force_insert=True)
+    notify_on_commit(group_of(key_of(revert.instance)), {"type": "transcript.changed"})
+    notify_conversation(revert.instance.owner_id, revert.instance_id)
+
+
 @contextmanager
-def _quiet(instance: AgentInstance) -> Iterator[AgentInstance]:
+def quiet(instance: AgentInstance) -> Iterator[AgentInstance]:
     """Open a transaction in which no turn of the conversation runs or begins. Errors: `UndoBusy`."""
     with transaction.atomic():
         hold_instance(instance)
@@ -215,7 +220,7 @@ def _is_busy(instance: AgentInstance) -> bool:
     return any(active_turns(each.pk).exists() for each in family)
 
 
-def _turns_since(turn: Turn) -> list[str]:
+def turns_since(turn: Turn) -> list[str]:
     """Ids of a turn, of those after it in its conversation, and of those that sub-agents ran for them."""
     level = list(Turn.objects.filter(instance=turn.instance, position__gte=turn.position).values_list("pk", flat=True))
     found = list(level)
@@ -228,7 +233,7 @@ def _turns_since(turn: Turn) -> list[str]:
     return found
 
 
-def _kept_since(turn: Turn, turns: Sequence[str]) -> Q:
+def kept_since(turn: Turn, turns: Sequence[str]) -> Q:
     """Condition of what was kept for these turns, and for what was undone and redone since."""
     reverts = Revert.objects.filter(instance=turn.instance, created_at__gte=turn.accepted_at)
     return Q(turn_id__in=turns) | Q(turn_id__in=list(reverts.values_list("pk", flat=True)))
@@ -244,7 +249,7 @@ def _effects(turn: Turn, turns: Sequence[str]) -> list[ActionRecord]:
     return effects_of_turns([turn.instance_id, *descendants(turn.instance_id)], turns)
 
 
-def _may_write(instance: AgentInstance) -> Q:
+def may_write(instance: AgentInstance) -> Q:
     """Condition of workspaces: the owner's, shared ones that the conversation may write to, directories on the disk."""
     family = [instance.pk, *descendants(instance.pk)]
     is_attached = Q(owner=None, attachments__scope__in=family, attachments__can_write=True)

@@ -6,12 +6,13 @@ The cost follows what was changed, not what the workspace holds.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
 from tools_app.core.files.diffs import unified
+from tools_app.core.files.patches import Blob, PatchedFile
 from tools_app.core.files.workspace import EntryKind
 from tools_app.errors import FileFailed
 from tools_app.models import FileBackup, WorkspaceEntry
@@ -24,6 +25,9 @@ MAX_SHOWN_BYTES: Final = 256 * 1024
 
 MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Of one turn so many bytes of texts are compared; what follows is named only."""
+
+MAX_PATCH_BYTES: Final = 32 * 1024 * 1024
+"""Of the files in one patch, before and after."""
 
 COUNT_OF_TURN: Final = """(
     SELECT COUNT(*) FROM think_tools_filebackup b WHERE b.turn_id = %s AND b.step = (
@@ -55,11 +59,12 @@ class FileState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file that was changed: before it, and after it. `None`: there is none."""
+    """A file that was changed: before it, and after it. `None`: there is none. `id`: of its first backup."""
 
     path: str
     before: FileState | None
     after: FileState | None
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,7 @@ class FileDifference:
     added: int
     removed: int
     is_cut: bool
+    id: int = 0  # as of `ChangedFile`
 
 
 def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
@@ -85,6 +91,39 @@ def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
 
     The state after it is what it left there, also where people have changed the file since.
     """
+    return [
+        ChangedFile(path=end.first.path, before=state_of(end.first), after=_left_by(end), id=end.first.pk)
+        for end in _ends(some, limit)
+    ]
+
+
+def patched_files(some: Q, *, limit: int) -> tuple[list[PatchedFile], list[str]]:
+    """The same files with all of their bytes, and the paths of those whose bytes are not known, or are too many."""
+    found: list[PatchedFile] = []
+    unknown: list[str] = []
+    room = MAX_PATCH_BYTES
+    for end in _ends(some, limit):
+        sides = [None if row is None else _blob(row, room) for row in (end.first, end.after)]
+        is_whole = all(
+            blob is not None or _is_no_file(row) for blob, row in zip(sides, (end.first, end.after), strict=True)
+        )
+        if is_whole and not end.is_unknown:
+            room -= sum(len(blob.content) for blob in sides if blob is not None)
+            found.append(PatchedFile(path=end.first.path, before=sides[0], after=sides[1]))
+        else:
+            unknown.append(end.first.path)
+    return found, unknown
+
+
+class _Ends(NamedTuple):
+    """The first backup of a path, and the row that has what was left there: `None` for nothing, or not known."""
+
+    first: Any
+    after: Any | None
+    is_unknown: bool = False
+
+
+def _ends(some: Q, limit: int) -> list[_Ends]:
     spans = list(
         FileBackup.objects.filter(some, OF_FILES)
         .values("workspace_id", "path_key")
@@ -95,12 +134,7 @@ def changed_files(some: Q, *, limit: int) -> list[ChangedFile]:
     lasts = [rows[span["last"]] for span in spans]
     later = rows_of([row.next_id for row in lasts if row.next_id is not None])
     present = present_at(lasts)
-    found: list[ChangedFile] = []
-    for span in spans:
-        first, last = rows[span["first"]], rows[span["last"]]
-        after = _after(last, later, present)
-        found.append(ChangedFile(path=first.path, before=state_of(first), after=after))
-    return found
+    return [_Ends(rows[span["first"]], *_after(rows[span["last"]], later, present)) for span in spans]
 
 
 def changed_in_turn(turn_id: str, *, step: int | None = None, limit: int) -> list[ChangedFile]:
@@ -199,17 +233,23 @@ def present_at(rows: Sequence[Any]) -> dict[tuple[str, str], Any]:
     return found
 
 
-def _after(last: Any, later: Mapping[int, Any], present: Mapping[tuple[str, str], Any]) -> FileState | None:
-    """The state that a change left: nothing, or what is there still, or what the next change found."""
+def _after(last: Any, later: Mapping[int, Any], present: Mapping[tuple[str, str], Any]) -> tuple[Any | None, bool]:
+    """The row of what a change left: nothing, or what is there still, or what the next change found; or not known."""
     if last.version_after == 0:
-        return None
+        return None, False
     here = present.get((last.workspace_id, last.path_key))
     following = later.get(last.next_id)
     if following is not None and last.version_after in {following.version_before, None}:
-        return state_of(following)
+        return following, False
     if here is not None and last.version_after in {here.version, None}:
-        return state_of(here)
-    return FileState(0, None)
+        return here, False
+    return None, True
+
+
+def _left_by(end: _Ends) -> FileState | None:
+    if end.is_unknown:
+        return FileState(0, None)
+    return None if end.after is None else state_of(end.after)
 
 
 def state_of(row: Any) -> FileState | None:
@@ -221,6 +261,25 @@ def state_of(row: Any) -> FileState | None:
     is_short = not row.storage_name and row.size <= MAX_SHOWN_BYTES and not getattr(row, "is_cut", False)
     content = (row.short if hasattr(row, "short") else row.content) if is_short else None
     return FileState(row.size, None if content is None else bytes(content))
+
+
+def _blob(row: Any, room: int) -> Blob | None:
+    """All bytes of a row; `None` where there is no file, where they are not kept, or more than there is room for."""
+    if row.kind == EntryKind.SYMLINK:
+        return Blob(row.target.encode(), is_link=True)
+    if row.kind != EntryKind.FILE or row.size > room or getattr(row, "is_cut", False):
+        return None
+    if not row.storage_name:
+        return None if row.content is None else Blob(bytes(row.content))
+    file = objects.open_object(row.storage_name)
+    if file is None:
+        return None
+    with file:
+        return Blob(file.read())
+
+
+def _is_no_file(row: Any) -> bool:
+    return row is None or row.kind not in FILE_KINDS
 
 
 def _compared(file: ChangedFile, *, is_cut: bool) -> FileDifference:
@@ -244,6 +303,7 @@ def _compared(file: ChangedFile, *, is_cut: bool) -> FileDifference:
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         is_cut=is_cut,
+        id=file.id,
     )
 
 

@@ -29,6 +29,7 @@ from chat.http.api.endpoints import (
     memory,
     preview,
     programs,
+    review,
     search,
     sessions,
     settings,
@@ -86,6 +87,7 @@ def build_router() -> Router:
     router.add_router("", archives.router)
     router.add_router("", turns.router)
     router.add_router("", undo.router)
+    router.add_router("", review.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
     router.add_router("", rules.router)

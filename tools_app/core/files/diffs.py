@@ -17,7 +17,7 @@ def unified(before: str, after: str, path: str, other: str) -> str:
     """
     if before == after:
         return ""
-    old, new = _lines(before), _lines(after)
+    old, new = lines_of(before), lines_of(after)
     for lines, name in ((old, path), (new, other)):
         if len(lines) > MAX_LINES:
             raise failed("EFBIG", name, f"more than {MAX_LINES} lines to compare")
@@ -25,8 +25,8 @@ def unified(before: str, after: str, path: str, other: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in found)
 
 
-def _lines(text: str) -> list[str]:
-    """Lines with their ends. Only a newline ends one: `splitlines` would also split at form feeds."""
+def lines_of(text: str) -> list[str]:
+    """Lines of a text with their ends. Only a newline ends one: `splitlines` would also split at form feeds."""
     parts = text.split("\n")
     last = parts.pop()
     return [f"{part}\n" for part in parts] + ([last] if last else [])

@@ -1,0 +1,100 @@
+"""API operations to review what turns changed in files: by file and by hunk, and as a patch."""
+
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from chat.access.auth import open_instance
+from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.error_responses import declares
+from chat.http.api.schemas.review import HunkOut, ReviewedFileOut, ReviewIn, ReviewOut
+from chat.models import Role
+from chat.runtime.review import Review, ReviewChoice, keep_changes, patch_of, review, undo_changes
+from thinkproject.kernel.aio import db
+from tools_app.core.files.hunks import Hunk
+from tools_app.workspace.reviewing import ReviewedFile
+
+router = Router(tags=["undo"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+Few = Annotated[int, Query(ge=1, le=1000)]
+Turns = Annotated[
+    list[str], Query(alias="turn", max_length=50, description="Ids of turns; without any, the whole conversation.")
+]
+
+
+@router.get(
+    "/instances/{instance_id}/review", response=ReviewOut, operation_id="get_review", openapi_extra=declares(409)
+)
+async def review_detail(request: HttpRequest, instance_id: str, turn: Turns = [], limit: Few = 200) -> object:  # noqa: B006
+    """Files that turns changed, with their hunks, and what of it a person keeps. What was taken back is not listed."""
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
+    return _review(await db(lambda: review(instance, turn, limit=limit)))
+
+
+@router.post(
+    "/instances/{instance_id}/review", response=ReviewOut, operation_id="decide_review", openapi_extra=declares(409)
+)
+async def review_decide(request: HttpRequest, instance_id: str, data: ReviewIn) -> object:
+    """Keep a file or some of its hunks, or have them back as they were. Returns the review of the same turns.
+
+    A file that another hand has changed since, or that is no longer the version that was seen, is a conflict (409,
+    `file_conflict`) and stays as it is. What is taken back is an undo, which a redo brings back.
+    """
+    caller = caller_of(request).user
+    instance = await db(open_instance, caller, instance_id, needs=Role.WRITER)
+    choice = ReviewChoice(file_id=data.file_id, version=data.version, hunks=data.hunks)
+    if data.action == "undo":
+        await db(lambda: undo_changes(instance, choice, turn_ids=data.turns, actor_id=caller.pk))
+    else:
+        await db(lambda: keep_changes(instance, choice, turn_ids=data.turns, is_kept=data.action == "keep"))
+    return _review(await db(lambda: review(instance, data.turns, limit=200)))
+
+
+@router.get(
+    "/instances/{instance_id}/patch",
+    operation_id="export_patch",
+    openapi_extra={
+        "responses": {
+            200: {"description": "A patch", "content": {"text/x-diff": {}}},
+            **declares(409)["responses"],
+        }
+    },
+)
+async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = []) -> HttpResponse:  # noqa: B006
+    """What turns changed in files as one patch for `git apply`: new, deleted, renamed and binary files too."""
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
+    response = HttpResponse(await db(patch_of, instance, turn), content_type="text/x-diff; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="changes.patch"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _review(found: Review) -> ReviewOut:
+    files = [_file(each, found.kept) for each in found.files]
+    return ReviewOut(files=files, has_more=found.has_more, kept_count=sum(each.is_kept for each in files))
+
+
+def _file(each: ReviewedFile, kept: frozenset[str]) -> ReviewedFileOut:
+    return ReviewedFileOut(
+        id=each.id,
+        version=each.version,
+        path=each.difference.path,
+        kind=each.difference.kind,
+        standing=each.standing,
+        added=each.difference.added,
+        removed=each.difference.removed,
+        is_cut=each.difference.is_cut,
+        is_kept=kept.issuperset(each.marks),
+        hunks=[_hunk(hunk, kept) for hunk in each.hunks],
+    )
+
+
+def _hunk(hunk: Hunk, kept: frozenset[str]) -> HunkOut:
+    return HunkOut(
+        id=hunk.id,
+        place=hunk.place,
+        lines=[line.removesuffix("\n") for line in hunk.lines],
+        ends_open=any(not line.endswith("\n") for line in hunk.lines),
+        is_kept=hunk.id in kept,
+    )

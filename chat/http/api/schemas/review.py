@@ -1,0 +1,59 @@
+"""API schemas of the review of changed files."""
+
+from typing import Literal
+
+from ninja import Field, Schema
+
+from chat.http.api.schemas.common import Input
+
+
+class HunkOut(Schema):
+    """A place in which a file differs. `place`: as unified diffs begin it; `lines`: with their signs, without ends.
+
+    `ends_open`: the last line of the text, old or new, has no newline and is in this hunk. `is_kept`: a person has
+    looked at it and keeps it.
+    """
+
+    id: str
+    place: str
+    lines: list[str]
+    ends_open: bool
+    is_kept: bool
+
+
+class ReviewedFileOut(Schema):
+    """A file that turns changed. `version`: of what is there now, to be sent with a decision.
+
+    `standing`: why nothing of it can be taken back: `changed` by another hand since, `too_large` to be kept,
+    `no_access`, or `as_before` already; empty where it can. `hunks`: empty where it is no text, or too large
+    (`is_cut`). `is_kept`: all of it.
+    """
+
+    id: int
+    version: int
+    path: str
+    kind: Literal["created", "updated", "deleted"]
+    standing: Literal["", "changed", "too_large", "no_access", "as_before"]
+    added: int
+    removed: int
+    is_cut: bool
+    is_kept: bool
+    hunks: list[HunkOut]
+
+
+class ReviewOut(Schema):
+    """Changed files by path; `has_more`: not all of them are listed. `kept_count`: files that are kept whole."""
+
+    files: list[ReviewedFileOut]
+    has_more: bool
+    kept_count: int
+
+
+class ReviewIn(Input):
+    """A decision about a file, or some of its hunks: `keep` it, look at it again (`reopen`), `undo` it."""
+
+    action: Literal["keep", "reopen", "undo"]
+    file_id: int
+    version: int
+    hunks: list[str] = Field(default=[], max_length=1000)
+    turns: list[str] = Field(default=[], max_length=50)

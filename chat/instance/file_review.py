@@ -1,0 +1,38 @@
+"""The review of changed files, as server code holds it."""
+
+from chat.agent.base import InstanceKey
+from chat.models import Revert
+from chat.runtime import review
+from chat.runtime.review import Review, ReviewChoice
+from chat.runtime.undo import find_conversation
+from thinkproject.kernel.aio import db
+
+
+class FileReview:
+    """What turns of one conversation changed in files. Each method is about the turns it is given, or about all.
+
+    Errors of all: `UndoImpossible` before the first turn, and for turns that are not of this conversation.
+    """
+
+    def __init__(self, key: InstanceKey) -> None:
+        self._key = key
+
+    async def read(self, *turn_ids: str) -> Review:
+        """The changed files by path, with their hunks and what of it is kept. Takes seconds for long texts."""
+        return await db(lambda: review.review(find_conversation(self._key), turn_ids))
+
+    async def keep(self, choice: ReviewChoice, *turn_ids: str) -> None:
+        """Mark a file, or some of its hunks, as kept. Writes no file. Errors: `FileConflict`."""
+        await db(lambda: review.keep_changes(find_conversation(self._key), choice, turn_ids=turn_ids))
+
+    async def undo(self, choice: ReviewChoice, *turn_ids: str) -> Revert:
+        """Have a file, or some of its hunks, back as it was; a redo brings it again. Durability: one transaction.
+
+        Errors: `FileConflict` where another hand has changed the file since, `UndoBusy`.
+        """
+        instance = find_conversation
+        return await db(lambda: review.undo_changes(instance(self._key), choice, turn_ids=turn_ids, actor_id=None))
+
+    async def patch(self, *turn_ids: str) -> bytes:
+        """One patch for `git apply`, from before the turns to what they left."""
+        return await db(lambda: review.patch_of(find_conversation(self._key), turn_ids))
