@@ -369,7 +369,7 @@ def test_an_answer_that_changed_files_leads_to_their_changes(tab: ChatPage) -> N
     )
     expect(tab.answers.last.locator(".changed-line")).to_contain_text("2 files changed")
     asked: list[str] = []
-    tab.page.on("request", lambda request: asked.append(request.url) if "/turns/" in request.url else None)
+    tab.page.on("request", lambda request: asked.append(request.url) if "/review" in request.url else None)
     script = "sed -i 's/value + value/value * 2/' src/double.py; rm old.txt; echo out > src/out.txt"
     script += "; echo x > passing; rm passing"
     tab.ask(f"call tool bash {json.dumps({'script': script})}\nsay: Done.")

@@ -17,7 +17,6 @@ import {
   terminalRun,
   textAndValue,
 } from "../../../static/src/app/store/call_results.ts";
-import { joined, type TurnFile } from "../../../static/src/app/store/changed_files.ts";
 import { detailsOf } from "../../../static/src/app/store/tool_details.ts";
 import { kindOf, normalised, pathOf } from "../../../static/src/app/store/tool_kinds.ts";
 import { hintOf, titleOfTool } from "../../../static/src/app/store/tool_words.ts";
@@ -107,18 +106,6 @@ Deno.test("details of a call hold nothing of the wrong shape", () => {
     }),
   );
   same([files[0].url, files[0].mediaType, found], ["/files/a", "image/png", { url: "/files/f", bytes: 12, lines: 3 }]);
-});
-
-Deno.test("files that several turns of an answer changed are listed once, with each change", () => {
-  const file = (path: string, kind: TurnFile["kind"], diff = "") =>
-    ({ path, kind, diff, before: null, after: null, added: 0, removed: 0, is_cut: false }) satisfies TurnFile;
-  const first = [file("/a.txt", "created", "1"), file("/gone.txt", "deleted"), file("/old.txt", "updated")];
-  const second = [file("/a.txt", "updated", "2"), file("/gone.txt", "created"), file("/old.txt", "deleted")];
-  same(joined([first, second]).map((found) => [found.path, found.fate, found.changes.map((change) => change.diff)]), [
-    ["/a.txt", "created", ["1", "2"]],
-    ["/gone.txt", "updated", ["", ""]],
-    ["/old.txt", "deleted", ["", ""]],
-  ]);
 });
 
 Deno.test("numbers for the model are taken from the lines of a file", () => {

@@ -6,6 +6,10 @@ export type FileEntry = Schemas["WorkspaceEntryOut"];
 export type FileTotals = Schemas["WorkspaceOut"];
 export type FoundFiles = Schemas["FoundFilesOut"];
 export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
+export type Review = Schemas["ReviewOut"];
+export type ReviewedFile = Schemas["ReviewedFileOut"];
+export type Hunk = Schemas["HunkOut"];
+export type ReviewAction = Schemas["ReviewIn"]["action"];
 
 /** Which version a writing replaces: that of an entry, "" for none (a new file), null for any. */
 export type Expected = string | null;
@@ -17,13 +21,17 @@ export interface WriteOptions extends RequestOptions {
 const queryOf = (values: Record<string, string | number | boolean>): string =>
   String(new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)])));
 
+const turnsOf = (ids: readonly string[]): string => String(new URLSearchParams(ids.map((id) => ["turn", id])));
+
 export class FilesApi {
   readonly #api: Api;
+  readonly #instance: string;
   readonly #base: string;
 
   constructor(api: Api, instanceId: string) {
     this.#api = api;
-    this.#base = `/instances/${encodeURIComponent(instanceId)}/workspace`;
+    this.#instance = `/instances/${encodeURIComponent(instanceId)}`;
+    this.#base = `${this.#instance}/workspace`;
   }
 
   totals = (signal?: AbortSignal): Promise<FileTotals> => this.#api.request("GET", this.#base, undefined, { signal });
@@ -38,9 +46,17 @@ export class FilesApi {
   find = (name: string, signal?: AbortSignal): Promise<FoundFiles> =>
     this.#api.request("GET", `${this.#base}/search?${queryOf({ name, ignored: true })}`, undefined, { signal });
 
-  /** The files that a turn of the conversation has changed. */
-  turn = (turnId: string, signal?: AbortSignal): Promise<Schemas["TurnFilesOut"]> =>
-    this.#api.request("GET", `/turns/${encodeURIComponent(turnId)}/files`, undefined, { signal });
+  /** What turns of the conversation changed in files; without any, all of them. */
+  review = (turnIds: readonly string[], signal?: AbortSignal): Promise<Review> =>
+    this.#api.request("GET", `${this.#instance}/review?${turnsOf(turnIds)}`, undefined, { signal });
+
+  /** Decide about a file or some of its hunks. A file that has changed since is an `ApiError`: `file_conflict`. */
+  decide(turnIds: readonly string[], action: ReviewAction, file: ReviewedFile, hunks: string[]): Promise<Review> {
+    const body = { action, file_id: file.id, version: file.version, hunks, turns: [...turnIds] };
+    return this.#api.request("POST", `${this.#instance}/review`, body);
+  }
+
+  patchAddress = (turnIds: readonly string[]): string => `${this.#api.base}${this.#instance}/patch?${turnsOf(turnIds)}`;
 
   remove = (path: string): Promise<null> =>
     this.#api.request("DELETE", `${this.#base}/entries?${queryOf({ path, recursive: true })}`);

@@ -108,6 +108,9 @@ export class FileActions {
     });
   }
 
+  /** Show what all turns of the conversation have changed. */
+  review = (): void => this.#app.files.review(this.#instanceId, []);
+
   async copyPath(path: string): Promise<void> {
     if (await this.#app.copy(path)) this.#app.notices.show(t("files.path-copied"));
   }

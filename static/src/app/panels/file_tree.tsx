@@ -141,6 +141,10 @@ function Toolbar({ api, actions, canWrite, isEmpty }: ToolbarProps) {
           />
         </>
       )}
+      <button type="button" class="button" onClick={actions.review}>
+        <Icon name="check" />
+        {t("files.review")}
+      </button>
       {!isEmpty && (
         <a class="button" href={api.archiveAddress("/")} download="">
           <Icon name="save" />

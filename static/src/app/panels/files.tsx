@@ -56,15 +56,16 @@ function Files({ conversation }: PanelProps) {
       />
     );
   }
-  if (isHere && place.turnIds.length > 0) {
+  if (isHere && place.turnIds) {
     return (
       <FileChanges
         key={place.turnIds.join()}
         conversation={conversation}
         api={api}
         turnIds={place.turnIds}
+        canWrite={canWrite}
         open={open}
-        close={() => place.review(id, [])}
+        close={() => place.review(id, null)}
       />
     );
   }

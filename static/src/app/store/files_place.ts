@@ -19,8 +19,8 @@ export class FilesPlace extends Store {
   instanceId = "";
   /** The file that is shown; "" where the list is. */
   path: string;
-  /** The turns whose changes are reviewed; empty where none are. */
-  turnIds: readonly string[] = [];
+  /** The turns whose changes are reviewed, empty for all of the conversation; null where none are. */
+  turnIds: readonly string[] | null = null;
   /** What is looked for among the files. */
   query = "";
   readonly #drafts = new Map<string, Draft>();
@@ -36,8 +36,8 @@ export class FilesPlace extends Store {
     this.#tell();
   }
 
-  /** Show what turns have changed; the list when none is given. */
-  review(instanceId: string, turnIds: readonly string[]): void {
+  /** Show what turns have changed, all of them for none; the list for null. */
+  review(instanceId: string, turnIds: readonly string[] | null): void {
     this.turnIds = turnIds;
     this.open(instanceId, "");
   }
@@ -47,7 +47,7 @@ export class FilesPlace extends Store {
     if (!this.instanceId) this.instanceId = instanceId;
     if (this.instanceId === instanceId) return;
     this.query = "";
-    this.review(instanceId, []);
+    this.review(instanceId, null);
   }
 
   draft = (instanceId: string, path: string): Draft | null => this.#drafts.get(`${instanceId} ${path}`) ?? null;
