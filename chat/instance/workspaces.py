@@ -13,7 +13,7 @@ from chat.models import AgentInstance
 from chat.user_code.workspace import workspace_of
 from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Workspace
-from tools_app.models import WorkspaceAttachment
+from tools_app.models import StoredWorkspace, WorkspaceAttachment
 from tools_app.workspace.stores.database import DatabaseWorkspace
 
 
@@ -49,5 +49,7 @@ async def is_of_conversation(workspace: Workspace, instance: AgentInstance) -> b
 
 def _is_used_here_alone(workspace_id: str, instance: AgentInstance) -> bool:
     root_id = root_id_of(instance)
+    if StoredWorkspace.objects.filter(pk=workspace_id).exclude(root="").exists():
+        return False
     users = set(WorkspaceAttachment.objects.filter(workspace_id=workspace_id).values_list("scope", flat=True))
     return bool(users) and users <= {root_id, *descendants(root_id)}

@@ -8,15 +8,12 @@ from typing import Final
 from chat.agent.base import InstanceKey
 from chat.agent.values.approvals import PendingExecution
 from chat.errors import InputInvalid
-from chat.instances.rows import key_of
 from chat.management.terminal import Screen
-from chat.models import AgentInstance, Turn
+from chat.models import Turn
 from chat.runtime.approvals import InstanceApprovals
-from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
-from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleLevel
 from tools_app.core.questions import question_of
 from tools_app.models import ToolCallRecord
@@ -65,16 +62,16 @@ class TerminalQuestions:
         pending = await self.pending()
         if not pending:
             raise InputInvalid("Nothing is asked here.")
-        replied, parked = await db(partial(_reply, self.key.owner_id, pending[0], line))
+        approvals = InstanceApprovals(self.key)
+        replied, parked = await approvals.reply(pending[0], _reply(pending[0], line), via="terminal")
         if not replied.is_new:
             self.screen.note("It was answered elsewhere.")
         return parked if parked is not None else replied.turn, parked is not None
 
 
-def _reply(user_id: int | None, asked: PendingExecution, line: str) -> tuple[Replied, Turn | None]:
-    """The outcome, and the turn that was parked for the answer."""
+def _reply(asked: PendingExecution, line: str) -> Reply:
     word, _, rest = line.partition(" ")
-    reply = Reply(
+    return Reply(
         call_id=asked.call_id,
         approval_id=asked.id,
         is_approved=not word.startswith("/reject"),
@@ -83,7 +80,3 @@ def _reply(user_id: int | None, asked: PendingExecution, line: str) -> tuple[Rep
         always=RuleLevel.CONVERSATION if word == "/always" else None,
         answers=[[text.strip()] for text in rest.split("|")] if word == "/answer" else None,
     )
-    asking = AgentInstance.objects.get(pk=asked.instance_id)
-    row = ToolCallRecord.objects.get(approval_id=asked.id)
-    replied = reply_to_call(key_of(asking), reply, Actor(user_id=user_id, via="terminal"))
-    return replied, Turn.objects.filter(pk=row.turn_id).first() if asked.by_code else None

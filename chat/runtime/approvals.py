@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from chat.agent.base import InstanceKey
 from chat.agent.values.approvals import ExecutionDecision, PendingExecution
 from chat.instances.rows import find_instance, key_of
-from chat.models import AgentInstance
-from chat.turns.admission.continuation import reply_to_call
+from chat.models import AgentInstance, Turn
+from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from thinkproject.kernel.aio import db
 from tools_app.calls.selectors import find_question, questions_to
@@ -26,6 +26,13 @@ class InstanceApprovals:
     async def pending(self) -> list[PendingExecution]:
         """The questions that can be decided here and in sub-agents, oldest first."""
         return await db(_pending, self.key)
+
+    async def reply(self, asked: PendingExecution, reply: Reply, *, via: str) -> tuple[Replied, Turn | None]:
+        """Answer one of them as the owner: the outcome, and the turn that was parked for the answer.
+
+        Errors: those of `reply_to_call`.
+        """
+        return await db(_reply, self.key.owner_id, asked, reply, via)
 
     async def decide(self, execution_id: str, decision: ExecutionDecision) -> bool:
         """Decide one of them; false when it was decided before, or is over."""
@@ -61,6 +68,13 @@ def _decide(key: InstanceKey, execution_id: str, decision: ExecutionDecision) ->
         continues=decision.continues,
     )
     return reply_to_call(key_of(asking[row.scope]), reply, Actor(user_id=decision.by, via=decision.via)).is_new
+
+
+def _reply(user_id: int | None, asked: PendingExecution, reply: Reply, via: str) -> tuple[Replied, Turn | None]:
+    asking = AgentInstance.objects.get(pk=asked.instance_id)
+    row = ToolCallRecord.objects.get(approval_id=asked.id)
+    replied = reply_to_call(key_of(asking), reply, Actor(user_id=user_id, via=via))
+    return replied, Turn.objects.filter(pk=row.turn_id).first() if asked.by_code else None
 
 
 def _view(row: ToolCallRecord, asking: AgentInstance) -> PendingExecution:

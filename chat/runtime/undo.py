@@ -32,6 +32,14 @@ MAX_PARENTS: Final = 50
 MAX_HIDDEN: Final = 100
 
 
+_HINDRANCES: Final = {
+    "": "another entry is in its place",
+    "changed": "it was changed since",
+    "too_large": "it was too large to be kept",
+    "no_access": "its workspace cannot be changed from here",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoPreview:
     """The effect that an undo, or a redo, would have.
@@ -288,3 +296,15 @@ def _check_newest(revert: Revert) -> None:
     newest = redoable(revert.instance)
     if newest is None or newest.pk != revert.pk:
         raise UndoImpossible
+
+
+def sentences_of(undone: Undone, word: str) -> list[str]:
+    """Say in English what was done, and which files stay as they are. `word`: Undone, Redone."""
+    count = undone.revert.file_count
+    done = [f"{count} file{'' if count == 1 else 's'}"] if count else []
+    done += ["the messages"] if undone.revert.includes_messages else []
+    left = [each for each in undone.left if each.is_file]
+    return [
+        f"{word}: {' and '.join(done) or 'nothing'}.",
+        *(f"{each.path} stays as it is: {_HINDRANCES[each.hindrance]}." for each in left),
+    ]

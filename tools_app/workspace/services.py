@@ -102,6 +102,7 @@ def forget_workspaces_of(scopes: Iterable[str]) -> int:
     held = _hold(ids)  # before looking who else is attached: `attach` waits for it
     links.delete()
     used = set(WorkspaceAttachment.objects.filter(workspace_id__in=held).values_list("workspace_id", flat=True))
+    used |= set(StoredWorkspace.objects.filter(pk__in=held).exclude(root="").values_list("pk", flat=True))
     return _delete([each for each in held if each not in used])
 
 

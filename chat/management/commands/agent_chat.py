@@ -1,33 +1,29 @@
 """`agent_chat AGENT`: talk to an agent in the terminal. The turns are ordinary ones: web pages show them too."""
 
 import asyncio
-import logging
 import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TextIO, cast
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.test.utils import override_settings
 
-from chat.agent import declared, registry
 from chat.agent.base import InstanceKey
-from chat.http.health import readiness
 from chat.instance.handle import AgentHandle, ChatResult
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
+from chat.management.inline import agent_name, alone, quiet
 from chat.management.questions import ANSWERS, TerminalQuestions
 from chat.management.terminal import BOLD, RESET, Screen
 from chat.management.users import find_user
 from chat.models import Turn
 from chat.reads import snapshots
 from chat.runtime.turn_callbacks import CallbackCaller, follow_turn, report_end
-from chat.runtime.undo import Undone
+from chat.runtime.undo import Undone, sentences_of
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.execution.inline import working_for
@@ -37,19 +33,12 @@ from thinkproject.kernel.errors import ThinkError
 
 PATIENCE_SECONDS = 4.0
 PROMPT = "> "
-IN_MEMORY = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 HELP = (
     "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it, "
     "/undo [files|messages] takes the last answer back, /redo brings it back. While an answer is written elsewhere, "
     "/queue, /steer or /interrupt before a message says what it does. Questions: /once, /always, /reject, /answer."
 )
 PARTS = {"": (True, True), "files": (True, False), "messages": (False, True)}
-HINDRANCES = {
-    "": "another entry is in its place",
-    "changed": "it was changed since",
-    "too_large": "it was too large to be kept",
-    "no_access": "its workspace cannot be changed from here",
-}
 DELIVERIES = frozenset({"/queue", "/steer", "/interrupt"})
 COMPACT = frozenset({"/compact", "/summarize", "/summarise"})
 
@@ -71,7 +60,7 @@ class Command(BaseCommand):
         if not is_root_name(options["name"]):
             raise CommandError(f"A conversation cannot be named {options['name']!r}.")
         key = InstanceKey(
-            owner_id=find_user(options["user"]).pk, agent=_agent_name(options["agent"]), name=options["name"]
+            owner_id=find_user(options["user"]).pk, agent=agent_name(options["agent"]), name=options["name"]
         )
         # The wrappers of Django's commands add line ends of their own.
         is_terminal = sys.stdin.isatty() and self.stdout.isatty()
@@ -79,9 +68,9 @@ class Command(BaseCommand):
         screen = Screen(out=out, err=err, is_terminal=is_terminal)
         with ExitStack() as stack:
             if options["inline"]:
-                stack.enter_context(_alone())
+                stack.enter_context(alone())
             if options["verbosity"] < 2:
-                stack.enter_context(_quiet())
+                stack.enter_context(quiet())
             runner = stack.enter_context(asyncio.Runner())
             Talk(key, screen, runner, is_inline=options["inline"]).run()
 
@@ -143,14 +132,8 @@ class Talk:
             self._fail(error.message)
 
     def _report(self, undone: Undone, word: str) -> None:
-        """Name what was done, and each file that stays as it is."""
-        count = undone.revert.file_count
-        done = [f"{count} file{'' if count == 1 else 's'}"] if count else []
-        done += ["the messages"] if undone.revert.includes_messages else []
-        self._screen.note(f"{word}: {' and '.join(done) or 'nothing'}.")
-        for each in undone.left:
-            if each.is_file:
-                self._screen.note(f"{each.path} stays as it is: {HINDRANCES[each.hindrance]}.")
+        for sentence in sentences_of(undone, word):
+            self._screen.note(sentence)
 
     def _fail(self, text: str) -> None:
         if not self._screen.is_terminal:
@@ -270,14 +253,6 @@ class Talk:
             )
 
 
-def _agent_name(given: str) -> str:
-    names = [info.name for info in registry.list_agents()]
-    for name in (given, declared.kebab(given)):
-        if name in names:
-            return name
-    raise CommandError(f"There is no agent {given!r}. There are: {', '.join(names)}.")
-
-
 @asynccontextmanager
 async def _interrupts(stop: asyncio.Event, talking: "asyncio.Future[Any]") -> AsyncIterator[None]:
     """Ctrl-C stops the answer; once more leaves without waiting for it."""
@@ -293,27 +268,6 @@ async def _interrupts(stop: asyncio.Event, talking: "asyncio.Future[Any]") -> As
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Notify no worker; without Redis the stream stays in the memory of this process."""
-    changes: dict[str, Any] = {"THINK_FIBER_DISPATCH": "manual"}
-    if not getattr(settings, "REDIS_URL", "") or readiness().parts["redis"] != "ok":
-        changes |= {"REDIS_URL": "", "CHANNEL_LAYERS": IN_MEMORY}
-    with override_settings(**changes):
-        yield
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep log lines out of the conversation; errors still show."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 async def _has_begun(fiber_id: str) -> bool:

@@ -78,7 +78,7 @@ class DatabaseWorkspace(Writes):
         return self._transaction(work)
 
     async def _reading(self, work: Callable[[Tree], T]) -> T:
-        return await db(lambda: work(DatabaseTree(self._find()[0])))
+        return await db(lambda: self._read(self._find()[0], work))
 
     async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:
         large = [content for content in contents if content.size >= self.inline_bytes]
@@ -95,14 +95,19 @@ class DatabaseWorkspace(Writes):
         with transaction.atomic():
             row, can_write = self._find(is_locked=True)
             try:
-                return work(self._tree(row, can_write))
+                return self._write(row, can_write, work)
             except NoWorkspaceYet:
                 self._make()
             row, can_write = self._find(is_locked=True)
-            return work(self._tree(row, can_write))
+            return self._write(row, can_write, work)
 
-    def _tree(self, row: StoredWorkspace | None, can_write: bool) -> DatabaseTree:
-        return DatabaseTree(row, can_write=can_write, turn_id=self._turn_id)
+    def _read(self, row: StoredWorkspace | None, work: Callable[[Tree], T]) -> T:
+        """Give the entries to work that changes nothing. A subclass may know of rows that stand for other stores."""
+        return work(DatabaseTree(row))
+
+    def _write(self, row: StoredWorkspace | None, can_write: bool, work: Callable[[Tree], T]) -> T:
+        """Give the entries to work that changes them; in the transaction that holds the row."""
+        return work(DatabaseTree(row, can_write=can_write, turn_id=self._turn_id))
 
     def _find(self, *, is_locked: bool = False) -> tuple[StoredWorkspace | None, bool]:
         """The row, locked on demand, and whether it may be written to. One query."""

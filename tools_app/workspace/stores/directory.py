@@ -90,7 +90,7 @@ class DirectoryWorkspace(Writes):
                 found[entry.path] = found[entry.path]._replace(content=content)
             return found
 
-        return self._run(work, is_writer=False)
+        return self.read_now(work)
 
     def paths_in(self, directories: Collection[str]) -> list[str]:
         """The paths of what is directly in these directories. Sync."""
@@ -98,6 +98,10 @@ class DirectoryWorkspace(Writes):
         def work(tree: Tree) -> list[str]:
             return [entry.path for path in directories for entry in tree.children(path, limit=_ALL)]
 
+        return self.read_now(work)
+
+    def read_now(self, work: Callable[[Tree], T]) -> T:
+        """Give the entries to work that changes nothing, in the caller's thread."""
         return self._run(work, is_writer=False)
 
     async def _reading(self, work: Callable[[Tree], T]) -> T:

@@ -51,13 +51,13 @@ class Reads(Bridge):
 
     async def read_bytes(self, path: str) -> bytes | None:
         """The bytes of a file; `None` where there is none. Errors: `EISDIR`."""
-        return await self._reading(partial(_bytes, path=path, foreign=self.foreign))
+        return await self._reading(partial(_bytes, path=path, store=self))
 
     async def read_stream(self, path: str, *, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a file from an offset, in pieces of 256 KiB. Errors: `ENOENT`, `EISDIR`, `EINVAL`."""
         if start < 0:
             raise failed("EINVAL", path, "an offset is not negative")
-        file = await self._reading(partial(_opened, path=path, foreign=self.foreign))
+        file = await self._reading(partial(_opened, path=path, store=self))
         try:
             await skip(file, start)
             while piece := await read_piece(file):
@@ -188,20 +188,20 @@ def _note(entry: Entry, foreign: Origin | None) -> None:
         note_here(origin, entry.path)
 
 
-def _bytes(tree: Tree, *, path: str, foreign: Origin | None) -> bytes | None:
+def _bytes(tree: Tree, *, path: str, store: Reads) -> bytes | None:
     entry = _file(tree, path)
     if entry is not None:
         check_files(FileDeed.READ, [entry.path])
-        _note(entry, foreign)
+        _note(entry, store.foreign)
     return None if entry is None else tree.read_all([entry])[0]
 
 
-def _opened(tree: Tree, *, path: str, foreign: Origin | None) -> IO[bytes]:
+def _opened(tree: Tree, *, path: str, store: Reads) -> IO[bytes]:
     entry = _file(tree, path)
     if entry is None:
         raise failed("ENOENT", path)
     check_files(FileDeed.READ, [entry.path])
-    _note(entry, foreign)
+    _note(entry, store.foreign)
     return tree.open(entry)
 
 
