@@ -32,6 +32,7 @@ from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up
 from tools_app.core.files.workspace import Put  # noqa: E402 - after the set-up
 from tools_app.core.tool import Tool  # noqa: E402 - after the set-up
 from tools_app.execute.tool import create_execute_tool  # noqa: E402 - after the set-up
+from tools_app.file_tools.finding import create_find_tool  # noqa: E402 - after the set-up
 from tools_app.file_tools.searching import create_grep_tool  # noqa: E402 - after the set-up
 from tools_app.sandbox.deno import DenoSandbox  # noqa: E402 - after the set-up
 from tools_app.workspace import services  # noqa: E402 - after the set-up
@@ -89,6 +90,7 @@ async def search_rows(count: int, rounds: int) -> list[Row]:
     """Searching in many files."""
     workspace = await filled("search", count, 1_000, 100)
     grep: Any = create_grep_tool(workspace).function
+    find: Any = create_find_tool(workspace).function
 
     async def search(query: str, include: str = "**/*") -> None:
         await grep(
@@ -104,6 +106,7 @@ async def search_rows(count: int, rounds: int) -> list[Row]:
         "grep, in none": lambda: search("quokka"),
         "grep, 200 matches": lambda: search("am+ber"),
         "grep, in one directory of 100": lambda: search("quokka", "/src/007/**"),
+        "find, one in ten": lambda: find(pattern="**/*.md", include_ignored=False),
         "glob, one in ten": lambda: workspace.glob("/**/*.md"),
         "glob, one directory of 100": lambda: workspace.glob("/src/007/*"),
     }

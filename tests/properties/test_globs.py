@@ -1,5 +1,6 @@
 """Patterns of paths agree with a plain reading of their rules, by trying everything."""
 
+import dataclasses
 import itertools
 import re
 
@@ -74,3 +75,11 @@ def test_what_matches_lies_below_the_prefix(pattern: str, path: str) -> None:
     assert compiled.prefix.endswith("/")
     if compiled.matches(path):
         assert path.startswith(compiled.prefix)
+
+
+@settings(max_examples=examples(500))
+@given(pattern=patterns, path=paths)
+def test_what_decides_without_the_expression_decides_alike(pattern: str, path: str) -> None:
+    compiled = compile_glob(pattern)
+    slow = dataclasses.replace(compiled, takes_all=False, endings=())
+    assert compiled.matches(path) == slow.matches(path)

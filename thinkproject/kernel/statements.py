@@ -81,6 +81,16 @@ class Statement:
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
+    def all_in_binary(self, *params: Any) -> list[tuple[Any, ...]]:
+        """As `all`, of PostgreSQL in its binary form: a fraction of the time for columns of bytes."""
+        if connection.vendor != "postgresql":
+            return self.all(*params)
+        connection.ensure_connection()
+        database: Any = connection  # Django's own cursor is one that cannot do this
+        with database.wrap_database_errors, database.Database.Cursor(database.connection) as cursor:
+            rows: list[tuple[Any, ...]] = cursor.execute(self.sql, params, binary=True).fetchall()
+            return rows
+
     def run(self, *params: Any) -> int:
         """Run it and give the number of rows that it changed."""
         with connection.cursor() as cursor:

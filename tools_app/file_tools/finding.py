@@ -1,6 +1,6 @@
 """The tools `list` and `find`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -10,13 +10,14 @@ from tools_app.core.files.gitignore import FILE_NAME
 from tools_app.core.files.operations import (
     CanReadMany,
     CanReadText,
+    CanSearchMany,
     CanStat,
     FindOperations,
     ListOperations,
 )
 from tools_app.core.files.paths import chain, joined
 from tools_app.core.files.reading import shown_size
-from tools_app.core.files.workspace import Entry, EntryKind
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind
 from tools_app.core.guard.reach import held_back
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
@@ -86,7 +87,9 @@ def create_find_tool(operations: FindOperations, *, name: str = "find") -> Tool:
     """Make the tool that finds entries by a pattern: all are counted, 200 are named."""
 
     async def find(pattern: str, include_ignored: bool) -> JSONObject:
-        entries = await operations.glob(await own_pattern(operations, pattern), ignored=include_ignored)
+        wanted = await own_pattern(operations, pattern)
+        search = operations.find_brief if isinstance(operations, CanSearchMany) else operations.glob
+        entries: Sequence[BriefEntry | Entry] = await search(wanted, ignored=include_ignored)
         files = [entry.path + "/" * _is_directory(entry) for entry in entries[:MAX_FOUND]]
         value: JSONObject = {"pattern": pattern, "count": len(entries), "files": files}
         if len(entries) > MAX_FOUND:
@@ -126,7 +129,7 @@ async def _ignore_files(operations: ListOperations, directories: list[str]) -> A
                 yield directory, text
 
 
-def _is_directory(entry: Entry) -> bool:
+def _is_directory(entry: BriefEntry | Entry) -> bool:
     return entry.kind is EntryKind.DIRECTORY
 
 

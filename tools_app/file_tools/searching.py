@@ -4,7 +4,7 @@ import asyncio
 import codecs
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
@@ -12,11 +12,11 @@ from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
-from tools_app.core.files.operations import CanReadBytes, CanReadMany, CanReadStream, GrepOperations
+from tools_app.core.files.operations import CanReadBytes, CanReadMany, CanReadStream, CanSearchMany, GrepOperations
 from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, searchable
-from tools_app.core.files.workspace import EntryKind
+from tools_app.core.files.workspace import BriefEntry, EntryKind
 from tools_app.core.guard.reach import held_back, note_here
-from tools_app.core.permissions.secret_files import is_secret
+from tools_app.core.permissions.secret_files import secret_among
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed, ToolInputInvalid
 from tools_app.file_tools.finding import HINT
@@ -29,6 +29,8 @@ MAX_SECONDS: Final = 40.0
 _BATCH_FILES: Final = 500
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _AT_ONCE: Final = 16
+_TOGETHER: Final = 64
+"""Files that are looked through at once, as one text."""
 
 
 class GrepInput(Input):
@@ -76,10 +78,10 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
             return refused(f"Invalid regex: {error.message}")
         pattern = await own_pattern(operations, include)
         with held_back():  # names are returned with their lines
-            entries = await operations.glob(pattern, ignored=include_ignored)
-        found_files = [entry for entry in entries if entry.kind is EntryKind.FILE]
-        files = [entry for entry in found_files if entry.path == pattern or not is_secret(entry.path)]
-        small = [entry.path for entry in files if entry.size <= MAX_FILE_BYTES]
+            found_files = await _listed(operations, pattern, include_ignored)
+        secret = secret_among([entry.path for entry in found_files]) - {pattern}
+        files = [entry for entry in found_files if entry.path not in secret]
+        small = [entry for entry in files if entry.size <= MAX_FILE_BYTES]
         large = [entry.path for entry in files if entry.size > MAX_FILE_BYTES]
         found = _Found()
         ends_at = time.monotonic() + MAX_SECONDS
@@ -99,10 +101,19 @@ def create_grep_tool(operations: GrepOperations, *, name: str = "grep") -> Tool:
     return about_paths(operations, "grep", file_tool("grep", name, GrepInput, grep))
 
 
+async def _listed(operations: GrepOperations, pattern: str, include_ignored: bool) -> list[BriefEntry]:
+    if isinstance(operations, CanSearchMany):
+        found = await operations.find_brief(pattern, ignored=include_ignored)
+    else:
+        entries = await operations.glob(pattern, ignored=include_ignored)
+        found = [BriefEntry.of(each) for each in entries]
+    return [each for each in found if each.kind is EntryKind.FILE]
+
+
 async def _search(
-    operations: GrepOperations, paths: Sequence[str], search: Search, found: _Found, ends_at: float
+    operations: GrepOperations, files: Sequence[BriefEntry], search: Search, found: _Found, ends_at: float
 ) -> None:
-    async with contextlib.aclosing(_batches(operations, paths, found)) as batches:
+    async with contextlib.aclosing(_batches(operations, files, found)) as batches:
         async for batch in batches:
             # Off the loop, which serves others meanwhile: RE2 lets go of the interpreter while it matches.
             await asyncio.to_thread(_search_batch, batch, search, found, ends_at)
@@ -179,7 +190,7 @@ def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Fo
         found.out_of_time = time.monotonic() >= ends_at
         return found.out_of_time
 
-    for path, data in batch:
+    for path, data in _left_over(batch, search, found):
         if is_late():
             return
         text = searchable(data)
@@ -195,13 +206,29 @@ def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Fo
             return
 
 
+def _left_over(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found) -> Iterator[tuple[str, bytes]]:
+    """The files that have to be looked at one by one: plain texts without a match are looked through at once."""
+    for start in range(0, len(batch), _TOGETHER):
+        some = batch[start : start + _TOGETHER]
+        text = b"\n".join([data for _, data in some])
+        if text.isascii() and b"\0" not in text and not search.may_match(text):
+            found.searched += len(some)
+        else:
+            yield from some
+
+
 async def _batches(
-    operations: GrepOperations, paths: Sequence[str], found: _Found
+    operations: GrepOperations, files: Sequence[BriefEntry], found: _Found
 ) -> AsyncGenerator[list[tuple[str, bytes]], None]:
+    if isinstance(operations, CanSearchMany):
+        async for some in operations.read_found(files, max_bytes=MAX_FILE_BYTES):
+            yield some
+        return
+    paths = [each.path for each in files]
     batch: list[tuple[str, bytes]] = []
     size = 0
-    async with contextlib.aclosing(_files(operations, paths)) as files:
-        async for path, data in files:
+    async with contextlib.aclosing(_files(operations, paths)) as read:
+        async for path, data in read:
             if data is None:
                 found.too_large += 1  # it has grown since it was listed
                 continue

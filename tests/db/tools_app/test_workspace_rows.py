@@ -1,5 +1,6 @@
 """Statements of the database store: few of them, ranges instead of patterns, and paths of any length."""
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -192,3 +193,44 @@ async def test_the_totals_of_the_row_are_those_of_the_entries(
     assert row.link_count == sum(each.kind == EntryKind.SYMLINK for each in entries) == 1
     assert row.byte_count == sum(each.size for each in entries if each.kind == EntryKind.FILE) == 55
     assert row.object_count == sum(bool(each.storage_name) for each in entries) == 2
+
+
+async def test_a_search_of_many_files_finds_what_reading_each_finds(
+    database_workspace: DatabaseWorkspace, settings: Any
+) -> None:
+    """Dense and sparse, ignored, long paths, large files in storage: few statements, and the same in the same order."""
+    settings.THINK_WORKSPACE_INLINE_BYTES = 3_000
+    chance = random.Random(7)
+    sizes = [0, 10, 200, 2_000, 5_000]
+    paths = [*(f"/src/{at % 7}/{at}.{'py' if at % 3 else 'md'}" for at in range(600)), *long_paths()]
+    puts = [Put(path=path, content=chance.randbytes(chance.choice(sizes))) for path in paths]
+    ignored = [Put(path=f"/src/3/node_modules/{at}.py", content=b"x" * 2_000) for at in range(200)]
+    await database_workspace.apply([*puts, *ignored, Put(path="/.gitignore", content=b"node_modules/\n")])
+    await database_workspace.symlink("/src/1", "/src/link.py")
+    for pattern in ("**/*", "/src/**/*.py", "/src/{1,5}/*", "/src/3/**"):
+        for with_ignored in (True, False):
+            entries = await database_workspace.glob(pattern, ignored=with_ignored)
+            with statements() as sent:
+                found = await database_workspace.find_brief(pattern, ignored=with_ignored)
+            assert len(sent) <= 6
+            assert [(each.path, each.kind, each.size) for each in found] == [
+                (each.path, each.kind, each.size) for each in entries
+            ]
+            files = [each for each in found if each.kind is EntryKind.FILE]
+            read = [pair async for some in database_workspace.read_found(files, max_bytes=4_000) for pair in some]
+            asked = database_workspace.read_many([each.path for each in files], max_bytes=4_000)
+            assert read == [(entry.path, data) async for entry, data in asked if data is not None]
+
+
+async def test_a_late_page_of_a_large_directory_is_the_same_page(
+    database_workspace: DatabaseWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools_app.workspace.stores.rows.BATCH_ROWS", 5)
+    for at in range(12):
+        await database_workspace.mkdir(f"/d/dir{at}", recursive=True)
+    await database_workspace.apply([Put(path=f"/d/{at:03}", content=b"") for at in range(30)])
+    await database_workspace.symlink("x", "/d/link")
+    everything = [entry.name for entry in await database_workspace.read_dir("/d")]
+    for offset in range(46):
+        page = await database_workspace.read_dir("/d", limit=7, offset=offset)
+        assert [entry.name for entry in page] == everything[offset : offset + 7]

@@ -1,5 +1,6 @@
 """Rules about calls: what an allowance covers for certain, and what a restriction may concern."""
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from tools_app.core.permissions.rules import (
     inherited,
     offered,
 )
-from tools_app.core.permissions.secret_files import is_secret
+from tools_app.core.permissions.secret_files import is_secret, secret_among
 from tools_app.core.permissions.subjects import Subject, address_subject, command_subject, path_subjects, text_subject
 from tools_app.core.source import Source
 from tools_app.errors import ToolDeclarationInvalid
@@ -325,3 +326,23 @@ def test_what_is_no_pattern_is_refused(pattern: str) -> None:
 def test_a_pattern_of_many_stars_is_quick() -> None:
     call = CallFacts(name="x", subjects=(Subject(texts=("a" * 20_000,)),))
     assert decided(call, rule(DENY, "x", "*a" * 200 + "b")) is None
+
+
+def test_of_many_paths_those_are_secret_that_are_by_themselves() -> None:
+    chance = random.Random(5)
+    words = [
+        "src",
+        ".env",
+        ".ENV.local",
+        "x.pem",
+        ".ssh",
+        "id_rsa ",
+        "secrets.yml.",
+        ".kube",
+        "config",
+        "ｅｎｖ",
+        ".e\u200bnv",
+    ]
+    paths = ["/" + "/".join(chance.choices(words, k=chance.randint(1, 3))) for _ in range(2_000)]
+    assert secret_among(paths) == {path for path in paths if is_secret(path)}
+    assert secret_among(["/src/a.py"]) == set()

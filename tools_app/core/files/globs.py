@@ -43,14 +43,23 @@ _CLASSES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class GlobPattern:
-    """A compiled pattern. `prefix`: the directory, ending in `/`, below which everything that matches lies."""
+    """A compiled pattern. `prefix`: the directory, ending in `/`, below which everything that matches lies.
+
+    `takes_all`: all below it matches. `endings`: with one of these every path that matches ends; none: it is not known.
+    """
 
     pattern: str
     prefix: str
-    _compiled: Any = field(repr=False, compare=False)
+    takes_all: bool = False
+    endings: tuple[str, ...] = ()
+    _compiled: Any = field(default=None, repr=False, compare=False)
 
     def matches(self, path: str) -> bool:
         """Whether a whole absolute path matches. Links and kinds of entries do not matter."""
+        if self.takes_all and len(path) > len(self.prefix) and path.startswith(self.prefix):
+            return True
+        if self.endings and not path.endswith(self.endings):
+            return False
         return self._compiled.fullmatch(path) is not None
 
 
@@ -69,7 +78,15 @@ def compile_glob(pattern: str) -> GlobPattern:
         raise _invalid("", Phrase("This pattern is no Unicode text."))
     rooted = ["/" + "/".join(_components(each)) for each in expand_braces(pattern)]
     sources = [translate(each, closes_brackets=False) for each in rooted]
-    return GlobPattern(pattern, _common([_literal_directory(each) for each in rooted]), compile_any(sources))
+    prefix = _common([_literal_directory(each) for each in rooted])
+    endings = {_ending(each) for each in rooted}
+    return GlobPattern(
+        pattern,
+        prefix,
+        takes_all=any(each in {f"{prefix}**", f"{prefix}**/*"} for each in rooted),
+        endings=() if "" in endings else tuple(sorted(endings)),
+        _compiled=compile_any(sources),
+    )
 
 
 def containing(text: str) -> str:
@@ -224,6 +241,11 @@ def _literal_directory(rooted: str) -> str:
             break
         literal += part + "/"
     return literal
+
+
+def _ending(rooted: str) -> str:
+    """The characters behind the last one that may mean something."""
+    return rooted[max(rooted.rfind(char) for char in "*?[]\\") + 1 :]
 
 
 def _common(directories: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ tool can do better with a further operation is in the protocols that begin with 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from tools_app.core.files.workspace import Entry
+from tools_app.core.files.workspace import BriefEntry, Entry
 
 
 @runtime_checkable
@@ -52,6 +52,19 @@ class CanReadMany(Protocol):
 
     def read_many(self, paths: Sequence[str], *, max_bytes: int) -> AsyncIterator[tuple[Entry, bytes | None]]:
         """Files with their bytes in the order of the paths; without their bytes if they have more than `max_bytes`."""
+        ...
+
+
+@runtime_checkable
+class CanSearchMany(Protocol):
+    """Looks at thousands of files in few steps: `find` and `grep` take the time of the disk."""
+
+    async def find_brief(self, pattern: str, *, ignored: bool = True) -> list[BriefEntry]:
+        """As `glob`, with what searches need of each entry."""
+        ...
+
+    def read_found(self, files: Sequence[BriefEntry], *, max_bytes: int) -> AsyncIterator[list[tuple[str, bytes]]]:
+        """Paths and bytes of files that were found, in order, some at a time; without those that are gone, or grown."""
         ...
 
 

@@ -59,6 +59,12 @@ class Search:
         )
         self._context_lines = context_lines
 
+    def may_match(self, data: bytes) -> bool:
+        """Whether a line of this text may match, which may be several texts with a newline between them."""
+        if self._anywhere is None:
+            return True
+        return self._anywhere.search(data.replace(b"\r\n", b"\n") if b"\r" in data else data) is not None
+
     def lines_of(
         self, data: bytes, limit: int, should_stop: Callable[[], bool] = lambda: False, *, before: int = 0
     ) -> list[LineMatch]:

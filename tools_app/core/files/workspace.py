@@ -13,7 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from tools_app.core.origins import Origin
 
@@ -48,6 +48,21 @@ class Entry:
     def name(self) -> str:
         """The last component of the path; empty for the root."""
         return self.path.rsplit("/", 1)[-1]
+
+
+class BriefEntry(NamedTuple):
+    """What searches need of an entry. `ordinal`: its place among all that the search looked at, if that is known."""
+
+    path: str
+    kind: EntryKind
+    size: int
+    origin: Origin | None = None
+    ordinal: int = -1
+
+    @classmethod
+    def of(cls, entry: Entry) -> "BriefEntry":
+        """That of an entry."""
+        return cls(entry.path, entry.kind, entry.size, entry.origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import IO, Final, Self, TypeVar
 from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import joined
-from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores import rooted
@@ -187,12 +187,20 @@ class DirectoryTree:
         with rooted.errors_of(prefix):
             return iter(rooted.everything(self._root, prefix.rstrip("/") or "/"))
 
-    def open(self, entry: Entry) -> IO[bytes]:
+    def brief(self, prefix: str) -> Iterator[BriefEntry]:
+        """As `Tree.brief`."""
+        return map(BriefEntry.of, self.scan(prefix))
+
+    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
+        """As `Tree.texts`."""
+        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
+
+    def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         with rooted.errors_of(entry.path):
             return rooted.open_file(self._root, entry.path)
 
-    def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
+    def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
         """As `Tree.read_all`."""
         return [self._read(entry) for entry in entries]
 
@@ -260,7 +268,7 @@ class DirectoryTree:
             assert planned.content is not None
             return rooted.write_file(self._root, planned.path, planned.content)
 
-    def _read(self, entry: Entry) -> bytes | None:
+    def _read(self, entry: BriefEntry | Entry) -> bytes | None:
         try:
             with self.open(entry) as file:
                 return file.read()

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import is_within, parent_of
-from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.workspace.stores.planning import moved, renamed
 from tools_app.workspace.stores.tree import Changes, Committed, Planned, StoredContent, Tree
 from tools_app.workspace.stores.writes import Writes
@@ -72,13 +72,21 @@ class MemoryTree:
         """As `Tree.scan`."""
         return iter([self._nodes[path].entry for path in sorted(self._nodes) if path.startswith(prefix)])
 
-    def open(self, entry: Entry) -> IO[bytes]:
+    def brief(self, prefix: str) -> Iterator[BriefEntry]:
+        """As `Tree.brief`."""
+        return map(BriefEntry.of, self.scan(prefix))
+
+    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
+        """As `Tree.texts`."""
+        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
+
+    def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         if entry.path not in self._nodes:
             raise failed("ENOENT", entry.path)
         return io.BytesIO(self._nodes[entry.path].data)
 
-    def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
+    def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
         """As `Tree.read_all`."""
         return [self._nodes[entry.path].data if entry.path in self._nodes else None for entry in entries]
 

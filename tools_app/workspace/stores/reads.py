@@ -1,11 +1,11 @@
 """The methods of a workspace that change nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
-from typing import IO, Final
+from typing import IO, Final, TypeAlias, TypeVar
 
 from tools_app.core.files.diffs import unified
 from tools_app.core.files.encodings import shown_text
@@ -13,7 +13,7 @@ from tools_app.core.files.failures import failed
 from tools_app.core.files.gitignore import MAX_RULES
 from tools_app.core.files.globs import GlobPattern, compile_glob
 from tools_app.core.files.paths import below, chain, normalise, parent_of
-from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import is_reading, note_here
 from tools_app.core.guard.rules import MAX_SOURCES
 from tools_app.core.origins import Origin
@@ -24,7 +24,10 @@ from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
 from tools_app.workspace.stores.planning import Plan
 from tools_app.workspace.stores.tree import Tree
 
+E = TypeVar("E", BriefEntry, Entry)
+Matched: TypeAlias = tuple[list[E], dict[str, Origin], list[tuple[str, str]]]
 _BATCH_PATHS: Final = 200
+_PART_FILES: Final = 2_000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _IGNORE_FILE: Final = ".gitignore"
 _MAX_IGNORE_BYTES: Final = 1024 * 1024
@@ -124,15 +127,37 @@ class Reads(Bridge):
     async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
         """Entries whose path matches, sorted by path; see `Workspace.glob`."""
         compiled = compile_glob(pattern)
-        work = partial(_matching, pattern=compiled, limit=limit if ignored else None, ignored=ignored)
-        found, above, files = await self._reading(work)
-        if files:
-            paths = [(entry.path, entry.kind is EntryKind.DIRECTORY) for entry in found]
-            flags = await ignored_ones(files, paths)
-            found = [entry for entry, is_ignored in zip(found, flags, strict=True) if not is_ignored]
+        work = partial(_fully_matching, pattern=compiled, limit=limit if ignored else None, ignored=ignored)
+        found, above = await self._found(work)
         found = found if limit is None else found[:limit]
         self._note_names(found, above)
         return found
+
+    async def find_brief(self, pattern: str, *, ignored: bool = True) -> list[BriefEntry]:
+        """As `glob`, with what searches need of each entry. Much quicker in the database."""
+        if type(self).glob is not Reads.glob:  # a store that lists other things finds those
+            return [BriefEntry.of(each) for each in await self.glob(pattern, ignored=ignored)]
+        found, above = await self._found(partial(_briefly_matching, pattern=compile_glob(pattern), ignored=ignored))
+        self._note_names(found, above)
+        return found
+
+    async def read_found(
+        self, files: Sequence[BriefEntry], *, max_bytes: int
+    ) -> AsyncIterator[list[tuple[str, bytes]]]:
+        """The bytes of files that `find_brief` gave; see `CanSearchMany`. Those that code may not read are left out."""
+        if type(self).read_many is not Reads.read_many:
+            async for entry, data in self.read_many([each.path for each in files], max_bytes=max_bytes):
+                yield [] if data is None else [(entry.path, data)]
+            return
+        unreadable = refused_files(FileDeed.READ, [each.path for each in files])
+        wanted = [each for each in files if each.path not in unreadable and each.size <= max_bytes]
+        for batch in _parts(wanted):
+            read = await self._reading(partial(_texts_of, files=batch, max_bytes=max_bytes))
+            found = [(each, data) for each, data in zip(batch, read, strict=True) if data is not None]
+            if is_reading():
+                for each, _ in found if self.foreign is not None else [pair for pair in found if pair[0].origin]:
+                    _note(each, self.foreign)
+            yield [(each.path, data) for each, data in found]
 
     async def diff(self, path: str, other: str) -> str:
         """A unified diff of two files with three lines of context. Errors: `ENOENT`, `EISDIR`, `EFBIG`."""
@@ -146,11 +171,22 @@ class Reads(Bridge):
         """The totals."""
         return await self._reading(lambda tree: tree.info())
 
-    def _note_names(self, entries: Iterable[Entry], above: Mapping[str, Origin] | None = None) -> None:
+    async def _found(self, work: Callable[[Tree], Matched[E]]) -> tuple[list[E], dict[str, Origin]]:
+        """Run a search, and leave out what the `.gitignore` files that it gives exclude."""
+        found, above, files = await self._reading(work)
+        if files:
+            paths = [(entry.path, entry.kind is EntryKind.DIRECTORY) for entry in found]
+            flags = await ignored_ones(files, paths)
+            found = [entry for entry, is_ignored in zip(found, flags, strict=True) if not is_ignored]
+        return found, above
+
+    def _note_names(self, entries: Iterable[BriefEntry | Entry], above: Mapping[str, Origin] | None = None) -> None:
         """Have the call that is shown these paths learn whose they are; `above`: directories that have an origin."""
         if not is_reading():
             return
         marks = above or {}
+        if self.foreign is None and not marks:
+            entries = [entry for entry in entries if entry.origin is not None]
         origins = ((entry.path, entry.origin or self.foreign or marks.get(parent_of(entry.path))) for entry in entries)
         for path, origin in islice(((path, each) for path, each in origins if each is not None), MAX_SOURCES + 1):
             note_here(origin, path)
@@ -181,7 +217,7 @@ def _file(tree: Tree, path: str) -> Entry | None:
     return entry
 
 
-def _note(entry: Entry, foreign: Origin | None) -> None:
+def _note(entry: BriefEntry | Entry, foreign: Origin | None) -> None:
     """Have the call that reads a file learn whose text it is, where that needs distrust."""
     origin = entry.origin or foreign
     if origin is not None and entry.size:
@@ -251,9 +287,35 @@ def _children(tree: Tree, *, path: str, limit: int, offset: int) -> list[Entry]:
     return tree.children(entry.path, limit=limit, offset=offset)
 
 
+def _fully_matching(tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool) -> Matched[Entry]:
+    return _matching(tree, tree.scan, pattern=pattern, limit=limit, ignored=ignored)
+
+
+def _briefly_matching(tree: Tree, *, pattern: GlobPattern, ignored: bool) -> Matched[BriefEntry]:
+    return _matching(tree, tree.brief, pattern=pattern, limit=None, ignored=ignored)
+
+
+def _texts_of(tree: Tree, *, files: Sequence[BriefEntry], max_bytes: int) -> list[bytes | None]:
+    return tree.texts(files, max_bytes=max_bytes)
+
+
+def _parts(files: Sequence[BriefEntry]) -> Iterator[list[BriefEntry]]:
+    """Split so that the bytes read at once stay few."""
+    part: list[BriefEntry] = []
+    size = 0
+    for each in files:
+        if part and (len(part) >= _PART_FILES or size + each.size > _BATCH_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += each.size
+    if part:
+        yield part
+
+
 def _matching(
-    tree: Tree, *, pattern: GlobPattern, limit: int | None, ignored: bool
-) -> tuple[list[Entry], dict[str, Origin], list[tuple[str, str]]]:
+    tree: Tree, look: Callable[[str], Iterable[E]], *, pattern: GlobPattern, limit: int | None, ignored: bool
+) -> Matched[E]:
     """The entries, and the origins of the directories that their paths name, as far as these have one.
 
     And the `.gitignore` files that count, each as directory and text; none if `ignored`.
@@ -263,19 +325,27 @@ def _matching(
     anchor = _entry(tree, path=start, follow=False)
     if anchor is None or anchor.path != start or anchor.kind is not EntryKind.DIRECTORY:
         return [], {}, []  # also where a link is on the way: links are not entered
-    found: list[Entry] = []
-    files: list[Entry] = []
+    seen = list(look(prefix) if limit is None else _until(look(prefix), pattern, limit))
     above: dict[str, Origin] = {}
-    for entry in tree.scan(prefix):
-        if entry.kind is EntryKind.DIRECTORY and (origin := entry.origin or above.get(parent_of(entry.path))):
+    for entry in [each for each in seen if each.kind is EntryKind.DIRECTORY]:
+        if origin := entry.origin or above.get(parent_of(entry.path)):
             above[entry.path] = origin
-        if pattern.matches(entry.path):
-            found.append(entry)
-        if not ignored and entry.name == _IGNORE_FILE and entry.kind is EntryKind.FILE:
-            files.append(entry)
-        if ignored and limit is not None and len(found) >= limit:
-            break
-    return found, above, [] if ignored else _texts(tree, [*_above(tree, start), *files])
+    takes_all = pattern.takes_all and prefix == pattern.prefix
+    found = seen if takes_all else [each for each in seen if pattern.matches(each.path)]
+    if ignored:
+        return found, above, []
+    files = [each for each in seen if each.path.endswith(f"/{_IGNORE_FILE}") and each.kind is EntryKind.FILE]
+    return found, above, _texts(tree, [*_above(tree, start), *files])
+
+
+def _until(entries: Iterable[E], pattern: GlobPattern, limit: int) -> Iterator[E]:
+    """The entries up to the last one that counts."""
+    count = 0
+    for entry in entries:
+        yield entry
+        count += pattern.matches(entry.path)
+        if count >= limit:
+            return
 
 
 def _above(tree: Tree, directory: str) -> list[Entry]:
@@ -285,7 +355,7 @@ def _above(tree: Tree, directory: str) -> list[Entry]:
     return [found[path] for path in paths if path in found and found[path].kind is EntryKind.FILE]
 
 
-def _texts(tree: Tree, files: Sequence[Entry]) -> list[tuple[str, str]]:
+def _texts(tree: Tree, files: Sequence[BriefEntry | Entry]) -> list[tuple[str, str]]:
     """Directory and text of `.gitignore` files, the nearest to the root first, as long as they are few and small."""
     small = sorted((each for each in files if each.size <= _MAX_IGNORE_BYTES), key=lambda each: len(each.path))
     few = small[:MAX_RULES]

@@ -13,7 +13,7 @@ from django.utils import timezone
 from thinkproject.kernel.ids import new_id
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, chain, name_of, parent_of
-from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed
 from tools_app.workspace.stores.object_names import StoredObject, component, object_name, parse
@@ -95,7 +95,15 @@ class StorageTree:
             waiting += [each.path for each in latest if each.kind is EntryKind.DIRECTORY]
         return (self._entry(each) for each in sorted(found, key=lambda each: each.path))
 
-    def open(self, entry: Entry) -> IO[bytes]:
+    def brief(self, prefix: str) -> Iterator[BriefEntry]:
+        """As `Tree.brief`."""
+        return map(BriefEntry.of, self.scan(prefix))
+
+    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
+        """As `Tree.texts`."""
+        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
+
+    def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         for _ in range(OPEN_TRIES):
             found = self._latest(entry.path)
@@ -107,7 +115,7 @@ class StorageTree:
                 self._listed.pop(parent_of(entry.path), None)
         raise failed("ENOENT", entry.path)
 
-    def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
+    def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
         """As `Tree.read_all`."""
         return [self._read(entry) for entry in entries]
 
@@ -168,7 +176,7 @@ class StorageTree:
         except FileNotFoundError:
             return found.entry("?")  # it was removed after it was listed
 
-    def _read(self, entry: Entry) -> bytes | None:
+    def _read(self, entry: BriefEntry | Entry) -> bytes | None:
         try:
             with self.open(entry) as file:
                 return file.read()

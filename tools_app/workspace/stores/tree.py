@@ -6,11 +6,11 @@ them is a real one: `planning.Plan` has followed the links.
 """
 
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Final, Protocol
 
-from tools_app.core.files.workspace import Entry, EntryKind, WorkspaceInfo
+from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import written_here
 from tools_app.core.origins import Origin
 
@@ -121,11 +121,19 @@ class Tree(Protocol):
         """Every entry whose path begins with `prefix`, which ends in a slash, sorted by path."""
         ...
 
+    def brief(self, prefix: str) -> Iterable[BriefEntry]:
+        """The same with what searches need of each entry, in one step where that is quicker."""
+        ...
+
+    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
+        """As `read_all`, of many files that `brief` gave, in order; `None` also for those that have more bytes now."""
+        ...
+
     def open(self, entry: Entry) -> IO[bytes]:
         """The bytes of a file; usable after the operation. Errors: `ENOENT` where it is gone."""
         ...
 
-    def read_all(self, entries: Sequence[Entry]) -> list[bytes | None]:
+    def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
         """The bytes of several files, `None` for those that are gone."""
         ...
 
