@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.core.tool_calls import OPEN, CallStatus
 from tools_app.models import ApprovalEvent, ToolCallRecord
 
@@ -57,6 +58,13 @@ def has_begun(turn_id: str, call_id: str) -> bool:
     """Whether a call of this turn runs, or has run."""
     begun = (CallStatus.RUNNING, CallStatus.SUCCEEDED, CallStatus.FAILED)
     return ToolCallRecord.objects.filter(turn_id=turn_id, call_id=call_id, status__in=begun).exists()
+
+
+def newest_output_of(turn_id: str, tool_name: str) -> JSONValue:
+    """The output of the last call of a tool that succeeded in a turn; nothing without."""
+    rows = ToolCallRecord.objects.filter(turn_id=turn_id, tool_name=tool_name, status=CallStatus.SUCCEEDED)
+    output: JSONValue = rows.order_by("-settled_at", "-pk").values_list("output", flat=True).first()
+    return output
 
 
 def scopes_with_questions(owner_id: int | None, *, limit: int = 200) -> list[str]:

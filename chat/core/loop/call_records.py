@@ -12,6 +12,7 @@ from sessions_app.core.messages.shapes import OURS, Message
 from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.questions import question_of
+from tools_app.core.todos import TODO_WRITE, todos_in
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause, ToolProgress, ToolResult, details_of
 
 CALL_PREFIX: Final = "call:"
@@ -92,6 +93,12 @@ def settling_chunk(call_id: str, record: JSONObject) -> Chunk | None:
     if record["is_error"]:
         return chunks.tool_output_error(call_id, str(record["output"]), metadata=metadata)
     return chunks.tool_output_available(call_id, record["output"], metadata=metadata)
+
+
+def todo_chunk(call: ToolCall, record: JSONObject) -> Chunk | None:
+    """The chunk that reports the to-do list which a call has written; nothing of another call."""
+    is_written = call.tool_name == TODO_WRITE and not record.get("is_error", True)
+    return chunks.todo_list(todos_in(record["output"])) if is_written else None
 
 
 def progress_chunk(call_id: str, item: ToolProgress) -> Chunk:

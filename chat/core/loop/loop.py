@@ -13,7 +13,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from chat.core.context.prompt import goes_on
-from chat.core.loop.call_records import CALL_PREFIX, call_record, progress_chunk, settling_chunk, steer_chunks
+from chat.core.loop.call_records import (
+    CALL_PREFIX,
+    call_record,
+    progress_chunk,
+    settling_chunk,
+    steer_chunks,
+    todo_chunk,
+)
 from chat.core.loop.context_window import ContextReducer, ContextWindow
 from chat.core.loop.failover import ContextSize, ModelFailover, with_models
 from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
@@ -477,9 +484,9 @@ async def _settle_call(
                     record = call_record(call, item)
             assert record is not None, "a tool runner ends with a result"
             await journal.record(key, record)
-        chunk = settling_chunk(call.call_id, record)
-        if chunk is not None:
-            arrivals.put_nowait(chunk)
+        for chunk in (todo_chunk(call, record), settling_chunk(call.call_id, record)):
+            if chunk is not None:
+                arrivals.put_nowait(chunk)
         arrivals.put_nowait(None)
     except Parked as parked:
         arrivals.put_nowait(parked)

@@ -59,6 +59,7 @@ class Chunk(TypedDict, total=False):
 DATA_PREFIX: Final = "data-"
 STATUS: Final = DATA_PREFIX + "think-status"
 PROGRESS: Final = DATA_PREFIX + "think-progress"
+TODO: Final = DATA_PREFIX + "think-todo"
 RESUMED: Final = DATA_PREFIX + "think-resumed"
 
 
@@ -200,6 +201,11 @@ def tool_output_error(
 def tool_progress(call_id: str, details: JSONObject) -> Chunk:
     """Report what a running call says of itself, before it has given anything; never stored."""
     return {"type": PROGRESS, "data": {"toolCallId": call_id, **details}, "transient": True}
+
+
+def todo_list(todos: list[JSONObject]) -> Chunk:
+    """Report the to-do list that a call has written; never stored beside the call."""
+    return {"type": TODO, "data": {"todos": todos}, "transient": True}
 
 
 def tool_output_denied(call_id: str) -> Chunk:

@@ -37,6 +37,7 @@ from chat.http.api.endpoints import (
     stream,
     submissions,
     summaries,
+    todos,
     turns,
     undo,
 )
@@ -88,6 +89,7 @@ def build_router() -> Router:
     router.add_router("", turns.router)
     router.add_router("", undo.router)
     router.add_router("", review.router)
+    router.add_router("", todos.router)
     router.add_router("", tool_calls.router)
     router.add_router("", guard.router)
     router.add_router("", rules.router)

@@ -35,6 +35,7 @@ from chat.think import (
     client_tool,
     tool,
 )
+from chat.tools.todo import todo_tools
 from tests.acceptance.desk import delegating, growing, offered, recovering, ruled, surveying, working
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
@@ -267,6 +268,10 @@ class Keeper(Think):
             .with_context("guides", description="How to do things.", provider=StoredSkills())
             .compact_after(2_000)
         )
+
+    def get_tools(self) -> list[Tool]:
+        """Keep a to-do list."""
+        return [*todo_tools]
 
 
 class Shelves(Keeper):

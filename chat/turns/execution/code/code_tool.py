@@ -17,6 +17,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import check_patterns, excludes, selects
+from tools_app.core.todos import TODO_READ, TODO_WRITE
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME, create_execute_tool
@@ -24,6 +25,8 @@ from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
 
 STATE: Final = "state"
+OF_THE_MODEL: Final = frozenset({NAME, TODO_WRITE, TODO_READ})
+"""Tools that code cannot call: a to-do list is known from the calls that stand in messages."""
 
 
 def code_tool(agent: Think, tools: Toolset, workspace: Workspace | None) -> Tool | None:
@@ -68,7 +71,7 @@ def _made(
     is_denied = any(excludes(given, STATE, Source.WORKSPACE) for given in denied)
     is_kept = all(selects(given, STATE, Source.WORKSPACE) for given in limits)
     has_files = agent.workspace_tools and not is_denied and is_kept
-    ours = [tool for tool in callable_ones if tool.name != NAME]
+    ours = [tool for tool in callable_ones if tool.name not in OF_THE_MODEL]
     packages = allowed(sandbox_settings.packages)
     files, unlisted = workspace if has_files else None, [tool.name for tool in deferral_of(agent, tools).found]
     made = create_execute_tool(ours, workspace=files, packages=packages, unlisted=unlisted)

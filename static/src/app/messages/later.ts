@@ -25,6 +25,7 @@ import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
+import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
 
 export const later = {
@@ -51,6 +52,7 @@ export const later = {
   ...schedules,
   ...servers,
   ...summaries,
+  ...todos,
   ...undo,
 } as const;
 

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { isOwn } from "../store/instances.ts";
+import { isOpen, todosOf } from "../store/todos.ts";
 import { ComposerView } from "./composer.tsx";
 import { ConnectionBar } from "./connection_bar.tsx";
 import { useApp } from "./context.ts";
@@ -17,6 +18,7 @@ const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
 const PlanBar = lazy(async () => (await import("./later.ts")).PlanBar);
 const ParentBar = lazy(async () => (await import("./later.ts")).ParentBar);
 const UndoneBar = lazy(async () => (await import("./later.ts")).UndoneBar);
+const TodoBar = lazy(async () => (await import("./later.ts")).TodoBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
@@ -43,6 +45,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
       <ConnectionBar />
       <Timeline key={`${instance.agent}/${instance.name}`} />
       {follow(app.undoing).last && <UndoneBar />}
+      <Todos />
       <Typing />
       {instance.isReadOnly
         ? (
@@ -53,6 +56,16 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
         : <ComposerView />}
     </section>
   );
+}
+
+/** The agent's to-do list, while there is something to do or an answer runs. */
+function Todos() {
+  const { conversation } = useApp();
+  const { messages, running, place } = follow(conversation);
+  const last = messages.at(-1);
+  if (last) conversation.revision(last.id);
+  const todos = place ? null : todosOf(messages);
+  return todos?.length && (running || todos.some(isOpen)) ? <TodoBar todos={todos} /> : null;
 }
 
 /** Who else is writing just now. */
