@@ -10,9 +10,10 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Concat, JSONObject
 
 from chat.models import AgentInstance, Membership, Revert, Turn
+from chat.reads.activity import pending_retry
 from chat.turns.execution.begin import LEAF
 from chat.turns.state.status import TurnStatus, fiber_statuses
-from thinkproject.kernel.jsonvalue import load
+from thinkproject.kernel.jsonvalue import JSONValue, load
 from thinkproject.kernel.statements import instant
 from tools_app.calls.selectors import ASKED_OR_WAITING
 from tools_app.models import PermissionRule
@@ -46,6 +47,7 @@ def with_flags(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
         origin_title=Subquery(origin.values("title")[:1]),
         origin_message_id=F("session__forked_from__message_id"),
         live_status=Subquery(newest.filter(finished_at=None, fiber__status__in=LIVE).values("fiber__status")[:1]),
+        noted_retry=Subquery(newest.filter(finished_at=None, fiber__status="running").values("retry")[:1]),
         last_finished_at=Subquery(newest.filter(finished_at__isnull=False).values("finished_at")[:1]),
         last_failure=Subquery(here.values(found=_failure())[:1]),
         leaf_id=F("session__active_leaf__message_id"),
@@ -100,6 +102,11 @@ def undone(row: AgentInstance) -> dict[str, Any] | None:
 def is_running(row: AgentInstance) -> bool:
     """Whether a turn runs or waits for its place."""
     return getattr(row, "live_status", None) is not None
+
+
+def retry_of(row: AgentInstance) -> JSONValue:
+    """The next attempt of a running turn whose model has failed: `code`, `attempt`, `attempts`, `retry_at`."""
+    return pending_retry(getattr(row, "noted_retry", None))
 
 
 def waiting_count(row: AgentInstance) -> int:

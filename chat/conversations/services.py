@@ -17,7 +17,16 @@ from django.utils.dateparse import parse_datetime
 
 from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
-from chat.conversations.flags import guard_of, has_failed, is_running, plans, undone, waiting_count, with_flags
+from chat.conversations.flags import (
+    guard_of,
+    has_failed,
+    is_running,
+    plans,
+    retry_of,
+    undone,
+    waiting_count,
+    with_flags,
+)
 from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
 from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
@@ -63,6 +72,7 @@ class InstanceSummary:
     session_id: str | None  # the current history
     keeps_sessions: bool  # its agent keeps several
     is_running: bool
+    retry: JSONValue  # the next attempt of its running turn, where the model has failed
     waiting_count: int  # calls at the end of the shown path that can be answered
     guard: str  # differs after every change of its injection guard; empty without one
     plans: bool  # it is in plan mode
@@ -238,6 +248,7 @@ def _summary(row: AgentInstance, *, role: Role = Role.OWNER) -> InstanceSummary:
         session_id=row.session_id,
         keeps_sessions=keeps_sessions(row.agent),
         is_running=is_running(row),
+        retry=retry_of(row),
         waiting_count=waiting_count(row),
         guard=guard_of(row),
         plans=plans(row),

@@ -13,6 +13,7 @@ from django.utils import timezone
 from chat.models import Turn
 from fibers.core.states import FiberStatus
 from fibers.models import FiberStep
+from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
@@ -53,7 +54,7 @@ def activity_of(turn: Turn) -> Activity | None:
     if turn.fiber.status == FiberStatus.PARKED and turn.fiber.waits:
         wait = turn.fiber.waits[0]
         return Activity(kind="waiting", name=wait.get("label") or wait.get("kind"), since=wait.get("since"))
-    if is_to_be_asked_again(turn):
+    if pending_retry(turn.retry) is not None:
         return Activity(kind="retry", name=None, since=turn.retry.get("since"))
     tool_name: str | None = getattr(turn, "tool_name", None)
     if tool_name is not None:
@@ -63,7 +64,9 @@ def activity_of(turn: Turn) -> Activity | None:
     return Activity(kind="model", name=None, since=begun if settled_at is None else max(begun, settled_at))
 
 
-def is_to_be_asked_again(turn: Turn) -> bool:
-    """Whether the time of the model's next attempt has been noted and is still to come."""
-    noted: Any = turn.retry
-    return noted is not None and datetime.fromisoformat(noted["retryAt"]) > timezone.now()
+def pending_retry(noted: Any) -> JSONObject | None:
+    """The attempt that a running turn waits to make, of what it has noted; nothing once its time has come."""
+    retry_at = None if noted is None else datetime.fromisoformat(noted["retryAt"])
+    if retry_at is None or retry_at <= timezone.now():
+        return None
+    return {"code": noted["code"], "attempt": noted["attempt"], "attempts": noted["attempts"], "retry_at": retry_at}

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
-from chat.reads.activity import Activity, activity_of, is_to_be_asked_again, with_activity
+from chat.reads.activity import Activity, activity_of, pending_retry, with_activity
 from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
 from chat.turns.state.status import FINAL, TurnStatus, turn_status
@@ -267,7 +267,7 @@ def turn_view(turn: Turn) -> TurnView:
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
         waits=_waits(turn.fiber),
-        retry=_retry(turn.retry) if status is TurnStatus.RUNNING and is_to_be_asked_again(turn) else None,
+        retry=pending_retry(turn.retry) if status is TurnStatus.RUNNING else None,
         accepted_at=turn.accepted_at,
         started_at=begun,
         finished_at=ended,
@@ -289,12 +289,6 @@ def _waits(fiber: Fiber) -> tuple[JSONObject, ...]:
     shown = ("kind", "label", "call_id", "since", "until")
     is_parked = fiber.status == FiberStatus.PARKED
     return tuple({name: wait.get(name) for name in shown} for wait in fiber.waits) if is_parked else ()
-
-
-def _retry(noted: JSONObject) -> JSONObject:
-    """The attempt that a turn waits to make."""
-    retry_at = datetime.fromisoformat(noted["retryAt"])
-    return {"code": noted["code"], "attempt": noted["attempt"], "attempts": noted["attempts"], "retry_at": retry_at}
 
 
 def _has_calls(message: StoredMessage) -> bool:

@@ -40,6 +40,7 @@ class SharedLines:
 
 
 def _shape(line: InstanceSummary) -> ConversationLine:
+    retry: Any = line.retry
     return ConversationLine(
         id=line.id,
         title=line.title,
@@ -48,6 +49,7 @@ def _shape(line: InstanceSummary) -> ConversationLine:
         has_failed=line.has_failed,
         guard=line.guard,
         plans=line.plans,
+        retry_at=None if retry is None else retry["retry_at"].isoformat(),
     )
 
 

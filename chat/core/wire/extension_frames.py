@@ -189,6 +189,7 @@ class ConversationLine(WireShape):
     has_failed: bool = Field(alias="hasFailed")
     guard: str = ""  # differs after every change of its injection guard
     plans: bool = False  # it is in plan mode
+    retry_at: str | None = Field(default=None, alias="retryAt")  # when its model is asked again
 
 
 def conversation_changed(line: ConversationLine) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from chat.agent.base import InstanceKey
 from chat.files.attachments import bind
+from chat.instances.notifications import notify_conversation
 from chat.instances.rows import hold_if_there
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.tool_answers import with_answers
@@ -119,9 +121,10 @@ def _store(
     return True
 
 
-def note_retry(turn_id: str, status: JSONObject) -> None:
-    """Store the time of the next model retry, for clients that are not connected."""
-    Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status)
+def note_retry(key: InstanceKey, turn_id: str, status: JSONObject) -> None:
+    """Store the time of the next model retry, for clients that do not follow the turn, and notify open lists."""
+    if Turn.objects.filter(pk=turn_id, finished_at=None).update(retry=status):
+        notify_conversation(key.owner_id, key.instance_id)
 
 
 def _outlasting(facts: TurnFacts) -> Callable[[Message], Message]:

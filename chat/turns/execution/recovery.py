@@ -174,7 +174,7 @@ async def note_status(
     """
     kind = status["kind"]
     if kind == "retry":
-        await db(note_retry, facts.turn_id, status)
+        await db(note_retry, facts.key, facts.turn_id, status)
     elif kind == "failover":
         switch = ModelSwitch(
             request_id=facts.request_id,

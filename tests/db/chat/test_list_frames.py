@@ -48,6 +48,7 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
         "title": "Balcony tomatoes",
         "isRunning": False,
         "waitingCount": 0,
+        "retryAt": None,
         "hasFailed": False,
         "guard": "",
         "plans": False,

@@ -85,9 +85,19 @@ class InstancesQuery(Schema):
     pinned: bool | None = None
 
 
+class RetryOut(Schema):
+    """The model refused or failed and is asked again at `retry_at`. `attempt`: the next one, of at most `attempts`."""
+
+    code: str
+    attempt: int
+    attempts: int
+    retry_at: datetime
+
+
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
+    `is_running`: a turn runs or waits for its place. `retry`: it waits to ask the model again.
     `waiting_count`: how many calls at the end of the shown path wait for a decision or a result. `has_failed`: the last
     turn of the shown path failed, and nothing followed. `guard`: differs after every change of its
     injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode.
@@ -113,6 +123,7 @@ class InstanceOut(Schema):
     session_id: str | None
     keeps_sessions: bool
     is_running: bool
+    retry: RetryOut | None
     waiting_count: int
     guard: str
     plans: bool
@@ -143,15 +154,6 @@ class WaitOut(Schema):
     call_id: str
     since: datetime | None
     until: datetime | None
-
-
-class RetryOut(Schema):
-    """The model refused or failed and is asked again at `retry_at`. `attempt`: the next one, of at most `attempts`."""
-
-    code: str
-    attempt: int
-    attempts: int
-    retry_at: datetime
 
 
 class UsedModelOut(Schema):

@@ -15,9 +15,9 @@ from chat.turns.execution.deferring import deferral_of
 from chat.turns.guarding.handed_down import Denied
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
+from tools_app.core.todos import TODO_READ, TODO_WRITE
 from tools_app.core.tool import Tool
 from tools_app.core.tool_names import check_patterns, excludes, selects
-from tools_app.core.todos import TODO_READ, TODO_WRITE
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.execute.tool import NAME, create_execute_tool

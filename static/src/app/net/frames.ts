@@ -61,6 +61,7 @@ export interface ConversationFrame {
   isRunning?: boolean;
   waitingCount?: number;
   hasFailed?: boolean;
+  retryAt?: string | null;
   guard?: string;
   plans?: boolean;
 }

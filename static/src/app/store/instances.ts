@@ -21,6 +21,7 @@ export function fromInstance(raw: RawInstance): Instance {
     activeAt: raw.active_at ?? raw.created_at ?? new Date().toISOString(),
     isNew: false,
     isRunning: Boolean(raw.is_running),
+    retryAt: raw.retry?.retry_at ?? null,
     isUnread: Boolean(raw.is_unread),
     isReadOnly: Boolean(raw.is_read_only) || raw.role === "reader",
     isRetired: Boolean(raw.is_read_only),

@@ -242,6 +242,8 @@ export interface Instance {
   activeAt: string;
   isNew: boolean;
   isRunning: boolean;
+  /** When its model is asked again, where it has failed; an instant as the API has it. */
+  retryAt: string | null;
   isUnread: boolean;
   /** Nothing can be said in it: its agent is gone, or this person only reads. */
   isReadOnly: boolean;

@@ -1,6 +1,7 @@
 // One conversation in the list: its title, who answers, how it stands, and its menu.
 
 import { Component, type ComponentChildren } from "preact";
+import { timeLabel } from "../lib/format.ts";
 import { formatCount, t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
 import { titleOf } from "../store/instances.ts";
@@ -61,7 +62,8 @@ export class ConversationRow extends Component<Props> {
 
 /** How a conversation stands: a symbol and a colour for the eye, words for those who do not see them. */
 function Marks({ item, isCurrent }: { item: Instance; isCurrent: boolean }) {
-  const { waitingCount, hasFailed, isRunning, isUnread } = item;
+  const { waitingCount, hasFailed, isRunning, isUnread, retryAt } = item;
+  const isRetrying = isRunning && retryAt !== null && Date.parse(retryAt) > Date.now();
   return (
     <>
       {waitingCount > 0 && (
@@ -75,7 +77,12 @@ function Marks({ item, isCurrent }: { item: Instance; isCurrent: boolean }) {
           <Icon name="alert" />
         </Mark>
       )}
-      {isRunning && <Mark kind="running" text={t("list.is-running")} />}
+      {isRetrying && (
+        <Mark kind="retrying" text={t("list.is-retrying", { when: timeLabel(retryAt) })}>
+          <Icon name="again" />
+        </Mark>
+      )}
+      {isRunning && !isRetrying && <Mark kind="running" text={t("list.is-running")} />}
       {isUnread && !isCurrent && !isRunning && <Mark kind="unread" text={t("list.is-unread")} />}
     </>
   );

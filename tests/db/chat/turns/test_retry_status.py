@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from chat.conversations.services import instance_page
 from chat.models import Turn
 from chat.reads.transcripts import turn_view
 from chat.streams.reader import read
@@ -63,10 +65,14 @@ async def test_the_list_of_turns_states_when_the_model_is_asked_again(make_room:
         assert retry is not None
         assert (retry["code"], retry["attempt"], retry["attempts"]) == ("rate_limited", 2, 3)
         assert timedelta(0) < retry["retry_at"] - timezone.now() <= timedelta(seconds=30)
+        [line] = (await db(partial(instance_page, room.key.owner_id or 0))).items
+        assert (line.is_running, line.retry) == (True, retry)  # the list has it as well
         assert await room.handle.abort_all_requests()  # the wait ends at once
         assert await room.handle.wait_until_stable(20)
     ended = await room.turn(turn_id)
     assert (status_of(ended), turn_view(ended).retry) == ("aborted", None)
+    [line] = (await db(partial(instance_page, room.key.owner_id or 0))).items
+    assert (line.is_running, line.retry) == (False, None)
     assert len(room.model.requests) == 1
 
 
