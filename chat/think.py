@@ -23,6 +23,7 @@ from chat.agent.values.messages import AgentReference
 from chat.agent.values.runs import AgentRunInfo, Detached, SubAgentInfo
 from chat.agent.values.schedules import Occurrence, ScheduleCriteria, ScheduleView
 from chat.agent.values.turns import SavedTurn, StoredSession, Submission
+from chat.core.commands import Command
 from chat.core.context.addressees import addressee_of, view_of
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
@@ -120,6 +121,7 @@ __all__ = [
     "ChosenModel",
     "ChunkContext",
     "ClientConnection",
+    "Command",
     "CompactionBounds",
     "CompactionPolicy",
     "CompactionResult",

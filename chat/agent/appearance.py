@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chat.agent import declared
+from chat.core.commands import Command
 
 if TYPE_CHECKING:
     from chat.agent.base import Agent
@@ -57,6 +58,8 @@ class Appearance:
     suggestions: tuple[str, ...]
     is_listed: bool
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
+    commands: tuple[Command, ...] = ()  # besides those that every conversation has
+    has_shell: bool = False  # what begins with a `!` is run
 
 
 def appearance_of(agent_class: "type[Agent]") -> Appearance:
@@ -70,6 +73,8 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
         suggestions=tuple(text for each in agent_class.suggestions if (text := _text(each))),
         is_listed=agent_class.listed,
         delivery=_delivery(getattr(agent_class, "message_concurrency", "queue")),
+        commands=tuple(getattr(agent_class, "commands", ())),
+        has_shell=bool(getattr(agent_class, "user_shell", "")),
     )
 
 

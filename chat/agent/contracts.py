@@ -11,6 +11,7 @@ from typing import Any, Final
 from chat.agent.base import Agent
 from chat.agent.think import USE_LOOP, Think
 from chat.agent.values.messages import AgentReference
+from chat.core.commands import Command
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import Allow, Block, RecoveryDecision, StepConfig, Substitute, TurnConfig
 from thinkproject.kernel.described import described
@@ -247,6 +248,8 @@ VALUES: Final[Mapping[str, Contract]] = {
     "injection_guard": Contract("an InjectionGuard or Relaxed(reason=…)", _kind(InjectionGuard)),
     "permissions": _list("a list of Permission.allow(…), .ask(…), .deny(…)", _kind(Permission)),
     "review_model": _OTHER_MODEL,
+    "commands": _list("a list of Command, each with a name of its own", _kind(Command)),
+    "user_shell": Contract("the name of a tool, or an empty text", lambda value: isinstance(value, str)),
     "extensions": _SWITCH,
     "schedule_tools": _SWITCH,
     "wait_for_mcp_connections": Contract(

@@ -15,6 +15,7 @@ from chat.agent.methods.recovery import RecoveryMethods
 from chat.agent.methods.schedules import ScheduleDeclarations
 from chat.agent.methods.sessions import SessionMethods
 from chat.agent.methods.turns import SubmissionMethods, TurnMethods
+from chat.core.commands import Command
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy
 from chat.core.context.session_setup import SessionSetup
@@ -177,6 +178,16 @@ class Think(
     """A model that is asked before a person about calls that need approval: what it calls clear runs, all else asks the
     person, and so does its failure. Never asked about high risks, the injection guard, secrets or rules that ask. As
     `title_model`; `None` asks people only."""
+
+    commands: ClassVar[Sequence[Command]] = ()
+    """Slash commands that people have here beside `/undo`, `/redo`, `/compact` and `/title`:
+    `Command("test", "Run !`npm test -- $ARGUMENTS` and mend what fails.")`. In every client: what is sent as `/test`
+    becomes the template."""
+
+    user_shell: ClassVar[str] = ""
+    """The tool that runs what a person sends behind a `!`, such as `bash` or `run_command`: a message with a call, as
+    if the model had made it, after the same rules and approvals, and no model is asked. Empty: such a message is one
+    like any other."""
 
     mcp_server: ClassVar[bool | Sequence[str]] = False
     """Whether programs that a person has authorised may talk to the agent as an MCP server: `True` offers the tool

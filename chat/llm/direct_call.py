@@ -1,10 +1,10 @@
-"""A model that makes one given call and says nothing: how a program calls a tool of an agent as a turn."""
+"""A model that makes given calls and says nothing: how a program calls a tool as a turn, and how commands begin."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Final
 
 from chat.core.model.language_model import (
+    DIRECT_CALL,
     Finish,
     FinishReason,
     ModelEvent,
@@ -14,32 +14,29 @@ from chat.core.model.language_model import (
     ToolCallStart,
 )
 from thinkproject.kernel.jsonvalue import JSONObject, dump
-
-NAME: Final = "direct/call"
+from tools_app.core.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectCall:
-    """The call. `is_made`: it was made in the turn that this one continues, so there is nothing left to do."""
+    """The calls. `is_made`: they were made in the turn that this one continues, so there is nothing left to do."""
 
-    tool: str
-    input: JSONObject
-    call_id: str
+    calls: tuple[ToolCall, ...]
     is_made: bool = False
 
-    name: str = NAME
+    name: str = DIRECT_CALL
     accepts_images: bool = True
     accepts_documents: bool = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:  # noqa: ARG002 - as models
-        """Make the call. The same one however often it is asked."""
-        if not self.is_made:
-            arguments = dump(self.input)
-            yield ToolCallStart(call_id=self.call_id, tool_name=self.tool)
-            yield ToolCallDelta(call_id=self.call_id, text=arguments)
-            yield ToolCallEnd(call_id=self.call_id, tool_name=self.tool, arguments=arguments)
-        yield Finish(reason=FinishReason.STOP if self.is_made else FinishReason.TOOL_CALLS, model_name=NAME)
+        """Make the calls. The same ones however often it is asked."""
+        for call in () if self.is_made else self.calls:
+            arguments = dump(call.input)
+            yield ToolCallStart(call_id=call.call_id, tool_name=call.tool_name)
+            yield ToolCallDelta(call_id=call.call_id, text=arguments)
+            yield ToolCallEnd(call_id=call.call_id, tool_name=call.tool_name, arguments=arguments)
+        yield Finish(reason=FinishReason.STOP if self.is_made else FinishReason.TOOL_CALLS, model_name=DIRECT_CALL)
 
     def describe(self, request: ModelRequest) -> JSONObject:  # noqa: ARG002 - as models
-        """Describe the call: nothing is sent anywhere."""
-        return {"direct_call": {"tool": self.tool, "input": self.input}}
+        """Describe the calls: nothing is sent anywhere."""
+        return {"direct_calls": [{"tool": call.tool_name, "input": call.input} for call in self.calls]}

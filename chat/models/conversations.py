@@ -131,6 +131,7 @@ class TurnOptions(TypedDict, total=False):
     denied: list[list[str]]  # lists of patterns of tools that the turn which has started it denies
     inbox: bool  # true: it takes what is in the inbox when it begins; false: it goes on from one that has
     direct_call: JSONObject  # `tool` and `input` of the one call that the turn makes instead of asking a model
+    opening: JSONObject  # of a command: `calls` before the answer, the line `then` after them, its `model`
 
 
 class Turn(models.Model):

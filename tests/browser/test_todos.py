@@ -52,3 +52,22 @@ def test_the_list_moves_with_the_work_and_back_with_an_undo(keeper: ChatPage) ->
     keeper.input.fill("")
     keeper.ask(writes("completed", "completed", "completed", "cancelled") + "say: Done.")
     expect(bar).to_have_count(0)  # nothing is left to do
+
+
+def test_commands_are_offered_and_sent(keeper: ChatPage) -> None:
+    keeper.input.fill("/")
+    offered = keeper.page.locator("#commands button")
+    expect(offered.first).to_have_text("/filesList the files of a folder")
+    expect(offered).to_have_count(6)
+    look(keeper, "commands")
+    keeper.input.fill("/loo")
+    keeper.input.press("Enter")
+    expect(keeper.input).to_have_value("/look ")
+    keeper.input.fill("/look /")
+    keeper.input.press("Enter")
+    expect(keeper.answers.last).to_contain_text("Found")
+    expect(keeper.page.locator(".message.is-user").last).to_contain_text("Look `ls /` (its output is below)")
+    keeper.input.fill("/title Folders, looked into")
+    keeper.input.press("Enter")
+    expect(keeper.page.locator("#title")).to_have_text("Folders, looked into")
+    look(keeper, "commands-title")

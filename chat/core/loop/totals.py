@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from chat.core.loop.failover import FAILOVER_PREFIX, switch_of
-from chat.core.model.language_model import Spent, Usage
+from chat.core.model.language_model import DIRECT_CALL, Spent, Usage
 from chat.core.model.prices import NOTHING
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
@@ -36,9 +36,10 @@ class TurnTotals:
     def report(self) -> JSONObject | None:
         """The models that answered, the switches, and why it ended; nothing where one model answered and was done."""
         ended = {"ended": self.ended} if self.ended else {}
-        if len(self.models) < 2 and not self.switches:
+        models = {name: use for name, use in self.models.items() if name != DIRECT_CALL}  # that is none
+        if len(models) < 2 and not self.switches:
             return ended or None
-        return {"models": [{"name": n, **use} for n, use in self.models.items()], "switches": self.switches} | ended
+        return {"models": [{"name": n, **use} for n, use in models.items()], "switches": self.switches} | ended
 
     def count(self, record: JSONObject) -> None:
         """Add the record of a settled model call, and what attempts before it used that gave no answer."""

@@ -13,6 +13,9 @@ from typing import Final, Literal, Protocol, TypeAlias
 from chat.errors import AnswerFailed
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
+DIRECT_CALL: Final = "direct/call"
+"""The name that stands for a model where calls were given and none was asked."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextContent:

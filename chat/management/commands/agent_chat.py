@@ -11,10 +11,13 @@ from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand, CommandError
 
+from chat.agent.appearance import appearance_of
 from chat.agent.base import InstanceKey
+from chat.conversations.services import rename_instance
 from chat.instance.handle import AgentHandle, ChatResult
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
+from chat.instances.rows import ensure_instance
 from chat.instances.waiting import wait_until
 from chat.management.inline import agent_name, alone, quiet
 from chat.management.questions import ANSWERS, TerminalQuestions
@@ -35,6 +38,7 @@ PATIENCE_SECONDS = 4.0
 PROMPT = "> "
 HELP = (
     "Ctrl-C stops an answer, Ctrl-D or /quit leaves, /clear empties the conversation, /compact summarises it, "
+    "/title names it, "
     "/undo [files|messages] takes the last answer back, /redo brings it back. While an answer is written elsewhere, "
     "/queue, /steer or /interrupt before a message says what it does. Questions: /once, /always, /reject, /answer."
 )
@@ -81,6 +85,7 @@ class Talk:
     def __init__(self, key: InstanceKey, screen: Screen, runner: asyncio.Runner, *, is_inline: bool) -> None:
         self._key = key
         self._handle = AgentHandle(key)
+        self._appearance = appearance_of(registry.get_agent_class(key.agent))
         self._screen = screen
         self._runner = runner
         self._is_inline = is_inline
@@ -91,7 +96,8 @@ class Talk:
         if self._screen.is_terminal:
             with suppress(ImportError):
                 import readline  # noqa: F401, PLC0415 - line editing for input(), where there is one
-            self._screen.note(f"{self._key.agent}, conversation {self._key.name!r}. {HELP}")
+            self._screen.note(f"{self._key.agent}, conversation {self._key.name!r}.")
+            self._help()
         with suppress(Leave):
             for line in self._lines():
                 self._do(line)
@@ -111,25 +117,39 @@ class Talk:
     def _do(self, line: str) -> None:
         if line == "/quit":
             raise Leave
+        word, _, rest = line.partition(" ")
+        plain = {"/clear": self._clear, "/help": self._help, "/redo": self._redo}
         try:
-            if line == "/clear":
-                self._runner.run(self._handle.clear())
-                self._screen.note("The conversation is empty.")
-            elif line == "/help":
-                self._screen.note(HELP)
-            elif line.partition(" ")[0] in COMPACT:
-                self._runner.run(self._compact(line.partition(" ")[2].strip()))
+            if line in plain:
+                plain[line]()
+            elif word == "/title":
+                self._entitle(rest.strip())
+            elif word in COMPACT:
+                self._runner.run(self._compact(rest.strip()))
             elif line in {"/undo", "/undo files", "/undo messages"}:
-                files, messages = PARTS[line.partition(" ")[2]]
+                files, messages = PARTS[rest]
                 self._report(self._runner.run(self._handle.undo(files=files, messages=messages)), "Undone")
-            elif line == "/redo":
-                self._report(self._runner.run(self._handle.redo()), "Redone")
-            elif line.partition(" ")[0] in ANSWERS:
+            elif word in ANSWERS:
                 self._runner.run(self._reply(line))
             elif line:
                 self._runner.run(self._turn(line))
         except ThinkError as error:
             self._fail(error.message)
+
+    def _clear(self) -> None:
+        self._runner.run(self._handle.clear())
+        self._screen.note("The conversation is empty.")
+
+    def _help(self) -> None:
+        own = [f"/{command.name} {command.description}".strip() for command in self._appearance.commands]
+        self._screen.note(HELP + (f" Of this agent: {', '.join(own)}." if own else ""))
+
+    def _redo(self) -> None:
+        self._report(self._runner.run(self._handle.redo()), "Redone")
+
+    def _entitle(self, title: str) -> None:
+        rename_instance(ensure_instance(self._key), title)
+        self._screen.note(f"The conversation is called {title!r}.")
 
     def _report(self, undone: Undone, word: str) -> None:
         for sentence in sentences_of(undone, word):

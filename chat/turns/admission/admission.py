@@ -43,6 +43,7 @@ from chat.members.selectors import user_key
 from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, TurnTrigger, new_turn_id
 from chat.turns import policies
 from chat.turns.admission.authors import author_of_request, continued_author
+from chat.turns.admission.commands import with_command
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -55,7 +56,7 @@ from chat.turns.admission.intake import (
 )
 from chat.turns.admission.overlap import Overlap, decide_overlap, ended_fibers
 from chat.turns.admission.oversized import fit_intake
-from chat.turns.admission.retried import retried_turn
+from chat.turns.admission.retried import begun_alike, retried_turn
 from chat.turns.admission.tool_answers import settle_open_calls, supersede_open_calls
 from chat.turns.guarding.handed_down import handed_down_to
 from chat.turns.state import input_reservation
@@ -134,17 +135,19 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     """
     if len(request.request_id) > MAX_REQUEST_ID:
         raise InputInvalid(Phrase("A request id has at most {limit} characters.", limit=MAX_REQUEST_ID))
-    if not issubclass(get_agent_class(key.agent), Think):
+    agent = get_agent_class(key.agent)
+    if not issubclass(agent, Think):
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     author = author_of_request(key, request.actor_id, request.via)
     files_of = user_key(author)
-    intake, file_ids = adopt_files_of(key, request.intake, files_of)  # objects first, rows second
+    intake, of_command = with_command(agent, request.intake)
+    intake, file_ids = adopt_files_of(key, intake, files_of)  # objects first, rows second
     intake, original_ids = fit_intake(key, intake, files_of)
-    request, file_ids = replace(request, intake=in_current_zone(intake)), [*file_ids, *original_ids]
+    request = replace(request, intake=in_current_zone(intake), options={**of_command, **request.options})
     if isinstance(intake, Program) and len(intake.messages) > 1:
         recount_if_due(key.owner_id, intake.messages)
     try:
-        return _admit(key, request, file_ids, author)
+        return _admit(key, request, [*file_ids, *original_ids], author)
     except (IntegrityError, ThinkError) as error:
         # The request id is unique, so the first try does not ask whether this request is known. It may be: from this
         # client, or from another process at the same moment. What is refused now may have been accepted then.
@@ -153,7 +156,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
             return Admission(turn=present, is_new=False)
         if isinstance(error, ThinkError):
             raise
-    return _admit(key, request, file_ids, author)
+    return _admit(key, request, [*file_ids, *original_ids], author)
 
 
 def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
@@ -270,13 +273,14 @@ def _write_turn(
     session_id = ensure_session(instance) if parent is None else parent.session_id
     if placement.new_messages:
         queue_messages(session_id, list(placement.new_messages), turn_id=turn_id, author=author)
+    again = retried_turn(session_id, placement) if placement.trigger is TurnTrigger.REGENERATE else None
     turn = Turn(
         id=turn_id,
         instance_id=instance.pk,
         session_id=session_id,
         fiber_id=fiber.pk,
         parent_id=None if parent is None else parent.pk,
-        retry_of_id=retried_turn(session_id, placement) if placement.trigger is TurnTrigger.REGENERATE else None,
+        retry_of_id=None if again is None else again.pk,
         position=instance.turn_count,
         author=author,
         request_id=request_id,
@@ -289,7 +293,7 @@ def _write_turn(
         base_is_explicit=placement.base_is_explicit,
         assistant_id=new_id("msg"),
         body=request.body,
-        options=_options(key_of(instance), request, placement, overlap),
+        options={**begun_alike(again), **_options(key_of(instance), request, placement, overlap)},
         accepted_at=timezone.now(),
     )
     _INSERT_TURN.run(vars(turn))

@@ -205,6 +205,8 @@ def _go_on(instance: AgentInstance, parent: Turn, origin: str) -> tuple[Turn | N
     options: TurnOptions = {"goes_on_from": [*parent.options.get("goes_on_from", ()), parent.pk]}
     if "direct_call" in parent.options:  # the call has run then: no model is asked to go on
         options["direct_call"] = parent.options["direct_call"]
+    if "opening" in parent.options:
+        options["opening"] = parent.options["opening"]
     if "inbox" in parent.options:
         options["inbox"] = False
     if "denied" in parent.options:

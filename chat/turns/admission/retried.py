@@ -2,19 +2,25 @@
 
 from typing import Final
 
-from chat.models import Turn
+from chat.models import Turn, TurnOptions
 from chat.turns.admission.intake import Placement
 
 RETRIED: Final = 200
 """Turns of a history among which the one is looked for that is asked again."""
 
 
-def retried_turn(session_id: str, placement: Placement) -> str | None:
-    """The turn of the answer that is named, or the last one that was to answer this message. One query."""
-    turns = Turn.objects.filter(session_id=session_id).order_by("-position")
+def retried_turn(session_id: str, placement: Placement) -> Turn | None:
+    """The turn of the answer that is named, or the last one that was to answer this message. One query.
+
+    Only its id and its options are read.
+    """
+    turns = Turn.objects.filter(session_id=session_id).only("options").order_by("-position")
     if placement.replaces:
-        return turns.filter(assistant_id=placement.replaces).values_list("pk", flat=True).first()
-    for turn_id, options in turns.values_list("pk", "options")[:RETRIED]:
-        if placement.base_id in options.get("answers", ()):
-            return str(turn_id)
-    return None
+        return turns.filter(assistant_id=placement.replaces).first()
+    return next((turn for turn in turns[:RETRIED] if placement.base_id in turn.options.get("answers", ())), None)
+
+
+def begun_alike(retried: Turn | None) -> TurnOptions:
+    """The options by which a command, or a call without a model, begins again as the turn that is retried."""
+    options: TurnOptions = {} if retried is None else retried.options
+    return {name: options[name] for name in ("opening", "direct_call") if name in options}  # type: ignore[literal-required,return-value]

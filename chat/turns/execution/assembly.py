@@ -56,6 +56,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.deferral import Deferral
 from tools_app.core.tool import Tool
+from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_names import excludes
 from tools_app.core.toolset import Toolset
 from tools_app.guard.standings import GuardScope
@@ -226,9 +227,8 @@ def _of_call(plan: TurnPlan, facts: TurnFacts) -> TurnPlan:
     call = facts.direct_call
     if call is None:
         return plan
-    model = DirectCall(
-        tool=call["tool"], input=call["input"], call_id=f"call_{facts.turn_id}", is_made=facts.is_continuation
-    )
+    given = ToolCall(call_id=f"call_{facts.turn_id}", tool_name=call["tool"], input=call["input"])
+    model = DirectCall(calls=(given,), is_made=facts.is_continuation)
     return replace(
         plan,
         model=model,

@@ -50,6 +50,7 @@ from chat.turns.execution.assembly import Assembled, MakeAgent, assemble, guard_
 from chat.turns.execution.begin import BEGIN, begin_turn
 from chat.turns.execution.finish import COMPLETED, FINAL, finish_turn
 from chat.turns.execution.journal import TurnJournal
+from chat.turns.execution.opening import with_opening
 from chat.turns.execution.recovery import (
     ResumePoint,
     ask_recovery,
@@ -442,7 +443,7 @@ class _StepHooks:
         config: StepConfig | None = await ask_hook(self._agent, "before_step", context)
         if self._guard is not None:
             await self._guard.begin_step()
-        return config
+        return with_opening(self._facts, context, config)
 
     async def take_messages(self, number: int) -> list[JSONObject]:
         """Take what people have sent to steer the answer."""

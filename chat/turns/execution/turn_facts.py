@@ -43,6 +43,7 @@ class TurnFacts:
     denied: Denied = ()  # patterns of tools that the turn which has started this one denies
     is_of_inbox: bool = False  # it answers messages of agents, or goes on from a turn that does
     direct_call: JSONObject | None = None  # the one call that the turn makes instead of asking a model
+    opening: JSONObject | None = None  # of a command: the calls before the answer, the line after them, the model
     instance: AgentInstance  # as the begin has read it
     spent: SessionUsage  # by earlier attempts; the session's usage has it
     is_skipped: bool = False  # the turn is over without having begun
@@ -96,6 +97,7 @@ def facts_of(
         denied=tuple(tuple(patterns) for patterns in turn.options.get("denied", ())),
         is_of_inbox="inbox" in turn.options,
         direct_call=turn.options.get("direct_call"),
+        opening=turn.options.get("opening"),
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,

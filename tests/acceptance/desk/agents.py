@@ -23,6 +23,7 @@ from chat.think import (
     USE_LOOP,
     ChatOptions,
     ClientConnection,
+    Command,
     Media,
     RecoveryContext,
     SessionSetup,
@@ -254,6 +255,11 @@ class Keeper(Think):
     """Remembers in every way, summarises what becomes long, and has its conversations named."""
 
     title_model = ""
+    commands = (
+        Command("files", "call tool bash {}\nsay: Found {results} in $1.", "List the files of a folder"),
+        Command("look", "Look !`ls $1`\ncall tool bash {}\nsay: Found {results}.", "Look into a folder first"),
+    )
+    user_shell = "bash"
 
     def get_model(self) -> str:
         """Answer with the scripted provider."""

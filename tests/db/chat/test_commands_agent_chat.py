@@ -15,9 +15,9 @@ from chat.agent.methods.turns import to_message
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.management.terminal import Screen
-from chat.models import Turn
+from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import current_transcript, find_turn
-from chat.think import Think, Tool, tool
+from chat.think import Command, Think, Tool, tool
 from chat.turns.admission.admission import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.models import Fiber
@@ -42,6 +42,7 @@ class LetterWriter(Think):
 
     code_tool = True
     workspace_tools = False
+    commands = (Command("greet", "say: Dear $ARGUMENTS,", "Begin a letter"),)
 
     def get_model(self) -> str:
         return "default"
@@ -94,6 +95,13 @@ def test_the_last_answer_is_taken_back_and_brought_back(alice: User, say: Say) -
 
 
 WRITES = 'call tool write {"path": "/.env", "content": "A=1"}\n'
+
+
+def test_commands_of_the_class_and_a_title(alice: User, say: Say) -> None:
+    out, err = say("/greet Ann\n/title Letters to Ann\n/help\n", "letter-writer")
+    assert out == "Dear Ann,\n"
+    assert "Of this agent: /greet Begin a letter." in err
+    assert AgentInstance.objects.get(owner=alice, agent="letter-writer").title == "Letters to Ann"
 
 
 def test_a_question_is_answered_once_always_or_refused_with_a_sentence(alice: User, say: Say) -> None:

@@ -1,7 +1,7 @@
 /// <reference lib="deno.ns" />
 // What the panel and the message field say. Run by test_pure_modules.py.
 
-import { commandOf, offered } from "../../../static/src/app/store/commands.ts";
+import { commandOf, commandsOf, offered } from "../../../static/src/app/store/commands.ts";
 import {
   type ContextPreview,
   fullness,
@@ -39,7 +39,7 @@ Deno.test("a slash is a command only where there is one", () => {
     null,
   ]);
   same(["/", "/com", "/compact", "/sum", "/compact x", "/x", "a /"].map((text) => offered(text).length), [
-    3,
+    4,
     1,
     1,
     1,
@@ -47,6 +47,8 @@ Deno.test("a slash is a command only where there is one", () => {
     0,
     0,
   ]);
+  const own = commandsOf({ commands: [{ name: "co-de", description: "Code", takes_text: true }] });
+  same(offered("/co", own).map(({ usage, about }) => [usage, about]), [["/co-de", "Code"], ["/compact", undefined]]);
 });
 
 const context = (more: Partial<ContextPreview> = {}) =>

@@ -37,6 +37,7 @@ from chat.http.api.schemas.common import (
 )
 from chat.http.api.schemas.models import (
     AgentOut,
+    CommandOut,
     InstanceDetailOut,
     ModelOut,
     OfferedModelOut,
@@ -284,6 +285,11 @@ def shown_agent(shown: Appearance) -> AgentOut:
         suggestions=list(shown.suggestions),
         is_listed=shown.is_listed,
         delivery=shown.delivery,
+        commands=[
+            CommandOut(name=each.name, description=each.description, takes_text=each.takes_text)
+            for each in shown.commands
+        ],
+        has_shell=shown.has_shell,
     )
 
 

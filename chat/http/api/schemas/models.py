@@ -7,12 +7,21 @@ from ninja import Schema
 from chat.http.api.schemas.common import Amount, InstanceOut
 
 
+class CommandOut(Schema):
+    """A slash command: a message `/name` becomes its template. `takes_text`: words behind it have a place in that."""
+
+    name: str
+    description: str
+    takes_text: bool
+
+
 class AgentOut(Schema):
     """An agent class that is served, as it looks to people.
 
     `icon`: a symbol of the page; where the agent has a file of its own, `icon_url` is its address, else null.
     `suggestions`: prompts for an empty conversation. `is_listed`: people are offered it to begin a conversation with.
-    `delivery`: what a message does while it answers, where the message says nothing else.
+    `delivery`: what a message does while it answers, where the message says nothing else. `commands`: its own, besides
+    those that every conversation has (undo, redo, compact, title). `has_shell`: a message `!script` runs the script.
     """
 
     name: str
@@ -23,6 +32,8 @@ class AgentOut(Schema):
     suggestions: list[str]
     is_listed: bool
     delivery: Literal["queue", "steer", "interrupt"]
+    commands: list[CommandOut]
+    has_shell: bool
 
 
 class ModelOut(Schema):

@@ -113,6 +113,7 @@ export class App extends Store {
       command: ({ name, rest }) => {
         if (name === "undo") this.undoing.ask();
         else if (name === "redo") this.undoing.redo();
+        else if (name === "title") this.conversations.retitle(this.conversation.instance, rest);
         else this.summaries.ask(rest);
       },
     });
@@ -158,6 +159,7 @@ export class App extends Store {
       suggestions: [],
       is_listed: false,
       delivery: "queue",
+      commands: [],
     };
 
   /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */

@@ -1,5 +1,7 @@
 // Commands of the message field: a first line that begins with a slash. Pure.
 
+import type { Agent } from "./types.ts";
+
 /** A command that can be given. */
 export interface CommandInfo {
   name: string;
@@ -7,6 +9,8 @@ export interface CommandInfo {
   usage: string;
   /** Whether a text may stand behind it; else what has one is a message. */
   takesText: boolean;
+  /** Of a command of the agent's, which is sent like a message: what it does, in its own words. */
+  about?: string;
 }
 
 /** A command that was given, with what stands behind it. */
@@ -24,6 +28,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   },
   { name: "undo", aliases: [], usage: "/undo", takesText: false },
   { name: "redo", aliases: [], usage: "/redo", takesText: false },
+  { name: "title", aliases: [], usage: "/title", takesText: true },
 ];
 
 const namesOf = (command: CommandInfo) => [command.name, ...command.aliases];
@@ -35,9 +40,19 @@ export function commandOf(text: string): Command | null {
   return command && (command.takesText || !rest.trim()) ? { name: command.name, rest: rest.trim() } : null;
 }
 
-/** Commands to offer while this is typed. */
-export function offered(text: string): CommandInfo[] {
-  const [whole, typed = ""] = /^\/([a-z]*)$/.exec(text) ?? [];
+/** The commands of an agent, as they are offered. */
+export const commandsOf = ({ commands }: Pick<Agent, "commands">): CommandInfo[] =>
+  commands.map(({ name, description, takes_text: takesText }) => ({
+    name,
+    aliases: [],
+    usage: `/${name}`,
+    takesText,
+    about: description,
+  }));
+
+/** Commands to offer while this is typed: the agent's own first. */
+export function offered(text: string, own: readonly CommandInfo[] = []): CommandInfo[] {
+  const [whole, typed = ""] = /^\/([a-z0-9-]*)$/.exec(text) ?? [];
   if (whole === undefined) return [];
-  return COMMANDS.filter((command) => namesOf(command).some((name) => name.startsWith(typed)));
+  return [...own, ...COMMANDS].filter((command) => namesOf(command).some((name) => name.startsWith(typed)));
 }

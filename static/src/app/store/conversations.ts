@@ -22,7 +22,7 @@ export class Conversations {
   }
 
   async rename(item: Instance): Promise<void> {
-    const { api, dialogs, notices } = this.#app;
+    const { dialogs } = this.#app;
     const load = async () => (await import("../dialogs/all.ts")).AskName;
     const title = await dialogs.ask(load, {
       title: t("conversation.rename-title"),
@@ -30,7 +30,16 @@ export class Conversations {
       confirm: t("common.rename"),
       value: item.title,
     });
-    if (title === null) return;
+    if (title !== null) await this.#entitle(item, title);
+  }
+
+  /** The title that was written behind a command; without one it is asked for. */
+  retitle(item: Instance, title: string): Promise<void> {
+    return title && item.id ? this.#entitle(item, title) : this.rename(item);
+  }
+
+  async #entitle(item: Instance, title: string): Promise<void> {
+    const { api, notices } = this.#app;
     try {
       await api.changeInstance(item.id, { title });
       this.patch(item.id, { title });

@@ -292,6 +292,8 @@ export interface Agent {
   is_listed: boolean;
   /** What a message does while it answers, where the message says nothing else. */
   delivery: Delivery;
+  /** Its own slash commands, which are sent like messages. */
+  commands: { name: string; description: string; takes_text: boolean }[];
 }
 
 /** A stored file, as the upload answers. */

@@ -8,13 +8,14 @@ const HINTS: { readonly [name: string]: MessageKey } = {
   compact: "summaries.compact-hint",
   undo: "undo.hint",
   redo: "undo.redo-hint",
+  title: "keys.title-hint",
 };
 
 export function CommandList({ commands }: { commands: readonly CommandInfo[] }) {
   const { composer } = useApp();
   return (
     <>
-      {commands.map(({ name, usage }) => (
+      {commands.map(({ name, usage, about }) => (
         <button
           key={name}
           type="button"
@@ -22,7 +23,7 @@ export function CommandList({ commands }: { commands: readonly CommandInfo[] }) 
           onClick={() => composer.fill(`${usage} `)}
         >
           <code>{usage}</code>
-          <span>{t(HINTS[name])}</span>
+          <span dir="auto">{about ?? t(HINTS[name])}</span>
         </button>
       ))}
     </>

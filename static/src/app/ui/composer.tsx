@@ -5,7 +5,7 @@ import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Attachment } from "../store/attachments.ts";
-import { type CommandInfo, commandOf, offered } from "../store/commands.ts";
+import { type CommandInfo, commandOf, commandsOf, offered } from "../store/commands.ts";
 import type { Delivery } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { Icon, IconButton } from "./icon.tsx";
@@ -119,8 +119,8 @@ function EditBar() {
 
 /** Above the field, while a slash is typed: the commands there are. */
 function Commands() {
-  const { composer } = useApp();
-  const commands = offered(follow(composer).text);
+  const app = follow(useApp());
+  const commands = offered(follow(app.composer).text, commandsOf(app.agentOf(app.conversation.instance)));
   return (
     <div id="commands" class="commands" aria-live="polite">
       {commands[0] && <CommandList commands={commands} />}
@@ -128,10 +128,10 @@ function Commands() {
   );
 }
 
-/** Take the only command that what is typed begins; null when it is whole already, or there is none. */
-function completionOf(text: string): CommandInfo | null {
-  const [first] = offered(text);
-  return first && !commandOf(text) ? first : null;
+/** Take the first command that what is typed begins; null when it is whole already, or there is none. */
+function completionOf(text: string, own: readonly CommandInfo[]): CommandInfo | null {
+  const [first] = offered(text, own);
+  return first && text !== first.usage && !commandOf(text) ? first : null;
 }
 
 function Field() {
@@ -161,7 +161,7 @@ function Field() {
     if (event.key === "Enter" && (isPlain || event.ctrlKey || event.metaKey)) {
       if (isPlain && isTouch()) return; // the phone's key breaks the line; the button sends
       event.preventDefault();
-      const command = completionOf(composer.text);
+      const command = completionOf(composer.text, commandsOf(app.agentOf(app.conversation.instance)));
       if (command) composer.fill(`${command.usage} `);
       else composer.submit();
     } else if (event.key === "Escape") {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chat.llm.direct_call import NAME
+from chat.core.model.language_model import DIRECT_CALL as NAME
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.think import StepConfig, ToolOutcome, TurnConfig
