@@ -243,6 +243,7 @@ VALUES: Final[Mapping[str, Contract]] = {
     "approved_by": Contract("approver, requester or another", lambda value: value in APPROVED_BY),
     "workspace_tools": _SWITCH,
     "workspace_in_prompt": Contract('True, False or "top"', lambda value: isinstance(value, bool) or value == "top"),
+    "instruction_files": _list("a list of paths", _is_text),
     "title_model": _OTHER_MODEL,
     "summary_model": _OTHER_MODEL,
     "injection_guard": Contract("an InjectionGuard or Relaxed(reason=…)", _kind(InjectionGuard)),

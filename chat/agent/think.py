@@ -147,6 +147,11 @@ class Think(
     characters, without what `.gitignore` files exclude. `"top"`: with the entries of its root and their sizes, or with
     a sentence where there is none. A prompt that `before_turn` returns stands in its place."""
 
+    instruction_files: ClassVar[Sequence[str]] = ()
+    """Files of the workspace that instruct the agent, such as `("AGENTS.md", "CLAUDE.md")`: the system prompt has the
+    text of the first that is there, at most 16 KiB, before the tree. It is read as a turn begins, and is the same bytes
+    from turn to turn until the file changes. Instructions of strangers count for the injection guard."""
+
     code_tool: ClassVar[bool | Sequence[str]] = False
     """Whether the model gets a tool that runs code which calls the other tools of the turn and, with `workspace_tools`,
     `state.*` for the files. Names and patterns choose what code may call, as in `enabled_tools`; the files are `state`

@@ -11,6 +11,7 @@ from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand, CommandError
 
+from chat.agent import registry
 from chat.agent.appearance import appearance_of
 from chat.agent.base import InstanceKey
 from chat.conversations.services import rename_instance

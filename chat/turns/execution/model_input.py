@@ -39,7 +39,7 @@ from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundar
 from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
 from chat.user_code.skills import skills_of
-from chat.user_code.workspace import files_in_prompt, workspace_of
+from chat.user_code.workspace import TREE, files_in_prompt, workspace_of
 from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
@@ -220,10 +220,14 @@ async def build_model_input(
 
 
 async def _tree(agent: Think, workspace: Workspace | None, guard: TurnGuard | None) -> str:
-    """The files as the prompt shows them. Names of strangers count once, and again when there are others."""
+    """The files as the prompt shows them. Names of strangers count once, and again when there are others.
+
+    So do their instructions, and again when these change.
+    """
     tree, names = await files_in_prompt(agent, workspace)
     if guard is not None and names:
-        listed = "\n".join(sorted(each.source for each in names))
+        instructions = tree.partition(TREE)[0]
+        listed = "\n".join([*sorted(each.source for each in names), *([instructions] if instructions else [])])
         await guard.see(names, name=f"tree {fingerprint(listed)}")
     return tree
 
@@ -240,7 +244,7 @@ async def _offered(request: ToolRequest) -> tuple[Toolset, Tool | None]:
 
 async def _workspace(agent: Think) -> Workspace | None:
     """The workspace of an agent that does something with it. It is asked for once an attempt."""
-    if not (agent.workspace_tools or agent.workspace_in_prompt):
+    if not (agent.workspace_tools or agent.workspace_in_prompt or agent.instruction_files):
         return None
     try:
         return await workspace_of(agent)

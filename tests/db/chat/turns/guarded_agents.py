@@ -157,6 +157,12 @@ class ShowingClerk(GuardedClerk):
     workspace_in_prompt = True
 
 
+class InstructedClerk(GuardedClerk):
+    """Does as a file says."""
+
+    instruction_files = ("AGENTS.md",)
+
+
 class SearchingClerk(GuardedClerk):
     """Finds what was said in other conversations."""
 

@@ -87,6 +87,6 @@ async def test_a_list_that_is_none_is_refused_and_code_cannot_write_one(make_roo
     await room.say(call_line("todo_write", "c1", todos=[{"content": "a", "status": "half done"}]) + "say: {results}")
     assert "in_progress" in (await room.texts())[-1][1]
     await room.say("say: done")
-    [declared] = [each for each in room.model.requests[-1]["tools"] if each["function"]["name"] == "execute"]
-    assert "todo_write" not in declared["function"]["description"]
+    [declared] = [each for each in room.model.requests[-1]["tools"] if each["name"] == "execute"]
+    assert "todo_write" not in declared["description"]
     assert await shown(room) == []
