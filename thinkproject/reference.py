@@ -32,6 +32,7 @@ PUBLIC = {
     "chat.tools.openapi": "Tools made of an OpenAPI document.",
     "chat.tools.questions": "Questions with choices.",
     "chat.tools.skills": "Sources of skills.",
+    "chat.tools.todo": "A to-do list.",
     "chat.tools.web": "Tools that read the web.",
     "chat.tools.browser": "Tools that drive a browser.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",

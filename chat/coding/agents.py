@@ -46,7 +46,7 @@ class CodingAgent(Think, abstract=True):
     """The model of the class, as `get_model` would name it."""
 
     role_text: ClassVar[str] = ""
-    """What the system prompt says of this agent, below what it says of all."""
+    """The part of the system prompt for this agent, below the part for all of them."""
 
     icon = "code"
     max_steps = 50
@@ -59,7 +59,7 @@ class CodingAgent(Think, abstract=True):
         return self.model
 
     def get_system_prompt(self) -> str:
-        """Give what all are told and what this one is."""
+        """Give the text of all these agents, and that of this one."""
         return f"{WORK_TEXT}\n{self.role_text}".strip()
 
 
@@ -115,7 +115,7 @@ class Build(CodingAgent):
             self.agent_tool(
                 General,
                 name="general_in_background",
-                description="Begin such a task and go on meanwhile; you are told when it has ended.",
+                description="Begin such a task and go on meanwhile; a message reports when it has ended.",
                 workspace="shared",
                 detached=Detached(wakes_parent=True),
             ),

@@ -17,7 +17,7 @@ BUILT_IN: Final = ("undo", "redo", "compact", "title")
 
 MAX_COMMANDS: Final = 50
 SUMMARISE_TEXT: Final = "Summarise what the task above found, and go on with what I asked for."
-"""What the model reads behind the result of a command's sub-agent, so that it goes on by itself. Never stored."""
+"""Text for the model behind the result of a command's sub-agent, so that it goes on by itself. Never stored."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _TYPED: Final = re.compile(r"/([a-z][a-z0-9-]*)(?:\s+(.*))?", re.DOTALL)

@@ -41,38 +41,42 @@ async def workspace_of(agent: Agent) -> Workspace:
 
 
 async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[str, list[SeenText]]:
-    """What the workspace adds below a system prompt, as the class asks: its instructions, then its tree.
+    """The part of a system prompt that the workspace adds, as the class asks: its instructions, then its tree.
 
     The instructions change seldom, so they come first. With it the texts of strangers that are in it, which the caller
-    notes. Files that cannot be read do not stop a turn: the text mentions it, and the log has the reason. Where the class
-    asks for the root alone, a sentence says that there is no workspace, and a root that cannot be read is left out.
+    notes. Files that cannot be read do not stop a turn: the text mentions it, and the log has the reason. Where the
+    class asks for the root alone, a sentence says that there is no workspace, and one that cannot be read is left out.
     """
     shown, seen = "", []
     is_top = agent.workspace_in_prompt == "top"
     if workspace is None:
         return f"\n\n{NO_WORKSPACE}" if is_top else "", []
     if agent.instruction_files:
-        text, found = await _read(_instructions(workspace, agent.instruction_files))
+        text, found = await _read(
+            _instructions(workspace, agent.instruction_files), missing="no instructions for the prompt"
+        )
         shown, seen = f"\n\n<instructions>\n{text}\n</instructions>" if text else "", found
     if is_top:
-        text, found = await _read(_root(workspace), unread="")
+        text, found = await _read(_root(workspace), missing="no files for the prompt", unread="")
         shown += f"\n\n{text}" if text else ""
         seen += found
     elif agent.workspace_in_prompt:
-        text, found = await _read(tree_snapshot(workspace))
+        text, found = await _read(tree_snapshot(workspace), missing="no tree for the prompt")
         shown += f"{TREE}The workspace as this turn began:\n{text}\n</files>"
         seen += found
     return shown, seen
 
 
-async def _read(reading: Awaitable[str], *, unread: str = "(cannot be read now)") -> tuple[str, list[SeenText]]:
-    """A text of the workspace, and what of it is by strangers."""
+async def _read(
+    reading: Awaitable[str], *, missing: str, unread: str = "(cannot be read now)"
+) -> tuple[str, list[SeenText]]:
+    """A text of the workspace, and what of it is by strangers. Where it cannot be read, the log has `missing`."""
     seen: list[SeenText] = []
     try:
         with user_code_boundary("get_workspace"), held_back() as seen:  # a store may be the agent's own
             text = await reading
     except (FileFailed, AgentCodeFailed) as error:
-        logger.warning("not in the prompt", extra={"action": "workspace_not_shown", "code": error.code})
+        logger.warning(missing, extra={"action": "workspace_not_shown", "code": error.code})
         text = unread
     return text.replace("</", "< /"), seen  # the text is not ours: none of it ends the tag
 

@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
+from chat.instance.instance import make_agent
 from chat.streams.reader import read
 from chat.think import Think, Tool
 from chat.tools.todo import todo_tools
+from chat.turns.execution.code.code_tool import code_tool
 from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
+from tools_app.core.toolset import Toolset
+from tools_app.question_tool import ask_user
 
 from .agents import MODELS
 from .call_lines import call_line
@@ -39,7 +43,7 @@ def writes(*contents: str, done: int = 0, call_id: str) -> str:
 
 
 async def shown(room: Room) -> list[str]:
-    """What is to be done, as the API has it."""
+    """The list as the API has it."""
     found = (await asked(room, "GET", f"/instances/{await instance_id(room)}/todos")).json()["todos"]
     assert {each["priority"] for each in found} <= {"medium"}
     return [f"{each['content']} {each['status']}" for each in found]
@@ -86,7 +90,9 @@ async def test_a_list_that_is_none_is_refused_and_code_cannot_write_one(make_roo
     room = make_room("lister")
     await room.say(call_line("todo_write", "c1", todos=[{"content": "a", "status": "half done"}]) + "say: {results}")
     assert "in_progress" in (await room.texts())[-1][1]
-    await room.say("say: done")
-    [declared] = [each for each in room.model.requests[-1]["tools"] if each["name"] == "execute"]
-    assert "todo_write" not in declared["description"]
+    agent = make_agent(room.key)
+    assert isinstance(agent, Think)
+    code = code_tool(agent, Toolset([*todo_tools, ask_user]), None)
+    assert code is not None
+    assert ("ask_user" in code.description, "todo_write" in code.description) == (True, False)
     assert await shown(room) == []
