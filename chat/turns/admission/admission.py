@@ -144,6 +144,8 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
     intake, file_ids = adopt_files_of(key, intake, files_of)  # objects first, rows second
     intake, original_ids = fit_intake(key, intake, files_of)
     request = replace(request, intake=in_current_zone(intake), options={**of_command, **request.options})
+    if of_command and request.delivery is not Delivery.INTERRUPT:
+        request = replace(request, delivery=Delivery.QUEUE)  # its calls are no part of another answer
     if isinstance(intake, Program) and len(intake.messages) > 1:
         recount_if_due(key.owner_id, intake.messages)
     try:

@@ -45,11 +45,17 @@ def _taken(
         return message, []
     command, arguments = found
     filled = fill(command, arguments)
-    options["opening"] = _opening(command, filled.text, filled.scripts)
+    if filled.scripts or command.agent or command.model:
+        options["opening"] = _opening(command, filled.text, filled.scripts)
     parts = [*message["parts"]]
     parts[at] = {**parts[at], "text": filled.text}
     metadata = {**(message.get("metadata") or {}), COMMAND: {"name": command.name, "arguments": arguments}}
     return {**message, "parts": parts, "metadata": metadata}, []
+
+
+def begins_by_itself(options: TurnOptions) -> bool:
+    """Whether a turn has a beginning of its own, so that no other one may answer its message."""
+    return "opening" in options or "direct_call" in options
 
 
 def _text_of(message: NewMessage) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from chat.agent.think import Think
 from chat.core.loop.concurrency import ConcurrencyPolicy, Strategy, decide, to_policy
 from chat.errors import InputInvalid, TurnDropped
 from chat.models import AgentInstance, Delivery, Turn, TurnTrigger
+from chat.turns.admission.commands import begins_by_itself
 from chat.turns.admission.intake import ClientArray, Intake, Placement, Program, Submit
 from chat.turns.state.active import active_turns
 from chat.turns.state.merging import MERGED
@@ -95,7 +96,8 @@ def decide_overlap(
     if policy.strategy in AHEAD:
         is_alone = policy.strategy is Strategy.INTERRUPT or all(turn.author == author for turn in active)
         return _ahead(active, Delivery(policy.strategy.value)) if active and is_alone else Overlap()
-    waiting = {turn.pk: turn for turn in active if _waits(turn) and turn.author == author}
+    mine = [turn for turn in active if _waits(turn) and turn.author == author]
+    waiting = {turn.pk: turn for turn in mine if not begins_by_itself(turn.options)}
     decision = decide(policy, is_submit=True, is_busy=bool(active), waiting=tuple(waiting))
     if not decision.is_accepted:
         raise TurnDropped

@@ -35,7 +35,9 @@ export class Conversations {
 
   /** The title that was written behind a command; without one it is asked for. */
   retitle(item: Instance, title: string): Promise<void> {
-    return title && item.id ? this.#entitle(item, title) : this.rename(item);
+    if (item.id) return title ? this.#entitle(item, title) : this.rename(item);
+    this.#app.composer.fill(`/title ${title}`); // there is nothing to name yet
+    return Promise.resolve();
   }
 
   async #entitle(item: Instance, title: string): Promise<void> {

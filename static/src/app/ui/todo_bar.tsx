@@ -12,14 +12,16 @@ const WORDS: { readonly [status in TodoStatus]: MessageKey } = {
 };
 
 export function TodoBar({ todos }: { todos: readonly Todo[] }) {
-  const closed = todos.filter((todo) => !isOpen(todo)).length;
+  const counted = todos.filter(({ status }) => status !== "cancelled").length;
+  const closed = todos.filter(({ status }) => status === "completed").length;
   const current = todos.find((todo) => todo.status === "in_progress") ?? todos.find(isOpen);
   return (
     <section id="todos" class="todo-bar" aria-label={t("todos.title")}>
       <details>
         <summary>
-          <span class="todo-count">{t("todos.count", { closed, count: todos.length })}</span>
+          <span class="todo-count">{t("todos.count", { closed, count: counted })}</span>
           {current && <span class="todo-current" dir="auto">{current.content}</span>}
+          <Icon name="chevron" />
         </summary>
         <ol>
           {todos.map((todo, at) => (

@@ -69,8 +69,9 @@ async def test_a_build_has_the_code_explored_and_work_done_in_the_background(mak
         await run_until_idle(skip_delays=True)
     assert status_of(turn) == "completed"
     assert await room.handle.workspace.read_file("/made.py") == "y = 2\n"  # it works on the same files
-    [(_, said)] = [each for each in await room.texts() if "Made /made.py." in each[1] and each[0] == "user"]
-    assert "general" in said.lower()  # the report, which was answered
+    asked, reported = [text for role, text in await room.texts() if role == "user" and "Made /made.py." in text]
+    assert asked.startswith("call tool general_in_background")
+    assert "general" in reported.lower()  # once, and it was answered
     assert [role for role, _ in await room.texts()][-2:] == ["user", "assistant"]
 
 

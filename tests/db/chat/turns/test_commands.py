@@ -7,12 +7,13 @@ import pytest
 
 from chat.core.commands import SUMMARISE_TEXT, Command
 from chat.llm.scripted import ScriptedModel
+from chat.models import Delivery
 from chat.think import Permission, Think, Tool
 from chat.turns.admission.intake import Program, Regenerate
 from thinkproject.kernel.jsonvalue import dump
 
 from .agents import MODELS
-from .answering import Desk, on_record
+from .answering import Desk, on_record, turns_of
 from .conftest import MakeRoom, Room, status_of
 from .undo_requests import asked
 
@@ -44,6 +45,12 @@ class Commander(Think):
 
     def get_tools(self) -> list[Tool]:
         return [self.agent_tool(Helper)]
+
+
+class HastyCommander(Commander):
+    """Answers the newest message alone."""
+
+    message_concurrency = "latest"
 
 
 class CarefulCommander(Commander):
@@ -101,6 +108,17 @@ async def test_a_person_is_asked_about_a_script_where_the_rules_say(make_room: M
     assert await parts(desk.room) == [("tool-bash", "output-available" if is_approved else "output-denied")]
     assert len(desk.room.model.requests) == 1
     assert ("No such file" if is_approved else "Not now") in (await desk.room.texts())[-1][1]
+
+
+async def test_a_command_with_calls_is_answered_by_its_own_turn(make_room: MakeRoom) -> None:
+    room = make_room("hasty-commander")
+    await room.admit("say: first")
+    waits = (await room.admit("/show /none", delivery=Delivery.STEER)).turn
+    assert waits.delivery == Delivery.QUEUE
+    later = await room.say("say: later")  # takes the place of what waits, but for a command's
+    assert [status_of(turn) for turn in await turns_of(room)] == ["skipped", "completed", "completed"]
+    assert await parts(room) == [("tool-bash", "output-available")]
+    assert later.position == 3
 
 
 async def test_the_model_goes_on_from_what_a_commands_sub_agent_found(make_room: MakeRoom) -> None:
