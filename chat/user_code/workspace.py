@@ -18,8 +18,8 @@ from tools_app.workspace.undo import KEEPING
 
 logger = logging.getLogger(__name__)
 
-TREE: Final = "\n\n<files>\n"
-"""The beginning of the tree in a prompt."""
+INSTRUCTIONS_END: Final = "\n</instructions>"
+"""The end of the instructions in a prompt; what follows are names of files."""
 
 MAX_INSTRUCTION_BYTES: Final = 16 * 1024
 """Of a file of instructions, about 4,000 tokens: each call of the model has them."""
@@ -55,14 +55,14 @@ async def files_in_prompt(agent: Think, workspace: Workspace | None) -> tuple[st
         text, found = await _read(
             _instructions(workspace, agent.instruction_files), missing="no instructions for the prompt"
         )
-        shown, seen = f"\n\n<instructions>\n{text}\n</instructions>" if text else "", found
+        shown, seen = f"\n\n<instructions>\n{text}{INSTRUCTIONS_END}" if text else "", found
     if is_top:
         text, found = await _read(_root(workspace), missing="no files for the prompt", unread="")
         shown += f"\n\n{text}" if text else ""
         seen += found
     elif agent.workspace_in_prompt:
         text, found = await _read(tree_snapshot(workspace), missing="no tree for the prompt")
-        shown += f"{TREE}The workspace as this turn began:\n{text}\n</files>"
+        shown += f"\n\n<files>\nThe workspace as this turn began:\n{text}\n</files>"
         seen += found
     return shown, seen
 

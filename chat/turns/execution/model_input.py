@@ -39,7 +39,7 @@ from chat.user_code.call_hook import call_hook, is_overridden, user_code_boundar
 from chat.user_code.extensions import extensions_of
 from chat.user_code.session_setup import policy_of
 from chat.user_code.skills import skills_of
-from chat.user_code.workspace import TREE, files_in_prompt, workspace_of
+from chat.user_code.workspace import INSTRUCTIONS_END, files_in_prompt, workspace_of
 from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
@@ -226,7 +226,7 @@ async def _tree(agent: Think, workspace: Workspace | None, guard: TurnGuard | No
     """
     tree, names = await files_in_prompt(agent, workspace)
     if guard is not None and names:
-        instructions = tree.partition(TREE)[0]
+        instructions = tree.rpartition(INSTRUCTIONS_END)[0]
         listed = "\n".join([*sorted(each.source for each in names), *([instructions] if instructions else [])])
         await guard.see(names, name=f"tree {fingerprint(listed)}")
     return tree
