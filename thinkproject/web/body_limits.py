@@ -18,7 +18,7 @@ from chat.http.api.problems import problem
 from chat.http.conf import http_settings
 from thinkproject.kernel.languages import language_of
 from thinkproject.kernel.phrases import Phrase
-from tools_app.workspace import archive
+from tools_app.workspace import unpacking
 from tools_app.workspace.conf import workspace_settings
 
 Scope = dict[str, Any]
@@ -135,7 +135,7 @@ _UPLOADS: Mapping[str, Callable[[], int]] = {
     "/archives": lambda: file_settings.archive_max_bytes + MULTIPART_BYTES,
     "/imports": lambda: file_settings.import_max_bytes + MULTIPART_BYTES,
     "/workspace/content": lambda: workspace_settings.file_max_bytes,
-    "/workspace/archive": lambda: archive.ARCHIVE_BYTES + MULTIPART_BYTES,
+    "/workspace/archive": lambda: unpacking.ARCHIVE_BYTES + MULTIPART_BYTES,
 }
 """Operations that take files, by the ends of their paths: a path of several methods has the name of the first alone."""
 

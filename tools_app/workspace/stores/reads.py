@@ -321,7 +321,7 @@ def _matching(
     And the `.gitignore` files that count, each as directory and text; none if `ignored`.
     """
     prefix = below(normalise(pattern.prefix))
-    start = normalise(prefix)
+    start: str = normalise(prefix)
     anchor = _entry(tree, path=start, follow=False)
     if anchor is None or anchor.path != start or anchor.kind is not EntryKind.DIRECTORY:
         return [], {}, []  # also where a link is on the way: links are not entered
@@ -334,8 +334,9 @@ def _matching(
     found = seen if takes_all else [each for each in seen if pattern.matches(each.path)]
     if ignored:
         return found, above, []
-    files = [each for each in seen if each.path.endswith(f"/{_IGNORE_FILE}") and each.kind is EntryKind.FILE]
-    return found, above, _texts(tree, [*_above(tree, start), *files])
+    files: list[BriefEntry | Entry] = [*_above(tree, start)]
+    files += [each for each in seen if each.path.endswith(f"/{_IGNORE_FILE}") and each.kind is EntryKind.FILE]
+    return found, above, _texts(tree, files)
 
 
 def _until(entries: Iterable[E], pattern: GlobPattern, limit: int) -> Iterator[E]:
