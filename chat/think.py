@@ -90,6 +90,7 @@ from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.core.wrappers import filtered, renamed, with_approval, with_output_limit, with_prefix, with_timeout
 
 if TYPE_CHECKING:
+    from chat.core.wire.ndjson import LineReader
     from chat.instance.handle import AgentHandle
     from chat.threads.agent import ThreadAgent, ThreadsAgent
     from chat.threads.chat import ThreadChat
@@ -133,6 +134,7 @@ __all__ = [
     "InjectionGuard",
     "InstanceKey",
     "LanguageModel",
+    "LineReader",
     "LoopResult",
     "LostFiber",
     "McpServerSpec",
@@ -223,6 +225,7 @@ _LATER = {
     "AgentFacet": "chat.threads.facet",
     "AgentHandle": "chat.instance.handle",
     "AgentLoop": "chat.threads.loop",
+    "LineReader": "chat.core.wire.ndjson",
     "LoopResult": "chat.threads.loop",
     "ThreadChat": "chat.threads.chat",
     "ThreadAgent": "chat.threads.agent",

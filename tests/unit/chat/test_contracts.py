@@ -15,6 +15,7 @@ from chat.checks import _HOOKS as HOOKS
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import Allow, Block, RecoveryDecision, StepConfig, TurnConfig
 from chat.llm.scripted import ScriptedModel
+from chat.threads.agent import ThreadsAgent
 from thinkproject.kernel.retry import RetryPolicy
 from tools_app.core.guard.rules import InjectionGuard, Relaxed
 from tools_app.core.mcp.servers import McpServerSpec
@@ -193,6 +194,7 @@ FINE_VALUES: dict[str, set[str]] = {
     },
     "sub_agents": {"empty list", "list of texts", "generator"},
     "agents": {"empty list", "list of texts", "generator"},
+    "thread_agent": {"text"},
     "max_concurrent_agent_tools": {"nothing"},
     "interrupted_text": {"text"},
     "step_limit_text": {"text"},
@@ -217,6 +219,8 @@ FINE_VALUES: dict[str, set[str]] = {
 
 RIGHT_VALUES: dict[str, Any] = {
     "sub_agents": [(Desk, "researcher")],
+    "thread_agent": [Desk, "coder"],
+    "workspace_in_prompt": ["top"],
     "retry_policy": [RetryPolicy(attempts=1)],
     "injection_guard": [InjectionGuard(), Relaxed(reason="Reads our own wiki only.")],
     "chat_recovery": ["paused"],
@@ -228,7 +232,7 @@ RIGHT_VALUES: dict[str, Any] = {
 def test_every_attribute_of_a_class_is_checked() -> None:
     declared = {
         name
-        for cls in Think.__mro__
+        for cls in (*Think.__mro__, ThreadsAgent)
         for name, kind in vars(cls).get("__annotations__", {}).items()
         if get_origin(kind) is ClassVar or str(kind).startswith("ClassVar")
     }
@@ -243,7 +247,7 @@ def made(name: str, value: Any) -> type[Agent]:
 
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_wrong_values_are_explained_and_right_ones_taken(name: str) -> None:
-    switch = {"true", "false"} if isinstance(getattr(Think, name), bool) else set()
+    switch = {"true", "false"} if isinstance(getattr(Think, name, None), bool) else set()
     with neighbours() as values:
         found = {kind: value_problems(made(name, value)) for kind, value in values.items()}
     for kind, problems in found.items():
