@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.instances.rows import find_instance
-from chat.models import Turn
+from chat.models import AgentInstance, Turn
+from chat.realtime import monitor
+from chat.streams.logs.database_log import write_segments
+from chat.streams.records import Record
 from chat.think import ThreadsHandle
+from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from tests.db.chat.conftest import make_turn
 from tests.db.chat.threads.coders import MODELS, ROOT
 from tests.db.chat.threads.conftest import OpenDesk
 from thinkproject.kernel.aio import db
@@ -154,6 +160,25 @@ async def test_who_comes_in_the_middle_gets_the_run_from_its_beginning(
     await run_until_idle()
     seen = await late.until("stream_end")
     assert text_of(seen) == "Everything from the first word on."
+
+
+async def test_what_is_not_notified_of_is_found(
+    open_desk: OpenDesk, threads: ThreadsHandle, coders_key: InstanceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
+    desk = await open_desk()
+    await threads.add_message("t", question("m1", "Hello"))
+    child = await db(find_instance, coders_key.below("coder-under-test", "t"))
+    assert child is not None
+    await db(AgentInstance.objects.filter(pk=child.pk).update, title="Renamed")
+    while (await desk.next("threads"))["threads"][0]["name"] != "Renamed":
+        pass
+    turn = await db(lambda: make_turn(child, status="running"))
+    await db(write_segments, turn.pk, [Record(0, '{"type":"text-delta","id":"0","delta":"Found"}')])
+    assert (await desk.next("stream_delta"))["delta"] == "Found"
+    await db(Fiber.objects.filter(pk=turn.fiber_id).update, status="completed", finished_at=timezone.now())
+    await db(Turn.objects.filter(pk=turn.pk).update, finished_at=timezone.now())
+    assert [frame["type"] for frame in await desk.until("stream_end")][-1] == "stream_end"
 
 
 async def test_a_workspace_moves_between_threads_and_is_taken_from_all_when_it_is_deleted(
