@@ -3,7 +3,7 @@ PYTHON ?= python3
 BOOTSTRAP = $(PYTHON) -m thinkproject.run.bootstrap
 T ?=
 
-.PHONY: run test whole test-busy long check fix bench chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
+.PHONY: run test whole test-busy long check fix bench bench-coding chaos clients clients-newest example-usechat example-react example-assistantui example-orchestrator example-assistant clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
@@ -31,6 +31,9 @@ fix:  ## Format and mend what can be mended
 
 bench:  ## The benchmarks; prints a table
 	@exec $(BOOTSTRAP) bench $(T)
+
+bench-coding:  ## Twelve coding tasks with a model: THINK_MODEL=provider/model; without one their solutions
+	@exec $(BOOTSTRAP) bench-coding $(T)
 
 chaos:  ## The long run that kills processes at random
 	@exec $(BOOTSTRAP) chaos $(T)

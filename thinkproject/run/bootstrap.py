@@ -76,6 +76,7 @@ def main(arguments: list[str]) -> int:
         "check": check,
         "fix": fix,
         "bench": bench,
+        "bench-coding": bench_coding,
         "chaos": chaos,
     }
     commands |= {"long": long, "clients": clients, "clients-newest": clients_newest, "example": example, "clean": clean}
@@ -229,6 +230,12 @@ def bench(rest: list[str]) -> int:
     install(["dev"])
     build_assets()
     return _call([str(PYTHON), "-m", "bench", *rest])
+
+
+def bench_coding(rest: list[str]) -> int:
+    """The coding tasks, with the model that `THINK_MODEL` names."""
+    install(["dev"])
+    return _call([str(PYTHON), "-m", "bench.coding", *rest])
 
 
 def chaos(rest: list[str]) -> int:
