@@ -53,6 +53,18 @@ def probe_model(name: str, scripts: dict[str, str]) -> str:
     return printed.getvalue()
 
 
+def work_of(instance_id: str) -> dict[str, Any]:
+    """The turns of a conversation: the status of the last one, the steps of all, the exit code of the last command."""
+    turns = list(Turn.objects.filter(instance_id=instance_id).select_related("fiber").order_by("position"))
+    runs = ToolCallRecord.objects.filter(turn_id__in=[turn.pk for turn in turns], tool_name="run_command")
+    last = runs.order_by("pk").last()
+    return {
+        "status": turns[-1].fiber.status,
+        "steps": sum(turn.step_count for turn in turns),
+        "exit_code": None if last is None else last.output["exitCode"],
+    }
+
+
 def running(user_id: int) -> int:
     """How many turns of a user have not ended."""
     return Turn.objects.filter(instance__owner_id=user_id, finished_at=None).count()

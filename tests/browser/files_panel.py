@@ -20,11 +20,11 @@ _PUT = """async ([path, address]) => {
 class Files:
     """A conversation with files, its panel, and a second pair of hands that writes through the API."""
 
-    def __init__(self, tab: ChatPage, product: LiveProduct) -> None:
+    def __init__(self, tab: ChatPage, product: LiveProduct, *, agent: str = "assistant") -> None:
         self.tab = tab
         words = {"user": "Hello", "assistant": "Hi."}
         said = [{"id": role, "role": role, "parts": [{"type": "text", "text": words[role]}]} for role in words]
-        self.key = product.seed("With files", said)
+        self.key = product.seed("With files", said, agent=agent)
         self.api = f"/api/v1/instances/{self.key}/workspace"
 
     def put(self, path: str, content: str | bytes) -> None:

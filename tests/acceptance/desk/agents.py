@@ -37,7 +37,17 @@ from chat.think import (
     tool,
 )
 from chat.tools.todo import todo_tools
-from tests.acceptance.desk import coding, delegating, growing, offered, recovering, ruled, surveying, working
+from tests.acceptance.desk import (
+    coding,
+    delegating,
+    growing,
+    mending,
+    offered,
+    recovering,
+    ruled,
+    surveying,
+    working,
+)
 from tests.acceptance.desk.servers import MCP
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
@@ -469,4 +479,4 @@ class Crier(Desk):
         return "rested"
 
 
-__all__ = ["coding", "delegating", "growing", "offered", "recovering", "ruled", "surveying", "working"]
+__all__ = ["coding", "delegating", "growing", "mending", "offered", "recovering", "ruled", "surveying", "working"]
