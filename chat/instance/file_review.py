@@ -9,7 +9,7 @@ from thinkproject.kernel.aio import db
 
 
 class FileReview:
-    """What turns of one conversation changed in files. Each method is about the turns it is given, or about all.
+    """Decides about files that turns of one conversation changed. Each method is about the turns it is given, or all.
 
     Errors of all: `UndoImpossible` before the first turn, and for turns that are not of this conversation.
     """

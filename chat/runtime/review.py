@@ -49,17 +49,17 @@ class ReviewChoice:
 
 
 def review(instance: AgentInstance, turn_ids: Collection[str] = (), *, limit: int = MAX_FILES) -> Review:
-    """What these turns of a conversation changed, or all of its turns without any. Nothing is changed.
+    """Look at the files that these turns of a conversation changed, or all of its turns. Nothing is changed.
 
     What was taken back of it counts: only what is left is in the review. Takes seconds for long texts.
     """
     scope = _scope(instance, turn_ids)
     if scope is None:
         return Review(files=(), kept=frozenset())
-    files = reviewed_files(scope.some, may_write=may_write(instance), limit=limit + 1)
+    files, has_more = reviewed_files(scope.some, may_write=may_write(instance), limit=limit)
     names = [mark for file in files for mark in file.marks]
     kept = KeptChange.objects.filter(instance=instance, digest__in=names).values_list("digest", flat=True)
-    return Review(files=files[:limit], kept=frozenset(kept), has_more=len(files) > limit)
+    return Review(files=files, kept=frozenset(kept), has_more=has_more)
 
 
 def keep_changes(
@@ -110,7 +110,7 @@ def undo_changes(
 
 
 def patch_of(instance: AgentInstance, turn_ids: Collection[str] = ()) -> bytes:
-    """What these turns changed, or all, as one patch that `git apply` takes, from before to what they left.
+    """Write one patch that `git apply` takes, from the files before these turns, or all, to what they left.
 
     Files whose bytes are not kept, or are too many, are named above it; git passes such lines over.
     """
@@ -154,7 +154,7 @@ def _narrowed(instance: AgentInstance, turn_ids: Collection[str], choice: Review
 
 def _seen(some: Q, choice: ReviewChoice, *, writable: Q) -> ReviewedFile:
     """The file, if it is what was seen. Errors: `FileConflict`; `UndoImpossible` where no change is left."""
-    file = next(iter(reviewed_files(some, may_write=writable, limit=1)), None)
+    file = next(iter(reviewed_files(some, may_write=writable, limit=1)[0]), None)
     if file is None or file.id != choice.file_id:
         raise UndoImpossible
     if file.version != choice.version or not set(choice.hunks) <= {each.id for each in file.hunks}:

@@ -71,7 +71,7 @@ def reads(*numbers: int) -> list[tuple[str, dict[str, str]]]:
     return [("read", {"path": f"/pkg/mod_{number:03}.py"}) for number in numbers]
 
 
-RUN = ("run_command", {"command": "python3 -m unittest -q"})
+RUN = ("run_command", {"command": "python3 -B -m unittest -q"})
 MODULE = f"/pkg/mod_{WRONG_AT}.py"
 LOOKING = f"Find out why the test fails.\n{steps(1, RUN, *reads(*range(28)))}\nsay: Read them all."
 STEERED = (
@@ -83,7 +83,7 @@ MENDING = (
     "Mend the module, not the test.\n"
     + steps(
         200,
-        *reads(*range(100, 118)),
+        *reads(*range(100, 140)),
         ("grep", {"query": "return 138"}),
         ("edit", {"path": MODULE, "old_string": str(WRONG_AT + 1), "new_string": str(WRONG_AT)}),
         RUN,
@@ -121,7 +121,7 @@ def test_a_failing_test_in_a_repository_is_mended(tab: ChatPage, live_product: L
     assert files.read("/tests/test_total.py") == before["tests/test_total.py"]
     tab.input.fill("")
     tab.write(MENDING)
-    expect(tab.answers.last).to_contain_text("It passes.", timeout=PATIENCE_MS)
+    expect(tab.answers.last).to_contain_text("It passes.", timeout=2 * PATIENCE_MS)
     tab.rest()
     assert files.read(MODULE) == GOOD.format(number=WRONG_AT)
     work = live_product.call("work_of", files.key)

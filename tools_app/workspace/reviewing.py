@@ -1,7 +1,7 @@
 """Changes of turns as a person reviews them: files, their hunks, and what it takes to have one back as it was.
 
-The texts are those of before and of what the turns left. A hunk goes back by a change of what is there now, if that is
-still what the turns left: a file that another hand has changed since is a conflict, and stays.
+The texts are the one before the turns and the one that they left. A hunk goes back by a change of what is there now, if
+that is still what the turns left: a file that another hand has changed since is a conflict, and stays.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from tools_app.core.files.hunks import Hunk, hunks_of, without_hunks
 from tools_app.core.files.media_types import sniff
+from tools_app.core.files.patches import is_of_git
 from tools_app.core.files.paths import name_of
 from tools_app.core.origins import Origin
 from tools_app.models import FileBackup, StoredWorkspace, WorkspaceEntry
@@ -49,11 +50,15 @@ class ReviewedFile:
         return [each.id for each in self.hunks] or [self.digest]
 
 
-def reviewed_files(some: Q, *, may_write: Q, limit: int) -> list[ReviewedFile]:
-    """The files that this part of the backups changed, by path. Takes seconds for long texts."""
+def reviewed_files(some: Q, *, may_write: Q, limit: int) -> tuple[list[ReviewedFile], bool]:
+    """The files that this part of the backups changed, by path, and whether there are more. Seconds for long texts.
+
+    Files in a `.git` are left out: what is in them says something to git alone.
+    """
     standing = {each.id: each for each in undoable(some, may_write=may_write)}
     found: list[ReviewedFile] = []
-    for each in compared(changed_files(some, limit=limit)):
+    changed = changed_files(some, limit=limit + 1)
+    for each in compared(file for file in changed[:limit] if not is_of_git(file.path)):
         known = standing.get(each.id)
         found.append(
             ReviewedFile(
@@ -65,7 +70,7 @@ def reviewed_files(some: Q, *, may_write: Q, limit: int) -> list[ReviewedFile]:
                 hunks=hunks_of(each.before or "", each.after or "", each.path) if each.diff else (),
             )
         )
-    return found
+    return found, len(changed) > limit
 
 
 def put_back_hunks(file: ReviewedFile, hunks: Collection[Hunk], *, undo_id: str) -> None:

@@ -55,7 +55,7 @@ def git_patch(files: Iterable[PatchedFile]) -> bytes:
 
     Files in a `.git` are left out: git refuses patches of them. Equal files are left out as well.
     """
-    changed = [each for each in files if each.before != each.after and ".git" not in each.path.split("/")]
+    changed = [each for each in files if each.before != each.after and not is_of_git(each.path)]
     renamed = _renames(changed)
     gone = {each.path for each in renamed.values()}
     pieces: list[str] = []
@@ -65,6 +65,11 @@ def git_patch(files: Iterable[PatchedFile]) -> bytes:
         elif each.path not in gone:
             pieces += _pieces(each)
     return "".join(pieces).encode()
+
+
+def is_of_git(path: str) -> bool:
+    """Whether a path is in the data of a repository, which git alone reads and writes."""
+    return ".git" in path.split("/")
 
 
 def _renames(changed: Sequence[PatchedFile]) -> _Renamed:

@@ -1,6 +1,6 @@
 """API operations to review what turns changed in files: by file and by hunk, and as a patch."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -16,6 +16,7 @@ from tools_app.core.files.hunks import Hunk
 from tools_app.workspace.reviewing import ReviewedFile
 
 router = Router(tags=["undo"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
+ALL_TURNS: Final[list[str]] = []
 Few = Annotated[int, Query(ge=1, le=1000)]
 Turns = Annotated[
     list[str], Query(alias="turn", max_length=50, description="Ids of turns; without any, the whole conversation.")
@@ -25,7 +26,7 @@ Turns = Annotated[
 @router.get(
     "/instances/{instance_id}/review", response=ReviewOut, operation_id="get_review", openapi_extra=declares(409)
 )
-async def review_detail(request: HttpRequest, instance_id: str, turn: Turns = [], limit: Few = 200) -> object:  # noqa: B006
+async def review_detail(request: HttpRequest, instance_id: str, turn: Turns = ALL_TURNS, limit: Few = 200) -> object:
     """Files that turns changed, with their hunks, and what of it a person keeps. What was taken back is not listed."""
     instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
     return _review(await db(lambda: review(instance, turn, limit=limit)))
@@ -60,8 +61,8 @@ async def review_decide(request: HttpRequest, instance_id: str, data: ReviewIn) 
         }
     },
 )
-async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = []) -> HttpResponse:  # noqa: B006
-    """What turns changed in files as one patch for `git apply`: new, deleted, renamed and binary files too."""
+async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = ALL_TURNS) -> HttpResponse:
+    """One patch for `git apply` of what turns changed: with new, deleted, renamed and binary files."""
     instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
     response = HttpResponse(await db(patch_of, instance, turn), content_type="text/x-diff; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="changes.patch"'

@@ -47,6 +47,7 @@ async def begun(room: Room) -> Turn:
         + call_line("write", "c2", path="/new", content="new\n")
         + call_line("delete", "c3", path="/old")
         + call_line("write", "c4", path="/logo", content="text\n")
+        + call_line("write", "c5", path="/.git/HEAD", content="ref: refs/heads/main\n")
         + "say: done"
     )
 
