@@ -8,8 +8,9 @@ from ninja import Query, Router
 from chat.access.auth import open_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
+from chat.http.api.schemas.marks import UndoneMarkOut
 from chat.http.api.schemas.review import HunkOut, ReviewedFileOut, ReviewIn, ReviewOut
-from chat.models import Role
+from chat.models import Revert, Role
 from chat.runtime.review import Review, ReviewChoice, keep_changes, patch_of, review, undo_changes
 from thinkproject.kernel.aio import db
 from tools_app.core.files.hunks import Hunk
@@ -44,11 +45,12 @@ async def review_decide(request: HttpRequest, instance_id: str, data: ReviewIn) 
     caller = caller_of(request).user
     instance = await db(open_instance, caller, instance_id, needs=Role.WRITER)
     choice = ReviewChoice(file_id=data.file_id, version=data.version, hunks=data.hunks)
+    undone = None
     if data.action == "undo":
-        await db(lambda: undo_changes(instance, choice, turn_ids=data.turns, actor_id=caller.pk))
+        undone = await db(lambda: undo_changes(instance, choice, turn_ids=data.turns, actor_id=caller.pk))
     else:
         await db(lambda: keep_changes(instance, choice, turn_ids=data.turns, is_kept=data.action == "keep"))
-    return _review(await db(lambda: review(instance, data.turns, limit=200)))
+    return _review(await db(lambda: review(instance, data.turns, limit=200)), undone)
 
 
 @router.get(
@@ -71,9 +73,13 @@ async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = ALL
     return response
 
 
-def _review(found: Review) -> ReviewOut:
+def _review(found: Review, undone: Revert | None = None) -> ReviewOut:
     files = [_file(each, found.kept) for each in found.files]
-    return ReviewOut(files=files, has_more=found.has_more, kept_count=sum(each.is_kept for each in files))
+    mark = None
+    if undone is not None:
+        mark = UndoneMarkOut(id=undone.pk, file_count=undone.file_count, includes_messages=False)
+    kept_count = sum(each.is_kept for each in files)
+    return ReviewOut(files=files, has_more=found.has_more, kept_count=kept_count, undone=mark)
 
 
 def _file(each: ReviewedFile, kept: frozenset[str]) -> ReviewedFileOut:

@@ -5,6 +5,7 @@ from typing import Literal
 from ninja import Field, Schema
 
 from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.marks import UndoneMarkOut
 
 
 class HunkOut(Schema):
@@ -42,11 +43,15 @@ class ReviewedFileOut(Schema):
 
 
 class ReviewOut(Schema):
-    """Changed files by path; `has_more`: not all of them are listed. `kept_count`: files that are kept whole."""
+    """Changed files by path; `has_more`: not all of them are listed. `kept_count`: files that are kept whole.
+
+    `undone`: what this request has taken back; a redo brings it back.
+    """
 
     files: list[ReviewedFileOut]
     has_more: bool
     kept_count: int
+    undone: UndoneMarkOut | None = None
 
 
 class ReviewIn(Input):

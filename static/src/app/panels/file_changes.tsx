@@ -26,7 +26,7 @@ interface Props {
 type Decide = (action: ReviewAction, file: ReviewedFile, hunk?: Hunk) => Promise<void>;
 
 export function FileChanges({ conversation, api, turnIds, canWrite, open, close }: Props) {
-  const { announcer, notices } = useApp();
+  const { announcer, notices, undoing } = useApp();
   const [isBusy, setBusy] = useState(false);
   const back = useRef<HTMLButtonElement>(null);
   useEffect(() => back.current?.focus(), []);
@@ -39,7 +39,9 @@ export function FileChanges({ conversation, api, turnIds, canWrite, open, close 
   const decide: Decide = async (action, file, hunk) => {
     setBusy(true);
     try {
-      reading.set(await api.decide(turnIds, action, file, hunk ? [hunk.id] : []));
+      const review = await api.decide(turnIds, action, file, hunk ? [hunk.id] : []);
+      reading.set(review);
+      if (review.undone) undoing.keep(review.undone);
       announcer.say(t(DONE[action]));
     } catch (error) {
       notices.fail(error);
@@ -127,7 +129,7 @@ function Change({ file, decide, canWrite, open }: ChangeProps) {
         <HunkView key={hunk.id} file={file} hunk={hunk} decide={decide} canDecide={canWrite && !isWhole} />
       ))}
       <p class="review-verbs">
-        {canWrite && <Verbs file={file} decide={decide} isKept={isKept} />}
+        {canWrite && <Verbs file={file} isFile={!isWhole} decide={decide} isKept={isKept} />}
         {kind !== "deleted" && (
           <button
             type="button"
@@ -166,9 +168,14 @@ function HunkView({ file, hunk, decide, canDecide }: HunkProps) {
   );
 }
 
-function Verbs(
-  { file, hunk, decide, isKept }: Omit<HunkProps, "hunk" | "canDecide"> & { hunk?: Hunk; isKept: boolean },
-) {
+interface VerbsProps extends Omit<HunkProps, "hunk" | "canDecide"> {
+  hunk?: Hunk;
+  isKept: boolean;
+  /** Of a file whose hunks have verbs of their own. */
+  isFile?: boolean;
+}
+
+function Verbs({ file, hunk, decide, isKept, isFile }: VerbsProps) {
   const name = hunk ? `${file.path} ${hunk.place}` : file.path;
   return (
     <>
@@ -179,7 +186,7 @@ function Verbs(
         disabled={!decide}
         onClick={() => decide?.(isKept ? "reopen" : "keep", file, hunk)}
       >
-        {t(isKept ? "files.reopen" : "files.keep")}
+        {t(isKept ? "files.reopen" : isFile ? "files.keep-file" : "files.keep")}
       </button>
       {!file.standing && (
         <button
@@ -189,7 +196,7 @@ function Verbs(
           disabled={!decide}
           onClick={() => decide?.("undo", file, hunk)}
         >
-          {t("files.undo")}
+          {t(isFile ? "files.undo-file" : "files.undo")}
         </button>
       )}
     </>
