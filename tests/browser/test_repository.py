@@ -101,6 +101,7 @@ def test_a_failing_test_in_a_repository_is_mended(tab: ChatPage, live_product: L
     tab.write(LOOKING)
     live = tab.page.locator(".message.is-live")
     expect(live).to_contain_text("Step 4.", timeout=PATIENCE_MS)  # watched while it works
+    tab.page.get_by_text("What was read").click()
     tab.page.get_by_role("button", name="Allow for this conversation").click()  # the files came from elsewhere
     live_product.kill_workers()
     expect(live).to_contain_text("Step 12.", timeout=PATIENCE_MS)  # another worker goes on
