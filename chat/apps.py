@@ -32,11 +32,13 @@ class ChatConfig(AppConfig):
             remove_turns_of_session,
         )
         from chat.schedules.reconciling import start_passes  # noqa: PLC0415 - as above
+        from chat.user_code.checks import check_plugins  # noqa: PLC0415 - as above
         from chat.wiring import wire  # noqa: PLC0415 - as above
         from sessions_app.models import Session  # noqa: PLC0415 - as above
 
         wire()
         checks.register(check_executors, "chat")
+        checks.register(check_plugins, "chat")
 
         def forget_owner(*, instance: Any, **_facts: Any) -> None:
             remove_all_of_owner(instance.pk)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import StreamResult, client_callable
 from chat.agent.connection import ClientConnection
+from chat.agent.plugin import Plugin
 from chat.agent.think import USE_LOOP, Think
 from chat.agent.values.approvals import PendingExecution
 from chat.agent.values.background import CompletedFiber, FiberInspection, LostFiber, QueuedCall, RunningFiber
@@ -152,6 +153,7 @@ __all__ = [
     "OverflowFormula",
     "PendingExecution",
     "Permission",
+    "Plugin",
     "QueuedCall",
     "RecoveryContext",
     "RecoveryDecision",

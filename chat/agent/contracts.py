@@ -34,7 +34,7 @@ class Contract:
     item: Callable[[Any], bool] | None = None
 
 
-def answer_problem(agent_class: type[Agent], method: str, answer: Any) -> str:
+def answer_problem(agent_class: type[Any], method: str, answer: Any) -> str:
     """The sentence about an answer that does not fit; empty for one that does, or of a method that is asked nothing."""
     contract = ANSWERS.get(method)
     if contract is None or contract.fits(answer):

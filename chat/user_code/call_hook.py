@@ -7,11 +7,13 @@ from typing import Any
 
 from chat.agent.base import Agent
 from chat.agent.contracts import answer_problem
+from chat.agent.plugin import Plugin
 from chat.agent.think import Think
 from chat.agent.values.extensions import HookWatcher
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire.chunks import Chunk, validate
 from chat.errors import ChatError, TurnConfigInvalid
+from chat.user_code import plugins
 from thinkproject.kernel.aio import call_user_code
 from thinkproject.kernel.described import described
 from thinkproject.kernel.errors import ThinkError
@@ -41,25 +43,41 @@ class AgentCodeFailed(ChatError):
 
 
 def is_overridden(agent: Agent, name: str) -> bool:
-    """Whether the developer wrote this method; the defaults are not worth a call."""
+    """Whether the developer wrote this method, or a plugin of the site has it; the defaults are not worth a call."""
+    return _is_written(agent, name) or bool(plugins.with_hook(name))
+
+
+def _is_written(agent: Agent, name: str) -> bool:
     return getattr(type(agent), name) is not getattr(Think, name)
 
 
 async def call_hook(agent: Agent, name: str, *args: Any) -> Any:
-    """Call a getter or a deciding hook.
+    """Call a getter or a hook: first the plugins of the site that have it, then the agent. One that fails is the last.
 
     Errors: `ThinkError` as it is; anything else that is raised as `AgentCodeFailed`; `TurnConfigInvalid` for an answer
     that is none (`chat.agent.contracts`).
     """
-    method = getattr(agent, name)
-    if not is_overridden(agent, name):
-        with user_code_boundary(name, type(agent)):
-            return method(*args)
-    if not callable(method):
-        raise logged(TurnConfigInvalid(f"{type(agent).__name__}.{name} is {described(method)}; it must be a method."))
+    found: Any = None
+    for plugin in plugins.with_hook(name):
+        found = plugins.both(found, answer := await _call(plugin, name, agent, *args))
+        if plugins.is_last(answer):
+            return found
+        args = (plugins.seen_after(args[0], answer), *args[1:])
+    if _is_written(agent, name):
+        return plugins.both(found, await _call(agent, name, *args))
+    if found is not None:
+        return found
     with user_code_boundary(name, type(agent)):
+        return getattr(agent, name)(*args)
+
+
+async def _call(owner: Agent | Plugin, name: str, *args: Any) -> Any:
+    method = getattr(owner, name)
+    if not callable(method):
+        raise logged(TurnConfigInvalid(f"{type(owner).__name__}.{name} is {described(method)}; it must be a method."))
+    with user_code_boundary(name, type(owner)):
         answer = await call_user_code(method, *args)
-    problem = answer_problem(type(agent), name, answer)
+    problem = answer_problem(type(owner), name, answer)
     if problem:
         raise logged(TurnConfigInvalid(problem))
     return answer
@@ -101,7 +119,7 @@ async def user_facing_error(agent: Agent | None, error: ThinkError, context: Cha
 
 
 @contextmanager
-def user_code_boundary(method: str, agent_class: type[Agent] | None = None) -> Iterator[None]:
+def user_code_boundary(method: str, agent_class: type[Agent | Plugin] | None = None) -> Iterator[None]:
     """Run a developer's code. Errors: `ThinkError` unchanged; any other as `AgentCodeFailed`."""
     try:
         yield
@@ -127,13 +145,19 @@ async def iterate(stream: Any) -> AsyncGenerator[Chunk, None]:
 
 
 async def notify_hook(agent: Agent, name: str, *args: Any) -> None:
-    """Call a notification hook; its exceptions are logged only."""
-    if is_overridden(agent, name):
-        try:
-            await call_hook(agent, name, *args)
-        except ThinkError as error:
-            logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})
+    """Call a notification hook, of each plugin and of the agent; their exceptions are logged only."""
+    for plugin in plugins.with_hook(name):
+        await _notify(plugin, name, agent, *args)
+    if _is_written(agent, name):
+        await _notify(agent, name, *args)
     await _tell_watcher(agent, name, *args)
+
+
+async def _notify(owner: Agent | Plugin, name: str, *args: Any) -> None:
+    try:
+        await _call(owner, name, *args)
+    except ThinkError as error:
+        logger.warning("hook failed", extra={"action": "hook_failed", "hook": name, "code": error.code})
 
 
 def watcher_of(agent: Agent) -> HookWatcher | None:

@@ -13,8 +13,5 @@ class ScheduleSettings:
     """What at least lies between two runs of a schedule that a person or a model creates. Code may be faster. Raise it
     where each run asks a model."""
 
-    tests_per_minute = PeopleLimit("THINK_SCHEDULE_TESTS_PER_MINUTE", 10)
-    """Schedules that one user may run besides their times; 0: no limit. Lower it where each run asks a model."""
-
 
 schedule_settings = ScheduleSettings()

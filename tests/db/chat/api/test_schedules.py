@@ -168,8 +168,10 @@ def test_runs_say_how_they_went(as_alice: ApiClient, schedules_path: str) -> Non
     assert as_alice.get(schedules_path).json()[0]["last_run"]["id"] == second["id"]
 
 
-def test_a_user_tests_so_many_a_minute(as_alice: ApiClient, schedules_path: str, settings: Any) -> None:
-    settings.THINK_SCHEDULE_TESTS_PER_MINUTE = 1
+def test_a_user_tests_so_many_a_minute(
+    as_alice: ApiClient, schedules_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fibers.schedules.services.TESTS_PER_MINUTE", 1)
     made = create(as_alice, schedules_path)
     assert as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).status_code == 200
     assert as_alice.send("POST", f"{schedules_path}/{made['id']}/run", {}).status_code == 409

@@ -148,7 +148,8 @@ def caller(alice: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[
     settings.ALLOWED_HOSTS = ["*"]
     settings.THINK_TURNS_PER_MINUTE = settings.THINK_FILES_PER_MINUTE = settings.THINK_EXTENSION_CHANGES_PER_HOUR = 0
     settings.THINK_MCP_SERVERS_PER_USER = settings.THINK_MCP_CONNECTS_PER_MINUTE = 0
-    settings.THINK_SCHEDULES_PER_USER = settings.THINK_SCHEDULE_TESTS_PER_MINUTE = 0
+    settings.THINK_SCHEDULES_PER_USER = 0
+    monkeypatch.setattr("fibers.schedules.services.TESTS_PER_MINUTE", 1_000_000)
     settings.THINK_ARCHIVES_PER_USER = 0
     settings.THINK_OAUTH_REGISTRATIONS_PER_HOUR = settings.THINK_OAUTH_CLIENTS = (
         settings.THINK_OAUTH_GRANTS_PER_USER
