@@ -18,7 +18,7 @@ COMMAND = ["manage.py", "agent_acp", "--user", "alice"]
 SECONDS = 60
 
 
-class Editor(acp.Client):
+class Editor:
     """Notes what the agent sends, and answers its questions with the next of `answers`; without one it waits."""
 
     def __init__(self) -> None:
@@ -43,6 +43,9 @@ class Editor(acp.Client):
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=offered[wanted]))
 
+    def on_connect(self, conn: Any) -> None:
+        """Need nothing of it."""
+
     def _note(self, where: list[dict[str, Any]], what: Any) -> None:
         where.append(what.model_dump(mode="json", by_alias=True, exclude_none=True))
         self._news.set()
@@ -62,12 +65,12 @@ class Editor(acp.Client):
 
 @contextlib.asynccontextmanager
 async def editing(product: Product, agent: str = "assistant") -> AsyncIterator[tuple[Editor, Any, Any]]:
-    editor = Editor()
+    editor: Any = Editor()
     async with acp.spawn_agent_process(editor, sys.executable, *COMMAND, agent, env=product.environ, cwd=ROOT) as (
         connection,
         process,
     ):
-        started = await connection.initialize(acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
+        started: Any = await connection.initialize(acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
         assert started.protocol_version == 1
         assert started.agent_capabilities.load_session
         yield editor, connection, process
