@@ -332,11 +332,14 @@ def _matching(
             above[entry.path] = origin
     takes_all = pattern.takes_all and prefix == pattern.prefix
     found = seen if takes_all else [each for each in seen if pattern.matches(each.path)]
-    if ignored:
-        return found, above, []
-    files: list[BriefEntry | Entry] = [*_above(tree, start)]
+    return found, above, [] if ignored else _ignoring(tree, start, seen)
+
+
+def _ignoring(tree: Tree, start: str, seen: Sequence[BriefEntry | Entry]) -> list[tuple[str, str]]:
+    """Directory and text of the `.gitignore` files above a directory and among these entries."""
+    files: list[BriefEntry | Entry] = list(_above(tree, start))
     files += [each for each in seen if each.path.endswith(f"/{_IGNORE_FILE}") and each.kind is EntryKind.FILE]
-    return found, above, _texts(tree, files)
+    return _texts(tree, files)
 
 
 def _until(entries: Iterable[E], pattern: GlobPattern, limit: int) -> Iterator[E]:
