@@ -15,7 +15,6 @@ from thinkproject.kernel.phrases import Phrase
 BUILT_IN: Final = ("undo", "redo", "compact", "title")
 """Commands that every conversation has; no class may take their names."""
 
-MAX_COMMANDS: Final = 50
 SUMMARISE_TEXT: Final = "Summarise what the task above found, and go on with what I asked for."
 """Text for the model behind the result of a command's sub-agent, so that it goes on by itself. Never stored."""
 
@@ -75,7 +74,7 @@ def typed_command(text: str, commands: Iterable[Command]) -> tuple[Command, str]
 
 def fill(command: Command, arguments: str) -> Filled:
     """Fill in a template. In a script each word stays one word, whatever is in it; in the text a script is named."""
-    words = [next(part for part in found if part is not None) for found in map(_groups, _WORD.finditer(arguments))]
+    words = [next(part for part in found.groups() if part is not None) for found in _WORD.finditer(arguments)]
     numbers = [int(found[1]) for found in _PLACE.finditer(command.template) if found[1] != "ARGUMENTS"]
     last = max(numbers, default=0)
 
@@ -99,7 +98,3 @@ def fill(command: Command, arguments: str) -> Filled:
     if arguments and not command.takes_text:
         text = f"{text}\n\n{arguments}"
     return Filled(text=text, scripts=scripts)
-
-
-def _groups(found: "re.Match[str]") -> tuple[str | None, ...]:
-    return found.groups()

@@ -140,7 +140,7 @@ def admit(key: InstanceKey, request: TurnRequest) -> Admission:
         raise TurnConflict(Phrase("Agent {agent!r} does not chat.", agent=key.agent))
     author = author_of_request(key, request.actor_id, request.via)
     files_of = user_key(author)
-    intake, of_command = with_command(agent, request.intake)
+    intake, of_command = with_command(agent, request.intake, request.via)
     intake, file_ids = adopt_files_of(key, intake, files_of)  # objects first, rows second
     intake, original_ids = fit_intake(key, intake, files_of)
     request = replace(request, intake=in_current_zone(intake), options={**of_command, **request.options})
@@ -295,12 +295,11 @@ def _write_turn(
         base_is_explicit=placement.base_is_explicit,
         assistant_id=new_id("msg"),
         body=request.body,
-        options={**begun_alike(again), **_options(key_of(instance), request, placement, overlap)},
+        options=_options(key_of(instance), request, placement, overlap, again),
         accepted_at=timezone.now(),
     )
     _INSERT_TURN.run(vars(turn))
-    turn._state.adding = False
-    turn.instance, turn.fiber = instance, fiber
+    turn._state.adding, turn.instance, turn.fiber = False, instance, fiber
     place = GuardScope(session_id=session_id, scope=instance.pk, owner_id=instance.owner_id, turn_id=turn_id)
     see(place, passed_on(session_id), at=Spot(name=f"turn {turn_id}"))  # of the conversation whose code says this
     return turn
@@ -320,8 +319,10 @@ def _share_of(instance: AgentInstance, author: str) -> str | None:
     return f"user:{author or instance.owner_id}"
 
 
-def _options(key: InstanceKey, request: TurnRequest, placement: Placement, overlap: Overlap) -> TurnOptions:
-    options: TurnOptions = {**request.options, "answers": list(placement.answers)}
+def _options(
+    key: InstanceKey, request: TurnRequest, placement: Placement, overlap: Overlap, retried: Turn | None
+) -> TurnOptions:
+    options: TurnOptions = {**begun_alike(retried), **request.options, "answers": list(placement.answers)}
     denied = handed_down_to(key)
     if denied:
         options["denied"] = [list(patterns) for patterns in denied]

@@ -10,6 +10,7 @@ from typing import Final
 from chat.agent.think import Think
 from chat.core.commands import SUMMARISE_TEXT, Command, fill, typed_command
 from chat.models import TurnOptions
+from chat.turns import policies
 from chat.turns.admission.intake import Intake, Program, with_new_messages
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.ids import new_id
@@ -21,15 +22,15 @@ COMMAND: Final = "command"
 _SCRIPT_OF: Final = {"run_command": "command"}  # the argument of a tool that takes the script; `script` of others
 
 
-def with_command(agent: type[Think], intake: Intake) -> tuple[Intake, TurnOptions]:
+def with_command(agent: type[Think], intake: Intake, via: str) -> tuple[Intake, TurnOptions]:
     """The intake with a command's template in the command's place, and the options of its turn.
 
-    `!script` is for what people type: what code says is no script.
+    What a model has another agent do is no command, and what code or a program says is no script.
     """
     options: TurnOptions = {}
-    if not agent.commands and not agent.user_shell:
+    if not (agent.commands or agent.user_shell) or policies.is_delegated():
         return intake, options
-    take = partial(_taken, agent, options, takes_scripts=not isinstance(intake, Program))
+    take = partial(_taken, agent, options, takes_scripts=via != "mcp" and not isinstance(intake, Program))
     return with_new_messages(intake, take)[0], options
 
 
@@ -61,7 +62,7 @@ def begins_by_itself(options: TurnOptions) -> bool:
 def _text_of(message: NewMessage) -> tuple[int, str]:
     """The place and the text of a message with one text; an empty text for any other."""
     parts = message.get("parts") or []
-    texts = [at for at, part in enumerate(parts) if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [at for at, part in enumerate(parts) if part.get("type") == "text"]
     text = parts[texts[0]].get("text") if len(texts) == 1 else None
     return (texts[0], text.strip()) if isinstance(text, str) else (0, "")
 

@@ -23,4 +23,9 @@ def retried_turn(session_id: str, placement: Placement) -> Turn | None:
 def begun_alike(retried: Turn | None) -> TurnOptions:
     """The options by which a command, or a call without a model, begins again as the turn that is retried."""
     options: TurnOptions = {} if retried is None else retried.options
-    return {name: options[name] for name in ("opening", "direct_call") if name in options}  # type: ignore[literal-required,return-value]
+    again: TurnOptions = {}
+    if "opening" in options:
+        again["opening"] = options["opening"]
+    if "direct_call" in options:
+        again["direct_call"] = options["direct_call"]
+    return again

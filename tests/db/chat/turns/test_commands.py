@@ -14,6 +14,7 @@ from thinkproject.kernel.jsonvalue import dump
 
 from .agents import MODELS
 from .answering import Desk, on_record, turns_of
+from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
 from .undo_requests import asked
 
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 class Helper(Think):
     """Finds things out for another one."""
+
+    commands = (Command("greet", "Greet $1 kindly."),)
 
     def get_model(self) -> Any:
         return MODELS["helper"]
@@ -122,7 +125,7 @@ async def test_a_command_with_calls_is_answered_by_its_own_turn(make_room: MakeR
 
 
 async def test_the_model_goes_on_from_what_a_commands_sub_agent_found(make_room: MakeRoom) -> None:
-    MODELS["helper"] = ScriptedModel("say: Cranes sleep on one leg.")
+    MODELS["helper"] = helper = ScriptedModel("say: Cranes sleep on one leg.")
     room = make_room("commander")
     turn = await room.say("/ask say: What do they sleep on?")
     assert status_of(turn) == "completed"
@@ -131,6 +134,8 @@ async def test_the_model_goes_on_from_what_a_commands_sub_agent_found(make_room:
     last = request["messages"][-1]
     assert (last["role"], SUMMARISE_TEXT in dump(last)) == ("user", True)
     assert "Cranes sleep on one leg." in dump(request["messages"][-2])
+    await room.say(call_line("helper", "h1", task="/greet Ann") + "say: done")
+    assert "/greet Ann" in dump(helper.requests[-1])  # a task that a model gives is no command
     assert [role for role, _ in await room.texts()] == ["user", "assistant"]  # that line is for the model alone
 
 
@@ -144,6 +149,8 @@ async def test_what_stands_behind_an_exclamation_mark_is_run_and_no_model_is_ask
     assert "hi" in json.dumps(room.model.requests[-1])  # the model knows of it later
     await room.say(Program(messages=[{"role": "user", "parts": [{"type": "text", "text": "!rm /made.txt"}]}]))
     assert await room.handle.workspace.read_file("/made.txt") == "hi\n"  # code types nothing
+    await room.say("!rm /made.txt", via="mcp")  # nor does a program
+    assert await room.handle.workspace.read_file("/made.txt") == "hi\n"
     plain = make_room("plain", "plain")
     await plain.say("!echo hi")
     assert await parts(plain) == []
