@@ -18,6 +18,7 @@ from chat.errors import InputInvalid, UndoBusy, UndoImpossible
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import descendants, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, AgentRun, Revert, Turn, new_revert_id
+from chat.turns.admission.commands import written_text
 from chat.turns.state.active import active_turns
 from sessions_app.core.messages.messages import MessageRole
 from sessions_app.messages import selectors
@@ -278,8 +279,7 @@ def _place_before(turn: Turn) -> tuple[str | None, str]:
         message = selectors.get_message(turn.session_id, message.parent_id)
     if message is None or not selectors.is_on_path(turn.session_id, message.id):
         return None, ""
-    text = "\n".join(str(part.get("text", "")) for part in message.parts if part.get("type") == "text")
-    return message.parent_id or "", text
+    return message.parent_id or "", written_text(message)
 
 
 def _place_again(revert: Revert) -> str | None:

@@ -67,6 +67,9 @@ def test_commands_are_offered_and_sent(keeper: ChatPage) -> None:
     keeper.input.press("Enter")
     expect(keeper.answers.last).to_contain_text("Found")
     expect(keeper.page.locator(".message.is-user").last).to_contain_text("Look `ls /` (its output is below)")
+    keeper.input.press("ArrowUp")
+    expect(keeper.input).to_have_value("/look /")  # what was written is edited, and runs again
+    keeper.input.press("Escape")
     keeper.input.fill("/title Folders, looked into")
     keeper.input.press("Enter")
     expect(keeper.page.locator("#title")).to_have_text("Folders, looked into")

@@ -12,6 +12,7 @@ from chat.core.commands import SUMMARISE_TEXT, Command, fill, typed_command
 from chat.models import TurnOptions
 from chat.turns import policies
 from chat.turns.admission.intake import Intake, Program, with_new_messages
+from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -52,6 +53,14 @@ def _taken(
     parts[at] = {**parts[at], "text": filled.text}
     metadata = {**(message.get("metadata") or {}), COMMAND: {"name": command.name, "arguments": arguments}}
     return {**message, "parts": parts, "metadata": metadata}, []
+
+
+def written_text(message: StoredMessage) -> str:
+    """The text that a person wrote: of a message that was a command, the command."""
+    command = (message.metadata or {}).get(COMMAND)
+    if isinstance(command, dict):
+        return f"/{command.get('name')} {command.get('arguments')}".strip()
+    return "\n".join(str(part.get("text", "")) for part in message.parts if part.get("type") == "text")
 
 
 def begins_by_itself(options: TurnOptions) -> bool:

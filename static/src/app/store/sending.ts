@@ -9,7 +9,7 @@ import type { Written } from "./composer.ts";
 import type { Conversation } from "./conversation.ts";
 import { fromInstance } from "./instances.ts";
 import { PAUSED } from "./status.ts";
-import { textOf } from "./text_of.ts";
+import { textOf, writtenOf } from "./text_of.ts";
 import { titleFor } from "./titles.ts";
 import type { FilePart, Instance, Json, Message, OutboxEntry, Part, StoredFile } from "./types.ts";
 import { arrived, keep } from "./unsent.ts";
@@ -128,7 +128,7 @@ export class Sending {
   }
 
   edit(message: Message): void {
-    this.#app.composer.edit(message, textOf(message), storedFiles(message.parts));
+    this.#app.composer.edit(message, writtenOf(message), storedFiles(message.parts));
   }
 
   /** Edit what was asked last. Returns whether there is something to edit. */
@@ -157,7 +157,7 @@ export class Sending {
   takeBack(message: Message): void {
     const entry = this.#entryOf(message);
     if (entry) this.#app.outbox.remove(entry.requestId);
-    this.#app.composer.fill(textOf(message), storedFiles(message.parts));
+    this.#app.composer.fill(writtenOf(message), storedFiles(message.parts));
     this.#app.conversation.refresh();
   }
 

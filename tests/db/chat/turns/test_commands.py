@@ -74,6 +74,8 @@ async def test_a_template_takes_the_place_of_the_command_whoever_sends_it(make_r
     assert await room.texts() == [("user", "say: Hello, Ann B. and Cem and Dora."), ("assistant", HELLO)]
     [said, _] = await room.transcript()
     assert said["metadata"]["command"] == {"name": "greet", "arguments": '"Ann B." Cem and Dora'}
+    undo = (await asked(room, "GET", f"/turns/{turn.pk}/undo")).json()
+    assert undo["question"] == '/greet "Ann B." Cem and Dora'  # which can be sent again
     await room.say(Regenerate(message_id=turn.assistant_id))
     await room.say(Program(messages=[{"role": "user", "parts": [{"type": "text", "text": "/greet x y"}]}]))
     assert (await room.texts())[-1] == ("assistant", "Hello, x and y.")
