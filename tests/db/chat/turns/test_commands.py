@@ -136,9 +136,9 @@ async def test_the_model_goes_on_from_what_a_commands_sub_agent_found(make_room:
     last = request["messages"][-1]
     assert (last["role"], SUMMARISE_TEXT in dump(last)) == ("user", True)
     assert "Cranes sleep on one leg." in dump(request["messages"][-2])
+    assert [role for role, _ in await room.texts()] == ["user", "assistant"]  # that line is for the model alone
     await room.say(call_line("helper", "h1", task="/greet Ann") + "say: done")
     assert "/greet Ann" in dump(helper.requests[-1])  # a task that a model gives is no command
-    assert [role for role, _ in await room.texts()] == ["user", "assistant"]  # that line is for the model alone
 
 
 async def test_what_stands_behind_an_exclamation_mark_is_run_and_no_model_is_asked(make_room: MakeRoom) -> None:
