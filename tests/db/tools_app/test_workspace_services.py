@@ -18,9 +18,10 @@ from tools_app.errors import FileFailed, WorkspaceExists, WorkspaceNameInvalid, 
 from tools_app.file_tools.searching import create_grep_tool
 from tools_app.models import StoredWorkspace, WorkspaceAttachment, WorkspaceEntry
 from tools_app.workspace import objects, selectors, services
-from tools_app.workspace.archive import export_zip, import_zip
+from tools_app.workspace.archive import export_zip
 from tools_app.workspace.quotas import usage
 from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.unpacking import import_archive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -251,7 +252,7 @@ async def test_an_archive_is_imported_and_exported(database_workspace: DatabaseW
     await database_workspace.write_file("/a/large", large)
     await database_workspace.write_file("/a/small", "x")
     data = b"".join([piece async for piece in export_zip(database_workspace, "/a")])
-    changes = await import_zip(database_workspace, io.BytesIO(data), "/b")
+    changes = await import_archive(database_workspace, io.BytesIO(data), "/b")
     assert [change.path for change in changes] == ["/b", "/b/large", "/b/small"]
     assert await database_workspace.read_bytes("/b/large") == large
     assert (await database_workspace.info()).object_count == 2

@@ -9,7 +9,7 @@ from django.test import override_settings
 from chat.files.conf import file_settings
 from thinkproject.api import api
 from thinkproject.web.body_limits import MULTIPART_BYTES, limit_of
-from tools_app.workspace import archive
+from tools_app.workspace import unpacking
 from tools_app.workspace.conf import workspace_settings
 
 FILES = {"multipart/form-data", "application/octet-stream", "application/zip"}
@@ -32,7 +32,7 @@ def test_what_takes_a_file_has_the_limit_of_files() -> None:
         "/api/v1/imports": file_settings.import_max_bytes + MULTIPART_BYTES,
         "/imports": file_settings.import_max_bytes + MULTIPART_BYTES,
         "/workspace/content": workspace_settings.file_max_bytes,
-        "/workspace/archive": archive.ARCHIVE_BYTES + MULTIPART_BYTES,
+        "/workspace/archive": unpacking.ARCHIVE_BYTES + MULTIPART_BYTES,
     }
 
 

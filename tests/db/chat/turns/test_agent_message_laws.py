@@ -5,9 +5,8 @@ from collections import Counter
 from typing import Any, ClassVar
 
 import pytest
-from typing_extensions import Unpack
 
-from chat.crashing.everywhere import CrashEverywhere, CrashOptions
+from chat.crashing.everywhere import CrashEverywhere
 from chat.instance.handle import AgentHandle
 from chat.models import AgentMessage, Turn
 from chat.think import AgentReference
@@ -104,7 +103,9 @@ def _unfinished(room: Room) -> list[str]:
     return list(Fiber.objects.filter(pk__in=ends).exclude(status="completed").values_list("status", flat=True))
 
 
-async def crashed_call(crash_everywhere: CrashEverywhere, **options: Unpack[CrashOptions]) -> set[str]:
+async def crashed_call(
+    crash_everywhere: CrashEverywhere, *, pairs: bool = False, part: tuple[int, int] = (0, 1)
+) -> set[str]:
     """Keys of the points where it was crashed."""
 
     async def write(handle: AgentHandle) -> None:
@@ -116,7 +117,8 @@ async def crashed_call(crash_everywhere: CrashEverywhere, **options: Unpack[Cras
         f"{ask('crashed_reader', 'say: Read.')}\nsay: {{result}}",
         write,
         effects=lambda: [(row.role, row.content, row.sender) for row in AgentMessage.objects.order_by("seq")],
-        **options,
+        pairs=pairs,
+        part=part,
     )
     return {point.key for points in crashes.points for point in points}
 
