@@ -71,6 +71,8 @@ from chat.core.model.language_model import (
 from chat.core.model.output_schema import Output
 from chat.core.model.overflow import Formula as OverflowFormula
 from chat.errors import TurnTimeout, TurnWaits
+from chat.threads.done import done, is_done
+from chat.threads.prompts import CODING_PROMPT
 from fibers.waits import WaitEnd
 from sessions_app.core.compaction.compaction import Bounds as CompactionBounds
 from sessions_app.core.compaction.compaction import CompactionResult, create_compact_function
@@ -95,10 +97,8 @@ if TYPE_CHECKING:
     from chat.instance.handle import AgentHandle
     from chat.threads.agent import ThreadAgent, ThreadsAgent
     from chat.threads.chat import ThreadChat
-    from chat.threads.done import done, is_done
     from chat.threads.facet import AgentFacet
     from chat.threads.loop import AgentLoop, LoopResult
-    from chat.threads.prompts import CODING_PROMPT
     from chat.threads.verbs import ThreadsHandle
     from tools_app.actions.undoing import undo_effect
 
@@ -233,9 +233,6 @@ _LATER = {
     "ThreadAgent": "chat.threads.agent",
     "ThreadsAgent": "chat.threads.agent",
     "ThreadsHandle": "chat.threads.verbs",
-    "CODING_PROMPT": "chat.threads.prompts",
-    "done": "chat.threads.done",
-    "is_done": "chat.threads.done",
     "undo_effect": "tools_app.actions.undoing",
 }
 

@@ -10,17 +10,21 @@ The run ends with the call: the model is not asked again.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from chat.core.loop.hooks import StepRecord
 from chat.threads.messages import DONE
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.tool import tool
+from tools_app.core.tool import Tool, tool
 
 
-@tool(name=DONE, read_only=True)
-def done(summary: str) -> JSONObject:
+def _finish(summary: str) -> JSONObject:
     """Finish the task. Call it once, when everything is done, with a summary of what was done for the user."""
     return {"summary": summary}
+
+
+done: Final[Tool] = tool(name=DONE, read_only=True)(_finish)
+"""The tool: `{summary}`, which it gives back."""
 
 
 def is_done(steps: Sequence[StepRecord]) -> bool:
