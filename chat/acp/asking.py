@@ -28,7 +28,7 @@ REJECT: Final = "reject"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class EditorQuestions:
     """The questions of one conversation and its sub-agents, each put to the client once."""
 
     key: InstanceKey

@@ -117,7 +117,7 @@ def change_of(root: str, tool: str, given: JSONValue) -> list[ToolCallContentVar
 
 
 def output_content(output: JSONValue) -> list[ToolCallContentVariant]:
-    """What a tool gave, as text."""
+    """Give what a tool returned, as text."""
     return [tool_content(text_block(output if isinstance(output, str) else dump(output)))]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from acp.helpers import ContentBlock
 from acp.schema import AvailableCommand, AvailableCommandInput, StopReason, UnstructuredCommandInput
 
-from chat.acp.asking import Permissions
+from chat.acp.asking import EditorQuestions
 from chat.acp.content import message_of, text_of
 from chat.acp.updates import Updates
 from chat.errors import TurnFailed
@@ -35,7 +35,7 @@ COMMANDS: Final = (
     AvailableCommand(name="undo", description="Take the last answer back, with the files that it changed"),
     AvailableCommand(name="redo", description="Bring back what was taken back"),
 )
-"""What a prompt may be besides a message, with a slash before the name."""
+"""Prompts that are no messages, with a slash before the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class EditorSession:
     def __init__(self, handle: AgentHandle, updates: Updates) -> None:
         self._handle = handle
         self._updates = updates
-        self._permissions = Permissions(key=handle.key, updates=updates)
+        self._permissions = EditorQuestions(key=handle.key, updates=updates)
         self._stop = asyncio.Event()
         self._position = 0  # of the last turn that the editor has seen
 

@@ -84,7 +84,7 @@ class InstanceWorkspace(DatabaseWorkspace):
 def attach_directory(key: InstanceKey, directory: Path) -> None:
     """Make a directory of this machine the workspace of a conversation, in place of another directory.
 
-    For those who have a shell here: whoever works on the conversation works on these files. Durable when it returns.
+    For those who have a shell here: all who work on the conversation work on these files. Durable when it returns.
     Errors: `WorkspaceExists` where the conversation has files in the database.
     """
     row, _ = StoredWorkspace.objects.get_or_create(root=str(directory.resolve()))

@@ -1,4 +1,4 @@
-"""What an editor sees: the agent's side of the Agent Client Protocol against the SDK's client, in one process."""
+"""Sessions as an editor sees them: the agent's side of the protocol against the SDK's client, in one process."""
 
 import base64
 import contextlib

@@ -51,7 +51,7 @@ class Entry:
 
 
 class BriefEntry(NamedTuple):
-    """What searches need of an entry. `ordinal`: its place among all that the search looked at, if that is known."""
+    """The little that searches need of an entry. `ordinal`: its place among all that one looked at, if it is known."""
 
     path: str
     kind: EntryKind
@@ -61,7 +61,7 @@ class BriefEntry(NamedTuple):
 
     @classmethod
     def of(cls, entry: Entry) -> "BriefEntry":
-        """That of an entry."""
+        """Make that of an entry."""
         return cls(entry.path, entry.kind, entry.size, entry.origin)
 
 

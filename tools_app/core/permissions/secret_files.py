@@ -71,7 +71,7 @@ def is_secret(path: str) -> bool:
 
 
 def secret_among(paths: Sequence[str]) -> set[str]:
-    """Those of many paths that name such files. Most paths have none of the words, which is seen at once."""
+    """Find those of many paths that name such files. Most have none of the words, which is seen at once."""
     plain = [path for path in paths if path.isascii() and path.isprintable()]
     hints = {found[0] for found in _HINTS.finditer("\n".join(plain).lower())}
     others = set(paths).difference(plain) if len(plain) < len(paths) else set[str]()

@@ -187,14 +187,6 @@ class DirectoryTree:
         with rooted.errors_of(prefix):
             return iter(rooted.everything(self._root, prefix.rstrip("/") or "/"))
 
-    def brief(self, prefix: str) -> Iterator[BriefEntry]:
-        """As `Tree.brief`."""
-        return map(BriefEntry.of, self.scan(prefix))
-
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `Tree.texts`."""
-        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
-
     def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         with rooted.errors_of(entry.path):

@@ -72,14 +72,6 @@ class MemoryTree:
         """As `Tree.scan`."""
         return iter([self._nodes[path].entry for path in sorted(self._nodes) if path.startswith(prefix)])
 
-    def brief(self, prefix: str) -> Iterator[BriefEntry]:
-        """As `Tree.brief`."""
-        return map(BriefEntry.of, self.scan(prefix))
-
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `Tree.texts`."""
-        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
-
     def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         if entry.path not in self._nodes:

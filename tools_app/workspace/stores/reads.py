@@ -22,7 +22,7 @@ from tools_app.errors import FileFailed
 from tools_app.workspace.ignoring import ignored_ones
 from tools_app.workspace.stores.bridge import Bridge, read_piece, skip
 from tools_app.workspace.stores.planning import Plan
-from tools_app.workspace.stores.tree import Tree
+from tools_app.workspace.stores.tree import CanSearchRows, Tree
 
 E = TypeVar("E", BriefEntry, Entry)
 Matched: TypeAlias = tuple[list[E], dict[str, Origin], list[tuple[str, str]]]
@@ -128,7 +128,7 @@ class Reads(Bridge):
         """Entries whose path matches, sorted by path; see `Workspace.glob`."""
         compiled = compile_glob(pattern)
         work = partial(_fully_matching, pattern=compiled, limit=limit if ignored else None, ignored=ignored)
-        found, above = await self._found(work)
+        found, above = await _found(self, work)
         found = found if limit is None else found[:limit]
         self._note_names(found, above)
         return found
@@ -137,7 +137,7 @@ class Reads(Bridge):
         """As `glob`, with what searches need of each entry. Much quicker in the database."""
         if type(self).glob is not Reads.glob:  # a store that lists other things finds those
             return [BriefEntry.of(each) for each in await self.glob(pattern, ignored=ignored)]
-        found, above = await self._found(partial(_briefly_matching, pattern=compile_glob(pattern), ignored=ignored))
+        found, above = await _found(self, partial(_briefly_matching, pattern=compile_glob(pattern), ignored=ignored))
         self._note_names(found, above)
         return found
 
@@ -171,15 +171,6 @@ class Reads(Bridge):
         """The totals."""
         return await self._reading(lambda tree: tree.info())
 
-    async def _found(self, work: Callable[[Tree], Matched[E]]) -> tuple[list[E], dict[str, Origin]]:
-        """Run a search, and leave out what the `.gitignore` files that it gives exclude."""
-        found, above, files = await self._reading(work)
-        if files:
-            paths = [(entry.path, entry.kind is EntryKind.DIRECTORY) for entry in found]
-            flags = await ignored_ones(files, paths)
-            found = [entry for entry, is_ignored in zip(found, flags, strict=True) if not is_ignored]
-        return found, above
-
     def _note_names(self, entries: Iterable[BriefEntry | Entry], above: Mapping[str, Origin] | None = None) -> None:
         """Have the call that is shown these paths learn whose they are; `above`: directories that have an origin."""
         if not is_reading():
@@ -199,6 +190,16 @@ class Reads(Bridge):
 
     async def _compare(self, path: str, before: str, other: str, after: str) -> str:
         return await asyncio.to_thread(unified, before, after, normalise(path), normalise(other))
+
+
+async def _found(store: Reads, work: Callable[[Tree], Matched[E]]) -> tuple[list[E], dict[str, Origin]]:
+    """Run a search, and leave out what the `.gitignore` files that it gives exclude."""
+    found, above, files = await store._reading(work)
+    if files:
+        paths = [(entry.path, entry.kind is EntryKind.DIRECTORY) for entry in found]
+        flags = await ignored_ones(files, paths)
+        found = [entry for entry, is_ignored in zip(found, flags, strict=True) if not is_ignored]
+    return found, above
 
 
 def _entry(tree: Tree, *, path: str, follow: bool = True) -> Entry | None:
@@ -292,11 +293,18 @@ def _fully_matching(tree: Tree, *, pattern: GlobPattern, limit: int | None, igno
 
 
 def _briefly_matching(tree: Tree, *, pattern: GlobPattern, ignored: bool) -> Matched[BriefEntry]:
-    return _matching(tree, tree.brief, pattern=pattern, limit=None, ignored=ignored)
+    def look(prefix: str) -> Iterable[BriefEntry]:
+        if isinstance(tree, CanSearchRows):
+            return tree.searching.brief(prefix)
+        return map(BriefEntry.of, tree.scan(prefix))
+
+    return _matching(tree, look, pattern=pattern, limit=None, ignored=ignored)
 
 
 def _texts_of(tree: Tree, *, files: Sequence[BriefEntry], max_bytes: int) -> list[bytes | None]:
-    return tree.texts(files, max_bytes=max_bytes)
+    if isinstance(tree, CanSearchRows):
+        return tree.searching.texts(files, max_bytes=max_bytes)
+    return [None if data is not None and len(data) > max_bytes else data for data in tree.read_all(files)]
 
 
 def _parts(files: Sequence[BriefEntry]) -> Iterator[list[BriefEntry]]:

@@ -15,7 +15,6 @@ from django.db import models
 from django.db.models import F, Q, QuerySet, Value
 from django.utils import timezone
 
-from thinkproject.kernel.statements import Statement
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import below, name_of, parent_of
 from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
@@ -28,25 +27,18 @@ from tools_app.workspace.stores.backups import FileBackups
 from tools_app.workspace.stores.inserting import insert_from
 from tools_app.workspace.stores.keys import HEAD_CHARS, below_prefix, key_of, relocated
 from tools_app.workspace.stores.planning import renamed
+from tools_app.workspace.stores.row_search import RowSearch
 from tools_app.workspace.stores.tree import OPEN_TRIES, Changes, Committed, Planned
 
 BATCH_KEYS: Final = 500
 BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 _RANGES: Final = 20
-_DENSE: Final = 1.5
-"""How many entries of a range are read for each one that is wanted."""
-_GROWN_BYTES: Final = 64 * 1024
-_KINDS: Final = {kind.value: kind for kind in EntryKind}
 _COLUMNS: Final = ("path", "kind", "size", "media_type", "target", "version", "created_at", "modified_at", "origin")
 _KEPT: Final = ("kind", "media_type", "size", "target", "storage_name", "content", "origin")
 _REPLACED: Final = (*_KEPT, "version", "modified_at")
 _REPLACING: Final = "ON CONFLICT (workspace_id, path_key) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in _REPLACED
-)
-_CONTENTS: Final = Statement(
-    "SELECT path_key, storage_name, content FROM think_tools_workspaceentry "
-    "WHERE workspace_id = %s AND path_key >= %s AND path_key <= %s AND kind = 'file' AND size <= %s"
 )
 _log = logging.getLogger(__name__)
 
@@ -84,6 +76,7 @@ class DatabaseTree:
         self._row = row
         self._can_write = can_write
         self._turn_id = turn_id
+        self.searching = RowSearch(row, self.read_all)
 
     def root(self) -> Entry:
         """As `Tree.root`."""
@@ -120,32 +113,6 @@ class DatabaseTree:
         # Keys of long paths have the order of their beginnings only, so each group of these is sorted here.
         for _, group in itertools.groupby(self._in_key_order(prefix), key=lambda entry: entry.path[:HEAD_CHARS]):
             yield from sorted(group, key=lambda entry: entry.path)
-
-    def brief(self, prefix: str) -> list[BriefEntry]:
-        """As `Tree.brief`: one query."""
-        rows = self._entries().filter(below_prefix(prefix)).order_by("path_key")
-        found = sorted(rows.values_list("path", "kind", "size", "origin"), key=itemgetter(0))  # they nearly are
-        return [
-            BriefEntry(path, _KINDS[kind], size, Origin(origin) if origin else None, ordinal)
-            for ordinal, (path, kind, size, origin) in enumerate(found)
-        ]
-
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `Tree.texts`: one query over a range where that has little else in it."""
-        first, last = files[0], files[-1]
-        is_dense = first.ordinal >= 0 and last.ordinal - first.ordinal < _DENSE * len(files)
-        if not is_dense or len(last.path) > HEAD_CHARS or len(first.path) > HEAD_CHARS:
-            read = self.read_all(files)
-            return [None if data is not None and len(data) > max_bytes else data for data in read]
-        room = min(max_bytes, max(_GROWN_BYTES, *(each.size for each in files)))  # what is not wanted may be large
-        assert self._row is not None, "it has files"
-        rows = _CONTENTS.all_in_binary(self._row.pk, first.path, last.path, room)
-        found = {path: (name, content) for path, name, content in rows}
-        kept = [found.get(each.path) for each in files]
-        return [None if row is None else self._content(each, *row) for each, row in zip(files, kept, strict=True)]
-
-    def _content(self, entry: BriefEntry, storage_name: str, content: bytes | None) -> bytes:
-        return _whole(self, entry) if storage_name else bytes(content or b"")
 
     def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`. A large file whose object is lost reads as empty, which is logged."""

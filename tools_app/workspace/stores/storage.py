@@ -95,14 +95,6 @@ class StorageTree:
             waiting += [each.path for each in latest if each.kind is EntryKind.DIRECTORY]
         return (self._entry(each) for each in sorted(found, key=lambda each: each.path))
 
-    def brief(self, prefix: str) -> Iterator[BriefEntry]:
-        """As `Tree.brief`."""
-        return map(BriefEntry.of, self.scan(prefix))
-
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `Tree.texts`."""
-        return [None if data is not None and len(data) > max_bytes else data for data in self.read_all(files)]
-
     def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         for _ in range(OPEN_TRIES):

@@ -8,7 +8,7 @@ them is a real one: `planning.Plan` has followed the links.
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Final, Protocol
+from typing import IO, Final, Protocol, runtime_checkable
 
 from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import written_here
@@ -121,14 +121,6 @@ class Tree(Protocol):
         """Every entry whose path begins with `prefix`, which ends in a slash, sorted by path."""
         ...
 
-    def brief(self, prefix: str) -> Iterable[BriefEntry]:
-        """The same with what searches need of each entry, in one step where that is quicker."""
-        ...
-
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `read_all`, of many files that `brief` gave, in order; `None` also for those that have more bytes now."""
-        ...
-
     def open(self, entry: Entry) -> IO[bytes]:
         """The bytes of a file; usable after the operation. Errors: `ENOENT` where it is gone."""
         ...
@@ -152,3 +144,22 @@ class Tree(Protocol):
     def info(self) -> WorkspaceInfo:
         """The totals."""
         ...
+
+
+class Searching(Protocol):
+    """The quicker ways of a store whose entries are rows."""
+
+    def brief(self, prefix: str) -> Iterable[BriefEntry]:
+        """As `scan`, with little of each entry, in one step."""
+        ...
+
+    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
+        """As `read_all`, of many files that `brief` gave, in order; `None` also for those that have more bytes now."""
+        ...
+
+
+@runtime_checkable
+class CanSearchRows(Protocol):
+    """A tree that has them."""
+
+    searching: Searching
