@@ -48,6 +48,8 @@ class KeptChange(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("kept change")
+        verbose_name_plural = _("kept changes")
         constraints = [models.UniqueConstraint(fields=["instance", "digest"], name="think_kept_change")]
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ def run(source: Path, **options: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def tally_folder(tmp_path: Path) -> Path:
     made = tmp_path / "tally"
     (made / ".git").mkdir(parents=True)
     (made / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -39,7 +39,10 @@ def read(key: InstanceKey, path: str) -> str | None:
     return async_to_sync(InstanceWorkspace(key).read_file)(path)
 
 
-def test_a_folder_and_a_packed_one_become_files_of_a_conversation(alice: User, folder: Path, tmp_path: Path) -> None:
+def test_a_folder_and_a_packed_one_become_files_of_a_conversation(
+    alice: User, tally_folder: Path, tmp_path: Path
+) -> None:
+    folder = tally_folder
     lines = run(folder).splitlines()
     made = AgentInstance.objects.get(owner=alice)
     assert lines == [

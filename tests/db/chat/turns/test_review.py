@@ -33,7 +33,7 @@ class Editor(Think):
 
 
 @pytest.fixture
-def room(make_room: MakeRoom) -> Room:
+def editing_room(make_room: MakeRoom) -> Room:
     return make_room("editor")
 
 
@@ -62,7 +62,8 @@ async def decide(room: Room, action: str, file: dict[str, Any], *hunks: str, **m
     return await asked(room, "POST", f"/instances/{await instance_id(room)}/review", body)
 
 
-async def test_hunks_are_kept_and_taken_back_one_by_one_and_brought_back(room: Room) -> None:
+async def test_hunks_are_kept_and_taken_back_one_by_one_and_brought_back(editing_room: Room) -> None:
+    room = editing_room
     await begun(room)
     workspace = room.handle.workspace
     found = await review_of(room)
@@ -99,7 +100,8 @@ async def test_hunks_are_kept_and_taken_back_one_by_one_and_brought_back(room: R
     assert await review_of(room) == {}
 
 
-async def test_a_change_that_is_kept_is_looked_at_again_once_it_changes(room: Room) -> None:
+async def test_a_change_that_is_kept_is_looked_at_again_once_it_changes(editing_room: Room) -> None:
+    room = editing_room
     await begun(room)
     found = await review_of(room)
     for path in found:
@@ -118,7 +120,8 @@ async def test_a_change_that_is_kept_is_looked_at_again_once_it_changes(room: Ro
     assert await db(KeptChange.objects.count) == 4  # two of the text, one each of the others; one was taken away
 
 
-async def test_what_another_hand_changed_is_a_conflict_and_stays(room: Room) -> None:
+async def test_what_another_hand_changed_is_a_conflict_and_stays(editing_room: Room) -> None:
+    room = editing_room
     turn = await begun(room)
     seen = (await review_of(room))["/plan"]
     await room.handle.workspace.write_file("/plan", "mine\n")
@@ -138,7 +141,8 @@ async def test_what_another_hand_changed_is_a_conflict_and_stays(room: Room) -> 
     assert await room.handle.workspace.read_file("/new") == "newer\n"
 
 
-async def test_a_single_turn_is_reviewed_by_itself(room: Room) -> None:
+async def test_a_single_turn_is_reviewed_by_itself(editing_room: Room) -> None:
+    room = editing_room
     await begun(room)
     turn = await room.say(call_line("write", "c7", path="/plan", content=AFTER + "end") + "say: done")
     [file] = (await review_of(room, f"?turn={turn.pk}")).values()
@@ -160,7 +164,8 @@ def applied(patch: bytes, folder: Path) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in folder.iterdir()}
 
 
-async def test_the_patch_of_a_conversation_is_applied_by_git(room: Room, tmp_path: Path) -> None:
+async def test_the_patch_of_a_conversation_is_applied_by_git(editing_room: Room, tmp_path: Path) -> None:
+    room = editing_room
     turn = await begun(room)
     await room.handle.workspace.write_file("/plan", "by hand\n")  # does not count as the turn's
     for path, content in (("plan", BEFORE.encode()), ("old", b"old\n"), ("logo", b"\0\1")):
