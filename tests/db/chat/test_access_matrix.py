@@ -105,6 +105,7 @@ NOT_NOW = {
     ("POST", "/api/v1/turns/{turn_id}/undo"): "undo_busy",
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"): "undo_impossible",
     ("POST", "/api/v1/instances/{instance_id}/redo"): "undo_impossible",
+    ("POST", "/api/v1/instances/{instance_id}/review"): "undo_impossible",
 }
 """Operations that her turns are in no state for, which she alone learns."""
 
