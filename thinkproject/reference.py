@@ -35,6 +35,7 @@ PUBLIC = {
     "chat.tools.todo": "A to-do list.",
     "chat.tools.web": "Tools that read the web.",
     "chat.tools.browser": "Tools that drive a browser.",
+    "chat.coding.agents": "Agents that work on code.",
     "chat.agent.callables": "Methods of an agent that its clients may call.",
     "chat.instance.handle": "An agent as server code holds it.",
     "chat.effects": "Code, tools and agents for rows of your own.",

@@ -133,3 +133,6 @@ class Plan(CodingAgent):
     def get_tools(self) -> Sequence[Tool]:
         """Offer a to-do list, questions and the explorer."""
         return [*todo_tools, ask_user, self.agent_tool(Explore, workspace="shared", read_only=True)]
+
+
+__all__ = ["Build", "Explore", "General", "Plan"]

@@ -4,8 +4,6 @@ Every entry (socket, API, program, continuation) comes through `admit`. It locks
 new message unplaced, writes the turn and its fiber, and on commit one task and one notification are sent.
 """
 
-import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,13 +28,11 @@ from chat.instances.notifications import (
 )
 from chat.instances.quota import count_added, recount_if_due
 from chat.instances.rows import (
-    LockedInstance,
     ensure_instance,
     ensure_session,
     find_instance,
     key_of,
     lock_instance,
-    lock_root,
 )
 from chat.instances.runs import note_turn_end
 from chat.members.selectors import user_key
@@ -44,6 +40,7 @@ from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, Tu
 from chat.turns import policies
 from chat.turns.admission.authors import author_of_request, continued_author
 from chat.turns.admission.commands import with_command
+from chat.turns.admission.holding import holding, live_fibers, no_fibers
 from chat.turns.admission.intake import (
     Continue,
     Intake,
@@ -68,7 +65,7 @@ from chat.turns.state.status import SKIPPED_REASON
 from chat.turns.tools.client_tools import remember_client_tools
 from fibers.context import current_fiber
 from fibers.core.states import FiberStatus
-from fibers.services import cancel_fiber, hold_fiber, requeue_fiber, start_fiber
+from fibers.services import cancel_fiber, requeue_fiber, start_fiber
 from sessions_app.core.messages.shapes import NewMessage
 from sessions_app.messages import selectors
 from sessions_app.messages.queue import order_queue
@@ -77,7 +74,6 @@ from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.phrases import Phrase
-from thinkproject.kernel.retry import RetryPolicy
 from thinkproject.kernel.statements import Insert
 from tools_app.calls.services import Actor
 from tools_app.core.guard.reach import passed_on
@@ -88,7 +84,6 @@ from tools_app.guard.standings import GuardScope, forget_guards, see
 MAX_REQUEST_ID = 128
 STOP_TRIES = 5
 ADMIT_TRIES = 12
-RETRY = RetryPolicy(first_seconds=0.005, max_seconds=0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +162,8 @@ def _find_present(key: InstanceKey, request: TurnRequest) -> Turn | None:
 
 
 def _admit(key: InstanceKey, request: TurnRequest, file_ids: Sequence[str], author: str) -> Admission:
-    fibers = ended_fibers(key.agent, request.intake, request.delivery) or _none
-    with _holding(key, fibers, tries=ADMIT_TRIES, message_id=last_message_id(request.intake)) as locked:
+    fibers = ended_fibers(key.agent, request.intake, request.delivery) or no_fibers
+    with holding(key, fibers, tries=ADMIT_TRIES, message_id=last_message_id(request.intake)) as locked:
         instance = locked.row
         if request.idempotency_key and (present := _find_accepted(instance, request)) is not None:
             return Admission(turn=present, is_new=False)
@@ -445,7 +440,7 @@ def stopping(
     `session_of` names the one session whose turns are stopped; those of others go on afterwards as if nothing had been.
     Errors: `TurnConflict` when turns are admitted again and again meanwhile.
     """
-    with _holding(key, _live_fibers, tries=STOP_TRIES) as locked:
+    with holding(key, live_fibers, tries=STOP_TRIES) as locked:
         instance = locked.row
         instance.generation += 1
         instance.save(update_fields=["generation"])
@@ -455,48 +450,6 @@ def stopping(
             Turn.objects.filter(pk__in=list(others)).update(generation=instance.generation)
         cancel_all(instance, queued_reason=queued_reason, session_id=session_id)
         yield instance
-
-
-@contextmanager
-def _holding(
-    key: InstanceKey, fibers: Callable[[AgentInstance], list[str]], *, tries: int, message_id: str = ""
-) -> Iterator[LockedInstance]:
-    """Open a transaction in which these fibers and the instance are locked.
-
-    They are locked in the runners' order, fibers first and the instance second; a turn that is admitted between the two
-    makes it start over. Errors: `TurnConflict` when that happens again and again.
-    """
-    for attempt in range(tries):
-        if attempt:
-            _back_off(attempt)
-        with transaction.atomic():
-            found = lock_root(key, message_id) if fibers is _none else None
-            if found is not None:
-                yield found
-                return
-            instance = ensure_instance(key)
-            held = {fiber_id for fiber_id in fibers(instance) if hold_fiber(fiber_id)}
-            instance = lock_instance(instance)
-            if not set(fibers(instance)) <= held:
-                transaction.set_rollback(True)
-                continue
-            yield LockedInstance(row=instance)
-            return
-    raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
-
-
-def _back_off(attempt: int) -> None:
-    """Sleep before the next try, longer and longer and never as long as another one: two must not stay in step."""
-    time.sleep(RETRY.delay_seconds(attempt, jitter=random.random()))  # noqa: S311 - no secret
-
-
-def _none(_instance: AgentInstance) -> list[str]:
-    return []
-
-
-def _live_fibers(instance: AgentInstance) -> list[str]:
-    turns = active_turns(instance.pk).order_by("fiber_id").values_list("fiber_id", flat=True)
-    return sorted([*turns, *active_compactions(instance.pk)])
 
 
 def notify_settled(turn: Turn) -> None:
