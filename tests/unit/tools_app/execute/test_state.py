@@ -14,7 +14,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.errors import ArchiveInvalid, CodeInvalid, FileFailed
 from tools_app.execute.state.declared import DECLARED, FUNCTIONS_DECLARED, USUAL, listed
 from tools_app.execute.state.functions import FUNCTIONS, ONCE, StateFunctions
-from tools_app.workspace import archive as archives
+from tools_app.workspace import unpacking
 
 
 def state(files: Workspace) -> Any:
@@ -214,7 +214,7 @@ async def test_archives_are_not_trusted(monkeypatch: Any) -> None:
     with pytest.raises(ArchiveInvalid, match="no archive"):
         await call("unarchive", path="/none.zip", target="/in")
     await call("archive", path="/a", target="/a.zip")
-    monkeypatch.setattr(archives, "ARCHIVE_BYTES", 7)
+    monkeypatch.setattr(unpacking, "ARCHIVE_BYTES", 7)
     with pytest.raises(ArchiveInvalid):
         await call("unarchive", path="/a.zip", target="/in")
     assert not await files.exists("/in")
