@@ -23,7 +23,7 @@ HELLO = "Hello, Ann B. and Cem and Dora."
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Helper(Think):
+class Fowler(Think):
     """Finds things out for another one."""
 
     commands = (Command("greet", "Greet $1 kindly."),)
@@ -38,7 +38,7 @@ class Commander(Think):
     commands: ClassVar[tuple[Command, ...]] = (
         Command("greet", "say: Hello, $1 and $2.", "Greet people"),
         Command("show", "Look at !`cat $1`\ncall tool bash {}\nsay: It has {results}"),
-        Command("ask", "$ARGUMENTS", agent="helper"),
+        Command("ask", "$ARGUMENTS", agent="fowler"),
         Command("other", "say: From the other.", model="scripted/other"),
     )
     user_shell = "bash"
@@ -47,7 +47,7 @@ class Commander(Think):
         return MODELS["current"]
 
     def get_tools(self) -> list[Tool]:
-        return [self.agent_tool(Helper)]
+        return [self.agent_tool(Fowler)]
 
 
 class HastyCommander(Commander):
@@ -131,13 +131,13 @@ async def test_the_model_goes_on_from_what_a_commands_sub_agent_found(make_room:
     room = make_room("commander")
     turn = await room.say("/ask say: What do they sleep on?")
     assert status_of(turn) == "completed"
-    assert await parts(room) == [("tool-helper", "output-available")]
+    assert await parts(room) == [("tool-fowler", "output-available")]
     [request] = room.model.requests
     last = request["messages"][-1]
     assert (last["role"], SUMMARISE_TEXT in dump(last)) == ("user", True)
     assert "Cranes sleep on one leg." in dump(request["messages"][-2])
     assert [role for role, _ in await room.texts()] == ["user", "assistant"]  # that line is for the model alone
-    await room.say(call_line("helper", "h1", task="/greet Ann") + "say: done")
+    await room.say(call_line("fowler", "h1", task="/greet Ann") + "say: done")
     assert "/greet Ann" in dump(helper.requests[-1])  # a task that a model gives is no command
 
 
