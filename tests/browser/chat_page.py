@@ -96,7 +96,7 @@ class ChatPage:
 
     def write(self, text: str) -> None:
         """Send a message with the keyboard."""
-        self.input.fill(text)
+        self.input.fill(text, timeout=120_000)  # what is long takes a busy machine long to lay out
         self.input.press("Enter")
         if self.input.input_value():  # on a phone the key breaks the line
             self.page.get_by_role("button", name="Send").click()
