@@ -20,11 +20,10 @@ from acp.schema import (
 
 from chat.errors import InputInvalid
 from sessions_app.core.messages.shapes import NewMessage, Part
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from thinkproject.kernel.jsonvalue import JSONValue, dump
+from tools_app.core.todos import todos_in
 
 MAX_TITLE_CHARS: Final = 100
-TODO_TOOL: Final = "todo_write"
-"""The tool whose output is the plan: `{"todos": [{"content", "status", "priority"}]}`."""
 
 _KINDS: Final[dict[str, ToolKind]] = {
     "read": "read",
@@ -128,8 +127,6 @@ def has_failed(output: JSONValue) -> bool:
 
 def plan_of(output: JSONValue) -> list[PlanEntry]:
     """The entries of a to-do list. What was cancelled is not part of a plan."""
-    todos = output.get("todos") if isinstance(output, dict) else None
-    found: list[JSONObject] = [each for each in todos or () if isinstance(each, dict)]
     return [
         PlanEntry.model_validate(
             {
@@ -138,6 +135,6 @@ def plan_of(output: JSONValue) -> list[PlanEntry]:
                 "priority": each["priority"] if each.get("priority") in ("high", "low") else "medium",
             }
         )
-        for each in found
+        for each in todos_in(output)
         if each.get("status") != "cancelled"
     ]

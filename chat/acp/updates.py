@@ -24,7 +24,6 @@ from acp.interfaces import Client
 from acp.schema import ToolCallStatus
 
 from chat.acp.content import (
-    TODO_TOOL,
     change_of,
     has_failed,
     kind_of,
@@ -41,6 +40,7 @@ from sessions_app.core.messages.steered import STEER
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, load
+from tools_app.core.todos import TODO_WRITE
 
 REFUSED: Final = "A person did not allow this call."
 _STATUSES: Final[dict[str, ToolCallStatus]] = {
@@ -119,7 +119,7 @@ class Updates:
         # A change stays shown as what it is: its content replaces no diff.
         content = None if kind_of(tool) == "edit" and status == "completed" else output_content(output)
         await self.send(update_tool_call(call_id, status=status, content=content, raw_output=output))
-        if tool == TODO_TOOL and status == "completed":
+        if tool == TODO_WRITE and status == "completed":
             await self.send(update_plan(plan_of(output)))
 
     async def _fail(self, call_id: str, text: str) -> None:
