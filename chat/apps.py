@@ -35,8 +35,10 @@ class ChatConfig(AppConfig):
         from chat.user_code.checks import check_plugins  # noqa: PLC0415 - as above
         from chat.wiring import wire  # noqa: PLC0415 - as above
         from sessions_app.models import Session  # noqa: PLC0415 - as above
+        from thinkproject.kernel.half_migrated import refuse_half_migrated  # noqa: PLC0415 - as above
 
         wire()
+        refuse_half_migrated(self)
         checks.register(check_executors, "chat")
         checks.register(check_plugins, "chat")
 

@@ -16,6 +16,8 @@ class FibersConfig(AppConfig):
     def ready(self) -> None:
         """Find the durable functions of all apps, register the checks, let Celery start the worker's threads."""
         from fibers.execution import worker  # noqa: PLC0415 - they need the models
+        from thinkproject.kernel.half_migrated import refuse_half_migrated  # noqa: PLC0415 - as above
 
         autodiscover_modules("durables")
         worker.connect()
+        refuse_half_migrated(self)

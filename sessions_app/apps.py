@@ -24,8 +24,10 @@ class SessionsConfig(AppConfig):
         from sessions_app.models import Session  # noqa: PLC0415 - as above
         from sessions_app.search.engine import mend_index  # noqa: PLC0415 - as above
         from thinkproject.kernel.append_only import erase_with, keep_installed  # noqa: PLC0415 - as above
+        from thinkproject.kernel.half_migrated import refuse_half_migrated  # noqa: PLC0415 - as above
 
         post_migrate.connect(mend_index, sender=self, dispatch_uid="think_sessions.search")
         keep_installed(self, APPEND_ONLY)
+        refuse_half_migrated(self)
         erase_with(Session)
         erase_with(get_user_model())

@@ -18,9 +18,11 @@ class ToolsConfig(AppConfig):
     def ready(self) -> None:
         """Let workers remove what commands of others have left, and find the walls around code."""
         from thinkproject.kernel.append_only import keep_installed  # noqa: PLC0415 - settings are there now
+        from thinkproject.kernel.half_migrated import refuse_half_migrated  # noqa: PLC0415 - as above
         from tools_app.processes import starting as commands  # noqa: PLC0415 - settings are there now
         from tools_app.sandbox import starting as sandbox  # noqa: PLC0415 - as above
 
         keep_installed(self, APPEND_ONLY)
+        refuse_half_migrated(self)
         commands.connect()
         sandbox.connect()

@@ -5,7 +5,9 @@ from io import StringIO
 from typing import TypeGuard
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from tests.house.repository import ROOT, committed
 
@@ -26,6 +28,18 @@ def test_every_data_step_can_be_reversed() -> None:
                 if len(node.args) < 2 and not keywords & {"reverse_code", "reverse_sql"}:
                     offenders.append(path)
     assert not offenders
+
+
+@pytest.mark.django_db
+def test_a_database_that_was_left_half_way_is_not_migrated() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("think_chat", "0029_kept_changes")
+    recorder.record_unapplied("think_chat", "0001_tables")
+    with pytest.raises(CommandError, match="think_chat lacks 0029_kept_changes"):
+        call_command("migrate", verbosity=0)
+    recorder.record_applied("think_chat", "0029_kept_changes")
+    call_command("migrate", verbosity=0)
+    assert ("think_chat", "0001_tables") in recorder.applied_migrations()
 
 
 def _is_data_step(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -1,13 +1,11 @@
 """Runs of schedules whose agent, or whose method, a deploy took away: they wait for the one that brings it back."""
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -161,22 +159,3 @@ async def test_names_that_are_too_long_together_cannot_be_scheduled(planner_room
             await planner_room.handle.schedule(60, long_name)
     finally:
         delattr(Planner, long_name)
-
-
-async def test_schedules_that_were_stored_without_their_method_in_the_name_get_it(planner_room: Room) -> None:
-    migration = importlib.import_module("chat.migrations.0018_scheduled_functions")
-    made = await planner_room.handle.schedule_every(60, "remind", "tea")
-    asked = await planner_room.handle.schedule_every(60, prompt="say: hello")
-    same = await planner_room.handle.schedule(60, "get_schedules")
-    with deployed(planner=None):
-        await run_due(made)
-    await db(lambda: Schedule.objects.update(function="chat.scheduled_run"))
-    await db(lambda: Fiber.objects.update(name="chat.scheduled_run"))
-    await db(migration.name_members, apps, None)
-    names = await db(lambda: dict(Schedule.objects.values_list("pk", "function")))
-    family = "chat.scheduled_run:planner"
-    assert names == {made.id: f"{family}.remind", asked.id: family, same.id: family}
-    await run_until_idle()
-    assert [(name, payload) for name, payload, _occurrence in RAN] == [("remind", "tea")]
-    again = await planner_room.handle.schedule_every(60, "remind", "tea")
-    assert again.id == made.id
