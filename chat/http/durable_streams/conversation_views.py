@@ -4,13 +4,12 @@ Nothing of it is stored: an offset is a place of `chat.reads.feed_values`. One w
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from chat.access.auth import holds_role, open_instance
+from chat.access.auth import open_instance
 from chat.durable_streams import wire
 from chat.durable_streams.errors import DurableStreamGone, StreamReadOnly, StreamRequestInvalid
 from chat.feed.errors import FeedGone
@@ -47,7 +46,7 @@ async def conversation_stream(request: HttpRequest, instance_id: str) -> HttpRes
         pieces=_pieces(following, first),
         content_type=CONTENT_TYPE,
         is_now=offset == wire.NOW and not live,
-        may_go_on=partial(holds_role, caller.credential, instance, Role.READER),
+        instance=instance,
     )
     return await answer_read(request, caller, reading, live)
 

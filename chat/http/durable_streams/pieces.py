@@ -1,23 +1,24 @@
 """The pieces that a read delivers, and the three ways to send it: at once, by long poll, as events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import parse_etags
 
-from chat.access.auth import recheck
+from chat.access.auth import holds_role, recheck
 from chat.durable_streams import wire
 from chat.durable_streams.conf import durable_stream_settings
-from chat.durable_streams.errors import DurableStreamGone, StreamRequestInvalid
+from chat.durable_streams.errors import DurableStreamGone, DurableStreamNotFound, StreamRequestInvalid
 from chat.http.api.authentication import Caller
 from chat.http.durable_streams.answers import NO_STORE, empty
 from chat.http.live_reads import check_live_reads, live_read
 from chat.http.sse import event_body
+from chat.models import AgentInstance, Role
 from thinkproject.kernel.aio import db
 
 
@@ -39,12 +40,23 @@ Pieces = AsyncGenerator[ReadPiece, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One read. `is_now`: from the end, whose first piece says where that is. `may_go_on`: asked while it is live."""
+    """One read. `is_now`: from the end, whose first piece says where that is. `instance`: the conversation it is of."""
 
     pieces: Pieces
     content_type: str
     is_now: bool
-    may_go_on: Callable[[], bool] | None = None  # by default the credential holds
+    instance: AgentInstance | None = None  # none: a stream of the caller's own
+
+    def is_allowed(self, caller: Caller) -> bool:
+        """Whether a live read may go on: the credential holds, and the caller is still in the conversation."""
+        if self.instance is None:
+            return recheck(caller.credential)
+        return holds_role(caller.credential, self.instance, Role.READER)
+
+    def member_id(self, caller: Caller) -> Any:
+        """Key of a caller who reads another person's conversation."""
+        is_own = self.instance is None or self.instance.owner_id == caller.user.pk
+        return None if is_own else caller.user.pk
 
 
 def read_mode(request: HttpRequest) -> tuple[str, str]:
@@ -90,6 +102,8 @@ async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, pie
         with live_read(caller.user.pk), suppress(TimeoutError):
             async with asyncio.timeout(durable_stream_settings.limits.long_poll_seconds):
                 piece = await _next(reading.pieces)
+        if not await db(reading.is_allowed, caller):
+            raise DurableStreamNotFound
     headers = {**_headers(piece), "Cache-Control": NO_STORE}
     headers["Stream-Cursor"] = wire.next_cursor(request.GET.get("cursor"))
     if not piece.has_data:
@@ -104,9 +118,10 @@ def _events(request: HttpRequest, caller: Caller, reading: Reading) -> Streaming
         headers["Stream-SSE-Data-Encoding"] = "base64"
 
     async def still_allowed() -> bool:
-        return await db(reading.may_go_on or partial(recheck, caller.credential))
+        return await db(reading.is_allowed, caller)
 
-    body = event_body(_encoded(reading.pieces, caller, as_text=as_text, cursor=cursor), still_allowed=still_allowed)
+    encoded = _encoded(reading.pieces, caller, as_text=as_text, cursor=cursor)
+    body = event_body(encoded, still_allowed=still_allowed, member_id=reading.member_id(caller))
     return StreamingHttpResponse(body, content_type="text/event-stream", headers=headers)
 
 

@@ -8,13 +8,12 @@ import hashlib
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from chat.access.auth import holds_role, open_turn
+from chat.access.auth import open_turn
 from chat.durable_streams import wire
 from chat.durable_streams.errors import DurableStreamGone, StreamReadOnly, StreamRequestInvalid
 from chat.http.api.authentication import Caller
@@ -52,7 +51,7 @@ async def turn_stream(request: HttpRequest, turn_id: str) -> HttpResponseBase:
         pieces=_pieces(turn.pk, _position(offset, end, life), epoch),
         content_type=CONTENT_TYPE,
         is_now=offset == wire.NOW and not live,
-        may_go_on=partial(holds_role, caller.credential, turn.instance, Role.READER),
+        instance=turn.instance,
     )
     return await answer_read(request, caller, reading, live)
 

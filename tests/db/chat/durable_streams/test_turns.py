@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from chat.http.conf import http_settings
 from chat.members.services import add_member, remove_member
 from chat.models import Role, StreamSegment, Turn
 from chat.streams.logs.log import close_logs
@@ -83,6 +84,24 @@ async def test_a_member_reads_it_and_writes_nothing(
     await db(lambda: remove_member(running.instance, member.pk))
     for where in (path, f"conversations/{running.instance_id}"):
         assert (await his_program.send("GET", where)).status_code == 404
+
+
+async def test_a_member_that_is_let_out_reads_nothing_more(
+    his_program: Program, running: Turn, alice: User, bob: User
+) -> None:
+    path = f"turns/{running.pk}"
+    member = await db(lambda: add_member(running.instance, bob.username, Role.READER, by=alice.pk))
+    offset = (await his_program.send("GET", path))["Stream-Next-Offset"]
+    polled = asyncio.create_task(his_program.send("GET", f"{path}?offset={offset}&live=long-poll"))
+    reply = await his_program.send("GET", f"{path}?offset={offset}&live=sse")
+    events = asyncio.create_task(events_of(reply))
+    await asyncio.sleep(0.2)  # so that both wait; reads that began later are refused anyway
+    await db(lambda: remove_member(running.instance, member.pk))
+    text = await asyncio.wait_for(events, http_settings.stream_keep_alive_seconds / 2)
+    await write(running, {"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "later"})
+    assert (await polled).status_code == 404
+    assert "text-start" not in text
+    await close_logs()
 
 
 async def test_offsets_of_another_life_and_a_log_that_is_gone(her_program: Program, running: Turn, alice: User) -> None:
