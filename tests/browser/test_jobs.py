@@ -117,3 +117,33 @@ def test_a_remote_call_is_stopped_from_background(open_tab: Callable[..., ChatPa
     tab.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(shown.get_by_role("status")).to_have_text("Stopped")
     expect(tab.answers.last).to_contain_text("The call was stopped before it had a result")
+
+
+IN_THE_PAGE = """async (verb, body) => {
+  const token = document.querySelector('meta[name="csrf-token"]').content;
+  const headers = {"Content-Type": "application/json", "X-CSRFToken": token};
+  const reply = await fetch(`/api/v1/executors/lab/${verb}`, {method: "POST", headers, body: JSON.stringify(body)});
+  if (!reply.ok) throw new Error(`${verb}: ${reply.status} ${await reply.text()}`);
+  return reply.json();
+}"""
+
+
+def test_a_page_that_is_signed_in_runs_the_call(open_tab: Callable[..., ChatPage]) -> None:
+    """The executor is a script of a second tab; what it measures, only a browser knows."""
+    tab = open_tab("/c/new?agent=surveyor")
+    tab.write(MEASURE)
+    expect(tab.page.locator(".status")).to_have_text(re.compile("^Waiting for measure"))
+    other = open_tab("/c/new")
+    output = other.page.evaluate(
+        f"""async () => {{
+          const post = {IN_THE_PAGE};
+          const [call] = await post("claim", {{tools: ["measure"]}});
+          const held = {{job_id: call.job_id, fence: call.fence}};
+          await post("heartbeat", {{...held, progress: {{title: "in the browser"}}}});
+          const output = `${{innerWidth}} by ${{innerHeight}} for ${{call.input.paper}}`;
+          await post("complete", {{...held, output}});
+          return output;
+        }}"""
+    )
+    assert output.endswith(" for a4")
+    expect(tab.answers.last).to_contain_text(f"It says {output}.")
