@@ -13,6 +13,8 @@ from bench.sockets import Socket
 from tests.acceptance.product import Product
 
 TURNS, RATE, WORDS = 100, 50, 200
+LONG_WORDS = 1_000
+"""A hundred sessions with a thousand chunks each: what the durable-state RFC asks its streams to carry."""
 SECONDS = 12.0
 GOAL_CPU_US = 150.0
 GOAL_LATE_MS = 100.0
@@ -29,7 +31,7 @@ async def converse(sockets: list[Socket], seconds: float, words: int, received: 
         await asyncio.sleep(at * words / RATE / len(sockets))
         number = 0
         while number == 0 or time.monotonic() < until:
-            marker = f"load-{at}-{number}"
+            marker = f"load{words}-{at}-{number}"
             asked.append((at, marker, await one_turn(socket, marker, received, words=words, rate=RATE)))
             number += 1
 
@@ -39,9 +41,15 @@ async def converse(sockets: list[Socket], seconds: float, words: int, received: 
 
 async def measure(product: Product, options: Options) -> list[Row]:
     """Run everything against a product that is up."""
-    seconds = 1.0 if options.is_smoke else min(options.seconds, SECONDS)
-    turns, words = (5, 20) if options.is_smoke else (TURNS, WORDS)
-    sockets = await greeted_all(socket_urls(product, "load", turns))
+    if options.is_smoke:
+        return await _measure(product, "load", turns=5, words=20, seconds=1.0)
+    often = await _measure(product, "load", turns=TURNS, words=WORDS, seconds=min(options.seconds, SECONDS))
+    return [*often, *await _measure(product, "long", turns=TURNS, words=LONG_WORDS, seconds=0.0)]
+
+
+async def _measure(product: Product, name: str, *, turns: int, words: int, seconds: float) -> list[Row]:
+    """Each conversation is answered as often as it can be in so many seconds, at least once."""
+    sockets = await greeted_all(socket_urls(product, name, turns))
     received, meter = Received(), Meter.of(product)
     meter.start()
     began = time.monotonic()
@@ -74,7 +82,8 @@ async def measure(product: Product, options: Options) -> list[Row]:
         *(Row(what=f"- {name}", unit="µs", median=spent / chunks * 1e6) for name, spent in meter.cpu.items()),
         row("a chunk from the provider to the client", "ms", milliseconds(late), goal=GOAL_LATE_MS, goal_on="p99"),
         row("frame to first word, the provider's 20 ms included", "ms", milliseconds(first)),
-        Row(what="turns ended in a second (25 were asked for)", unit="1/s", median=len(asked) / took),
+        Row(what="all of it, the beginnings spread over one answer's length", unit="s", median=took),
+        Row(what="turns ended in a second", unit="1/s", median=len(asked) / took),
         Row(what="turns cut, or whose text differs from the provider's", unit="turns", median=broken, goal=0),
     ]
 
