@@ -15,7 +15,7 @@ an app · chat.W105 a cache that processes do not share.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from chat.agent.appearance import is_symbol, problems_of
 from chat.agent.base import Agent, ConfigAccess
 from chat.agent.contracts import value_problems
 from chat.agent.think import Think
+from chat.agent.values.messages import AgentReference
 from chat.conf import chat_settings
 from chat.core.context.compaction_policy import compaction_policy
 from chat.core.context.context_policy import context_policy
@@ -159,6 +160,32 @@ def check_values(**_kwargs: Any) -> list[CheckMessage]:
         problems = [*value_problems(agent_class), *_policies_of(agent_class)]
         found += [Error(f"{_name(agent_class)}: {problem}", id="chat.E003") for problem in problems]
     return found
+
+
+@register("chat")
+def check_named_agents(**_kwargs: Any) -> list[CheckMessage]:
+    """Report names of other agents that no class is served by: a turn or a run with them would fail."""
+    served = {each.route_name() for each in registry.registered_classes()}
+    return [
+        Error(
+            f"{_name(agent_class)}: {attribute} names {name!r}, which no agent is served by.",
+            hint="Name the class, or the route name that it is served by.",
+            id="chat.E003",
+        )
+        for agent_class in registry.registered_classes()
+        for attribute, names in _named_agents(agent_class)
+        for name in names
+        if name not in served
+    ]
+
+
+def _named_agents(agent_class: Any) -> Iterator[tuple[str, list[str]]]:
+    """The names that a class gives in place of classes, by attribute. `check_values` names other wrong values."""
+    for attribute in ("agents", "sub_agents", "thread_agent"):
+        value = getattr(agent_class, attribute, None)
+        given = value if isinstance(value, list | tuple) else [value]
+        inner = (one.agent if isinstance(one, AgentReference) else one for one in given)
+        yield attribute, [one for one in inner if isinstance(one, str) and one]
 
 
 def problems_of_class(agent_class: type[Agent]) -> list[str]:
