@@ -122,14 +122,16 @@ class StreamWriter:
         if self._failure is not None:
             raise self._failure
         self._backlog.add(chunk)
+        now = self._loop.time()
+        is_urgent = now - self._written_at > self._pause_seconds
         if is_shown(chunk):
+            is_urgent = is_urgent or not self.shown  # the first word of a step waits for no window
             self.shown = True
             if self._on_progress is not None:
                 self._on_progress(1)
-        now = self._loop.time()
-        if not self._is_scheduled:
+        if is_urgent or not self._is_scheduled:
             self._is_scheduled = True
-            self._flusher.schedule(self, is_urgent=now - self._written_at > self._pause_seconds)
+            self._flusher.schedule(self, is_urgent=is_urgent)
         self._written_at = now
         if is_boundary(chunk):
             self._committer.arm(BOUNDARY_SECONDS)
